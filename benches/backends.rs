@@ -29,33 +29,33 @@ mod row;
 mod support;
 
 use desktop::Desktop;
-use support::House;
+use support::TestDaemon;
 
 fn main() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
     let sets = number("MURALD_SETS").unwrap_or(300);
     let desktop = Desktop::wayland(&["1920x1080", "1280x720"]);
-    let mut house = House::on(&desktop);
-    let bell = house.root().join("bell");
+    let mut daemon = TestDaemon::on(&desktop);
+    let bell = daemon.root().join("bell");
     assert!(Command::new("mkfifo").arg(&bell).status().unwrap().success());
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
     let script = format!("#!/bin/sh\nprintf x >'{}'\nexec {swaybg} \"$@\"\n", bell.display());
-    house.stub("swaybg", &script);
-    house.configure("[backend]\ntype = 'swaybg'\n");
-    fill(&house, number("MURALD_BENCH_IMAGES").unwrap_or(0));
-    house.start();
-    let paths = ["one.jpg", "two.jpg"].map(|name| photograph(&house, name));
-    let ids = house.import(&[&paths[0], &paths[1]]);
+    daemon.stub("swaybg", &script);
+    daemon.configure("[backend]\ntype = 'swaybg'\n");
+    fill(&daemon, number("MURALD_BENCH_IMAGES").unwrap_or(0));
+    daemon.start();
+    let paths = ["one.jpg", "two.jpg"].map(|name| photograph(&daemon, name));
+    let ids = daemon.import(&[&paths[0], &paths[1]]);
     // Open at both ends, so that neither the script nor the bench waits for the other to open it.
     let mut ring = File::options().read(true).write(true).open(&bell).unwrap();
 
-    let stub = house.root().join("bin/swaybg");
+    let stub = daemon.root().join("bin/swaybg");
     let (mut starts, mut answers, mut spawns) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..sets {
         let monitor = if round % 3 == 0 { "*" } else { "HEADLESS-1" };
         let body = json!({ "image_id": ids[round % 2], "monitor": monitor }).to_string();
         let begun = Instant::now();
-        let mut stream = UnixStream::connect(house.socket()).unwrap();
+        let mut stream = UnixStream::connect(daemon.socket()).unwrap();
         write!(
             stream,
             "POST /wallpaper/set HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
@@ -76,22 +76,22 @@ fn main() {
     print("POST /wallpaper/set to its answer", &mut answers);
     let load = fs::read_to_string("/proc/loadavg").unwrap();
     println!("{:44}{}", "load", load.split(' ').next().unwrap());
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
 }
 
-fn fill(house: &House, number: usize) {
-    let store = Store::open(&house.database()).unwrap();
+fn fill(daemon: &TestDaemon, number: usize) {
+    let store = Store::open(&daemon.database()).unwrap();
     let insert = |transaction: &rusqlite::Transaction<'_>| {
         (0..number).try_for_each(|at| {
-            images::insert(transaction, &row::row(at, &house.images())).map(drop)
+            images::insert(transaction, &row::row(at, &daemon.images())).map(drop)
         })
     };
     store.write::<_, store::Error>(insert).unwrap();
 }
 
 /// A picture of 1080p that differs for each name.
-fn photograph(house: &House, name: &str) -> std::path::PathBuf {
-    let path = house.root().join(name);
+fn photograph(daemon: &TestDaemon, name: &str) -> std::path::PathBuf {
+    let path = daemon.root().join(name);
     let shift = u32::from(name.as_bytes()[0]);
     let picture = image::RgbImage::from_fn(1920, 1080, |x, y| {
         image::Rgb([(x / 16 + shift) as u8, (y / 9) as u8, ((x ^ y) / 32) as u8])

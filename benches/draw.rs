@@ -23,7 +23,7 @@ mod support;
 
 use desktop::{Desktop, wait_until};
 use frames::Watcher;
-use support::House;
+use support::TestDaemon;
 
 const OUTPUT: &str = "HEADLESS-1";
 const SIZE: (u32, u32) = (3840, 2160);
@@ -92,53 +92,53 @@ fn main() {
 
 fn builtin(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     let desktop = desktop();
-    let (mut house, ids) = drawing_on(&desktop, pictures, if fades { "fade" } else { "none" });
-    let show = |which: usize| set(&house, ids[which]);
+    let (mut daemon, ids) = drawing_on(&desktop, pictures, if fades { "fade" } else { "none" });
+    let show = |which: usize| set(&daemon, ids[which]);
     show(0);
-    let stay = vec![house.pid(), house.drawing()[0]];
+    let stay = vec![daemon.pid(), daemon.drawing()[0]];
     measure(&desktop, Painter::new("murald, builtin", stay, fades, show), changes);
-    clear(&mut house);
+    clear(&mut daemon);
 }
 
 /// A daemon that draws with `builtin`, and the ids of the pictures.
-fn drawing_on(desktop: &Desktop, pictures: &[PathBuf; 2], kind: &str) -> (House, Vec<i64>) {
-    let mut house = House::on(desktop);
-    house.configure(&format!(
+fn drawing_on(desktop: &Desktop, pictures: &[PathBuf; 2], kind: &str) -> (TestDaemon, Vec<i64>) {
+    let mut daemon = TestDaemon::on(desktop);
+    daemon.configure(&format!(
         "[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = '{kind}'\ntransition_duration = 0.6\n"
     ));
-    house.start();
-    let ids = house.import(&[&pictures[0], &pictures[1]]);
-    (house, ids)
+    daemon.start();
+    let ids = daemon.import(&[&pictures[0], &pictures[1]]);
+    (daemon, ids)
 }
 
-fn set(house: &House, id: i64) {
-    let output = house.murald(&["set", &id.to_string()]).output().unwrap();
+fn set(daemon: &TestDaemon, id: i64) {
+    let output = daemon.murald(&["set", &id.to_string()]).output().unwrap();
     assert!(output.status.success());
 }
 
-fn clear(house: &mut House) {
-    let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
+fn clear(daemon: &mut TestDaemon) {
+    let cleared = daemon.murald(&["stop", "--clear"]).output().unwrap();
     assert!(cleared.status.success());
-    house.wait();
+    daemon.wait();
 }
 
 fn three_at_rest(pictures: &[PathBuf; 2]) {
     let desktop = Desktop::wayland(&["3840x2160"; 3]);
-    let (mut house, ids) = drawing_on(&desktop, pictures, "fade");
-    ids.iter().for_each(|&id| set(&house, id));
+    let (mut daemon, ids) = drawing_on(&desktop, pictures, "fade");
+    ids.iter().for_each(|&id| set(&daemon, id));
     let watcher = Watcher::start(&desktop, OUTPUT);
     wait_until("the end of the fade", || is(watcher.latest(), COLORS[1]));
     watcher.finish();
     std::thread::sleep(OWN_REST);
-    let resident = kib(house.drawing()[0], "VmRSS") as f64 / 1024.0;
+    let resident = kib(daemon.drawing()[0], "VmRSS") as f64 / 1024.0;
     println!("the drawing process with three 4K outputs, idle: {resident:.1} MiB");
-    clear(&mut house);
+    clear(&mut daemon);
 }
 
 fn compositor_again(pictures: &[PathBuf; 2]) {
     let mut desktop = desktop();
-    let (house, ids) = drawing_on(&desktop, pictures, "fade");
-    set(&house, ids[0]);
+    let (daemon, ids) = drawing_on(&desktop, pictures, "fade");
+    set(&daemon, ids[0]);
     let mut times = Vec::new();
     for _ in 0..RESTARTS {
         // murald delays the restart of a process that exits often within a minute; `wait_until` allows

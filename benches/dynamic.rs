@@ -25,7 +25,7 @@ use murald::internals::store::images::{self, NewImage};
 use murald::internals::store::{self, Store};
 use murald::internals::wire::Format;
 use serde_json::json;
-use support::House;
+use support::TestDaemon;
 
 /// The number of rows with links to the same file, as file systems limit it.
 const LINKS: u64 = 10_000;
@@ -36,17 +36,17 @@ fn main() {
     let steps = said("MURALD_BENCH_STEPS", "1000").parse().unwrap();
     for size in sizes.split(',').map(|size| size.parse().unwrap()) {
         let desktop = Desktop::wayland(&["1280x720"]);
-        let mut house = House::on(&desktop);
-        fill(&house, size);
-        house.start();
+        let mut daemon = TestDaemon::on(&desktop);
+        fill(&daemon, size);
+        daemon.start();
         for order in ["ordered", "random"] {
-            run(&house, order, (size, steps));
+            run(&daemon, order, (size, steps));
         }
     }
 }
 
-fn run(house: &House, order: &str, (size, steps): (u64, usize)) {
-    let client = house.client();
+fn run(daemon: &TestDaemon, order: &str, (size, steps): (u64, usize)) {
+    let client = daemon.client();
     let configuration = json!({ "type": "manual", "order": order });
     let body = json!({
         "name": order, "configuration": configuration, "source": { "media_type": "image" },
@@ -57,17 +57,17 @@ fn run(house: &House, order: &str, (size, steps): (u64, usize)) {
     assert_eq!(running[0]["total_images"], size, "{running}");
     let (mut chosen, mut answered, mut early) = (Vec::new(), Vec::new(), 0.0);
     for step in 0..steps {
-        let (before, begun) = (processor(house.pid()), Instant::now());
+        let (before, begun) = (processor(daemon.pid()), Instant::now());
         client.post(&format!("/playlists/{id}/next"), &json!({})).ok();
         answered.push(begun.elapsed().as_secs_f64() * 1e3);
-        chosen.push(processor(house.pid()) - before);
+        chosen.push(processor(daemon.pid()) - before);
         if step == steps / 10 {
-            early = memory(house.pid());
+            early = memory(daemon.pid());
         }
     }
     row(&format!("{size} images, {order}: chosen"), chosen);
     row(&format!("{size} images, {order}: to be seen"), answered);
-    let late = memory(house.pid());
+    let late = memory(daemon.pid());
     println!("{size} images, {order}: {early:.1} MiB after a tenth, {late:.1} MiB at the end");
     client.post("/playlists/active/stop", &json!({})).ok();
 }
@@ -88,8 +88,8 @@ fn memory(pid: u32) -> f64 {
     line.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1024.0
 }
 
-fn fill(house: &House, size: u64) {
-    let directory = house.images();
+fn fill(daemon: &TestDaemon, size: u64) {
+    let directory = daemon.images();
     fs::create_dir_all(&directory).unwrap();
     let insert = |c: &rusqlite::Transaction<'_>| -> Result<(), store::Error> {
         let mut picture = directory.clone();
@@ -106,7 +106,7 @@ fn fill(house: &House, size: u64) {
         }
         Ok(())
     };
-    let store = Store::open(&house.database()).unwrap();
+    let store = Store::open(&daemon.database()).unwrap();
     store.write(insert).unwrap();
     store.checkpoint().unwrap();
 }

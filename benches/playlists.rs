@@ -26,7 +26,7 @@ use figures::row;
 use image::codecs::jpeg::JpegEncoder;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use support::House;
+use support::TestDaemon;
 use support::client::{Answer, Events};
 
 const MANY: usize = 1000;
@@ -40,109 +40,109 @@ const OUTPUTS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
 
 fn main() {
     let desktop = Desktop::wayland(&["1280x720", "1280x720"]);
-    let mut house = House::on(&desktop);
-    house.start();
-    let images = small_pictures(&house);
-    let lists = playlists(&house, &images);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.start();
+    let images = small_pictures(&daemon);
+    let lists = playlists(&daemon, &images);
     println!("{} playlists of {} images", lists.len(), images.len());
-    let mut bench = Bench { events: house.events("playlist_image_changed"), house };
+    let mut bench = Bench { events: daemon.events("playlist_image_changed"), daemon };
     bench.commands(&lists, &images);
     bench.between_changes(&lists);
     bench.lateness(&lists);
 }
 
 /// Plain pictures, as this measures the commands, not the backend.
-fn small_pictures(house: &House) -> Vec<i64> {
-    let directory = house.root().join("small");
+fn small_pictures(daemon: &TestDaemon) -> Vec<i64> {
+    let directory = daemon.root().join("small");
     fs::create_dir(&directory).unwrap();
     for number in 0..MANY {
         let color = [number as u8, (number >> 8) as u8 * 60, 99];
         let path = directory.join(format!("{number:04}.png"));
         image::RgbImage::from_pixel(32, 18, image::Rgb(color)).save(path).unwrap();
     }
-    house.import(&[&directory])
+    daemon.import(&[&directory])
 }
 
 /// Half of the playlists are in random order, which has the larger state.
-fn playlists(house: &House, images: &[i64]) -> Vec<i64> {
+fn playlists(daemon: &TestDaemon, images: &[i64]) -> Vec<i64> {
     let items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
     let make = |number: usize| {
         let order = if number.is_multiple_of(2) { "ordered" } else { "random" };
         let configuration = json!({ "interval": 3600, "order": order });
         let name = format!("playlist {number}");
         let body = json!({ "name": name, "configuration": configuration, "images": items });
-        house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
+        daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
     };
     (0..MANY).map(make).collect()
 }
 
 struct Bench {
     events: Events,
-    house: House,
+    daemon: TestDaemon,
 }
 
 impl Bench {
     fn commands(&mut self, lists: &[i64], images: &[i64]) {
         println!("processor of the threads that answer, each; and until the answer");
-        self.timed("get: nothing, to compare", false, |house, _| house.client().get("/healthz"));
+        self.timed("get: nothing, to compare", false, |daemon, _| daemon.client().get("/healthz"));
         let one = |number: usize| lists[number * 7 % lists.len()];
-        self.timed("start", true, |house, number| {
+        self.timed("start", true, |daemon, number| {
             let body = json!({ "monitors": [OUTPUTS[0]] });
-            house.client().post(&format!("/playlists/{}/start", one(number)), &body)
+            daemon.client().post(&format!("/playlists/{}/start", one(number)), &body)
         });
         let running = one(COMMANDS - 1);
         for action in ["next", "previous"] {
-            self.timed(action, true, |house, _| {
-                house.client().post(&format!("/playlists/{running}/{action}"), &json!({}))
+            self.timed(action, true, |daemon, _| {
+                daemon.client().post(&format!("/playlists/{running}/{action}"), &json!({}))
             });
         }
-        self.timed("edit: the interval of the running one", false, |house, number| {
+        self.timed("edit: the interval of the running one", false, |daemon, number| {
             let body = json!({ "configuration": { "interval": 3600 + number } });
-            house.client().patch(&format!("/playlists/{running}"), &body)
+            daemon.client().patch(&format!("/playlists/{running}"), &body)
         });
         // All images, or all but one that is not shown.
-        let shown = self.house.client().get(&format!("/playlists/active/{}", OUTPUTS[0])).ok();
+        let shown = self.daemon.client().get(&format!("/playlists/active/{}", OUTPUTS[0])).ok();
         let shown = shown["current_image_id"].as_i64().unwrap();
         let others: Vec<i64> = images.iter().copied().filter(|id| *id != shown).collect();
-        self.timed("edit: an image more or less, running", false, |house, number| {
+        self.timed("edit: an image more or less, running", false, |daemon, number| {
             let list = std::iter::once(&shown).chain(others.iter().skip(number % 2));
             let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
-            house.client().patch(&format!("/playlists/{running}"), &json!({ "images": items }))
+            daemon.client().patch(&format!("/playlists/{running}"), &json!({ "images": items }))
         });
-        self.timed("edit: an image more or less, at rest", false, |house, number| {
+        self.timed("edit: an image more or less, at rest", false, |daemon, number| {
             let list = images.iter().skip(number % 2);
             let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
             let path = format!("/playlists/{}", one(number + COMMANDS));
-            house.client().patch(&path, &json!({ "images": items }))
+            daemon.client().patch(&path, &json!({ "images": items }))
         });
-        self.timed("edit: the list turned around, at rest", false, |house, number| {
+        self.timed("edit: the list turned around, at rest", false, |daemon, number| {
             let mut items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
             items.reverse();
             let path = format!("/playlists/{}", one(number + 2 * COMMANDS));
-            house.client().patch(&path, &json!({ "images": items }))
+            daemon.client().patch(&path, &json!({ "images": items }))
         });
-        self.timed("get: one", false, |house, number| {
-            house.client().get(&format!("/playlists/{}", one(number)))
+        self.timed("get: one", false, |daemon, number| {
+            daemon.client().get(&format!("/playlists/{}", one(number)))
         });
-        self.timed("get: those that run", false, |house, _| {
-            house.client().get("/playlists/active")
+        self.timed("get: those that run", false, |daemon, _| {
+            daemon.client().get("/playlists/active")
         });
     }
 
     /// Times commands. `shows`: waits for the picture of each before the next command.
-    fn timed(&mut self, name: &str, shows: bool, command: impl Fn(&House, usize) -> Answer) {
+    fn timed(&mut self, name: &str, shows: bool, command: impl Fn(&TestDaemon, usize) -> Answer) {
         let mut times = Vec::new();
-        let before = processor(self.house.pid());
+        let before = processor(self.daemon.pid());
         for number in 0..COMMANDS {
             let begun = Instant::now();
-            let answer = command(&self.house, number);
+            let answer = command(&self.daemon, number);
             times.push(begun.elapsed().as_secs_f64() * 1e3);
             assert_eq!(answer.status, 200, "{}", answer.text());
             if shows {
                 self.events.wait_for("playlist_image_changed");
             }
         }
-        let each = (processor(self.house.pid()) - before) / COMMANDS as f64;
+        let each = (processor(self.daemon.pid()) - before) / COMMANDS as f64;
         print!("{each:6.2} ms  ");
         row(name, times);
     }
@@ -155,11 +155,11 @@ impl Bench {
         let mut last = BTreeMap::new();
         wait_until("idle threads", || {
             std::thread::sleep(Duration::from_millis(500));
-            let now = wakes(self.house.pid());
+            let now = wakes(self.daemon.pid());
             std::mem::replace(&mut last, now.clone()) == now
         });
         std::thread::sleep(Duration::from_secs(seconds));
-        let mut woken = wakes(self.house.pid());
+        let mut woken = wakes(self.daemon.pid());
         woken.iter_mut().for_each(|(name, count)| *count -= last.get(name).unwrap_or(&0));
         woken.retain(|_, count| *count > 0);
         let name = format!("wake-ups of two that run, in {seconds} s");
@@ -170,10 +170,10 @@ impl Bench {
         self.run(lists, 1);
         let quiet = self.changes(|count| count == QUIET);
         quiet.rows("nothing beside it");
-        let photographs = photographs(self.house.root());
-        let mut import = self.house.events("processing_complete");
+        let photographs = photographs(self.daemon.root());
+        let mut import = self.daemon.events("processing_complete");
         let body = json!({ "paths": [photographs] });
-        self.house.client().post("/images", &body).ok();
+        self.daemon.client().post("/images", &body).ok();
         let begun = Instant::now();
         let watcher = std::thread::spawn(move || drop(import.wait_for("processing_complete")));
         let beside = self.changes(|_| watcher.is_finished());
@@ -181,13 +181,13 @@ impl Bench {
         let took = begun.elapsed().as_secs_f64();
         println!("an import of {PHOTOGRAPHS} photographs of 4K took {took:.1} s");
         beside.rows("beside an import");
-        self.house.client().post("/playlists/active/stop", &json!({})).ok();
+        self.daemon.client().post("/playlists/active/stop", &json!({})).ok();
     }
 
     /// Starts two playlists, one on each output.
     fn run(&mut self, lists: &[i64], interval: u32) {
         for (list, output) in lists.iter().zip(OUTPUTS) {
-            let client = self.house.client();
+            let client = self.daemon.client();
             let body = json!({ "configuration": { "interval": interval } });
             client.patch(&format!("/playlists/{list}"), &body).ok();
             let body = json!({ "monitors": [output] });
@@ -205,7 +205,7 @@ impl Bench {
             let event = self.events.wait_for("playlist_image_changed");
             assert_eq!(event.get("source"), None, "missed: {event}");
             let path = format!("/playlists/active/{}", event["monitors"][0].as_str().unwrap());
-            let running = self.house.client().get(&path).ok();
+            let running = self.daemon.client().get(&path).ok();
             // Computed from the next change, whose time does not depend on how late this one is.
             let beat = at(&running["next_change_at"]) - Duration::from_secs(1);
             let after = |when: &Value| at(when).duration_since(beat).as_secs_f64() * 1e3;

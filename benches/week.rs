@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use desktop::{Desktop, wait_until};
 use serde_json::{Value, json};
-use support::House;
+use support::TestDaemon;
 use support::client::Client;
 
 /// The number of lines.
@@ -70,7 +70,7 @@ fn main() {
 
 struct Week<'a> {
     desktop: &'a Desktop,
-    house: House,
+    daemon: TestDaemon,
     playlist: i64,
     /// The first one is deleted next.
     images: VecDeque<i64>,
@@ -91,14 +91,14 @@ struct Done {
 
 impl<'a> Week<'a> {
     fn begin(desktop: &'a Desktop) -> Self {
-        let mut house = House::on(desktop);
-        house.configure(
+        let mut daemon = TestDaemon::on(desktop);
+        daemon.configure(
             "[backend]\ntype = \"builtin\"\n[backend.builtin]\ntransition_type = \"none\"\n",
         );
-        house.start();
+        daemon.start();
         let (done, begun) = (Done::default(), Instant::now());
         let mut week =
-            Self { desktop, house, playlist: 0, images: VecDeque::new(), serial: 0, done, begun };
+            Self { desktop, daemon, playlist: 0, images: VecDeque::new(), serial: 0, done, begun };
         while week.images.len() < KEPT {
             week.import();
         }
@@ -117,8 +117,8 @@ impl<'a> Week<'a> {
 
     /// Fills the history as years of use would: otherwise the database grows until it is full.
     fn fill_history(&mut self) {
-        assert_eq!(self.house.stop(), Some(0));
-        let database = rusqlite::Connection::open(self.house.database()).unwrap();
+        assert_eq!(self.daemon.stop(), Some(0));
+        let database = rusqlite::Connection::open(self.daemon.database()).unwrap();
         let image = self.images[0];
         let filled = database.execute(
             "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend, \
@@ -129,11 +129,11 @@ impl<'a> Week<'a> {
         );
         assert_eq!(filled.unwrap() as i64, HISTORY);
         drop(database);
-        self.house.start();
+        self.daemon.start();
     }
 
     fn client(&self) -> Client {
-        self.house.client()
+        self.daemon.client()
     }
 
     /// Ten changes with their requests, an import and a deletion.
@@ -153,14 +153,14 @@ impl<'a> Week<'a> {
     /// Imports a new picture, and deletes the original.
     fn import(&mut self) {
         self.serial += 1;
-        let path = self.house.root().join(format!("picture {:04}.png", self.serial));
+        let path = self.daemon.root().join(format!("picture {:04}.png", self.serial));
         let mut picture = image::RgbImage::new(64, 36);
         let serial = self.serial.to_le_bytes();
         for (x, y, pixel) in picture.enumerate_pixels_mut() {
             *pixel = image::Rgb([serial[0] ^ x as u8, serial[1] ^ y as u8, serial[2]]);
         }
         picture.save(&path).unwrap();
-        self.images.extend(self.house.import(&[&path]));
+        self.images.extend(self.daemon.import(&[&path]));
         fs::remove_file(&path).unwrap();
         self.done.imports += 1;
     }
@@ -190,7 +190,7 @@ impl<'a> Week<'a> {
             }
             21 => drop(client.post("/images", &json!({ "paths": "none" })).fails(400)),
             28 => drop(client.get("/nowhere").fails(404)),
-            35 => drop(self.house.events("")),
+            35 => drop(self.daemon.events("")),
             42 => {
                 let body = json!({ "images_per_page": 20 + number % 80 });
                 client.patch("/config/app", &body).ok();
@@ -207,10 +207,10 @@ impl<'a> Week<'a> {
 
     fn restart(&mut self) {
         match self.done.restarts % 2 {
-            0 => assert_eq!(self.house.stop(), Some(0)),
-            _ => self.house.kill9(),
+            0 => assert_eq!(self.daemon.stop(), Some(0)),
+            _ => self.daemon.kill9(),
         }
-        self.house.start();
+        self.daemon.start();
         self.done.restarts += 1;
     }
 
@@ -231,7 +231,7 @@ impl<'a> Week<'a> {
     }
 
     fn rest(&self) {
-        let threads = || fs::read_dir(format!("/proc/{}/task", self.house.pid())).unwrap().count();
+        let threads = || fs::read_dir(format!("/proc/{}/task", self.daemon.pid())).unwrap().count();
         let mut last = (threads(), Instant::now());
         // Longer than an idle thread of a connection lives.
         wait_until("idle threads", || {
@@ -243,9 +243,9 @@ impl<'a> Week<'a> {
     }
 
     fn figures(&self) -> Figures {
-        let pid = self.house.pid();
-        let drawing = self.house.drawing();
-        let data = self.house.root().join("data/murald");
+        let pid = self.daemon.pid();
+        let drawing = self.daemon.drawing();
+        let data = self.daemon.root().join("data/murald");
         Figures {
             resident: memory(pid, "VmRSS:"),
             anonymous: memory(pid, "RssAnon:"),
@@ -256,13 +256,13 @@ impl<'a> Week<'a> {
             drawing_descriptors: drawing.iter().map(|pid| count(&format!("/proc/{pid}/fd"))).sum(),
             database: size(&data.join("db")),
             log: size_of(&data, "daemon.log"),
-            cache: size(&self.house.root().join("cache")),
+            cache: size(&self.daemon.root().join("cache")),
         }
     }
 
     fn sum(&self) {
         println!("{:?} in {:.0?}", self.done, self.begun.elapsed());
-        let errors = self.house.log();
+        let errors = self.daemon.log();
         let errors = errors.lines().filter(|line| line.contains("\"level\":\"error\"")).count();
         println!("{errors} errors in the last of the log");
     }

@@ -183,7 +183,7 @@ impl From<library::Error> for Error {
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }
-            | Why::LeftAlone
+            | Why::NothingToDo
             | Why::Mistake { .. }
             | Why::Media { .. } => Self::new(500, text).cause(error),
         }

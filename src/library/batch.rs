@@ -129,7 +129,7 @@ impl Batch {
             return;
         }
         self.is_unsaved |= result.as_ref().is_err_and(Error::is_storage);
-        if result.as_ref().is_err_and(Error::is_left_alone) {
+        if result.as_ref().is_err_and(Error::is_nothing_to_do) {
             return;
         }
         self.current += 1;

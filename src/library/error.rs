@@ -103,7 +103,7 @@ pub enum Error {
     InPlace { id: i64 },
     /// There is nothing to do for the file, or not now.
     #[error("nothing to do")]
-    LeftAlone,
+    NothingToDo,
     #[error(transparent)]
     Folder(store::folders::Refusal),
     #[error(transparent)]
@@ -163,8 +163,8 @@ impl Error {
     }
 
     /// Whether there was nothing to do.
-    pub(super) fn is_left_alone(&self) -> bool {
-        matches!(self, Self::LeftAlone)
+    pub(super) fn is_nothing_to_do(&self) -> bool {
+        matches!(self, Self::NothingToDo)
     }
 
     /// Whether the database cannot be written now.

@@ -112,7 +112,7 @@ impl ImportContext {
     fn write_anew(&self, old: &Image, row: &NewImage) -> Result<Imported, Error> {
         self.store.write(|c| -> Result<(), Error> {
             let is_old = |now: &Image| (&now.path, &now.checksum) == (&old.path, &old.checksum);
-            let now = images::get(c, old.id)?.filter(is_old).ok_or(Error::LeftAlone)?;
+            let now = images::get(c, old.id)?.filter(is_old).ok_or(Error::NothingToDo)?;
             Ok(edits::rewrite(c, &now, row)?)
         })?;
         self.rewritten(old)
@@ -254,7 +254,7 @@ impl ImportContext {
             return self.prepare(source, folder, tools);
         }
         let prepared = match self.take_named(source, folder, tools) {
-            Err(Error::LeftAlone) => {
+            Err(Error::NothingToDo) => {
                 let error = io::Error::other("it is being written");
                 return Err(Error::file("read", source)(error));
             }

@@ -218,7 +218,7 @@ impl ImportContext {
             // Another worker may have restored the file first.
             let is_lost = !is_here || reserved.path == image.path || disk::is_gone(&image.path);
             if !is_lost || !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
-                return Err(Error::LeftAlone);
+                return Err(Error::NothingToDo);
             }
             edits::move_into_library(c, image.id, &reserved.path)?;
             pending_files::unmark(c, &reserved.path)?;
@@ -231,7 +231,7 @@ impl ImportContext {
                 log::info!("found the missing file of {}: {path}", image.name);
                 self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
             }
-            Err(Error::LeftAlone) => {}
+            Err(Error::NothingToDo) => {}
             Err(error) => return Err(error),
         }
         self.imported(image.id, true)

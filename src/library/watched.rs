@@ -31,7 +31,7 @@ const UNREADABLE_MAX: usize = 1000;
 
 impl ImportContext {
     /// Finds out what a file is, and updates its row or prepares the change. Fails with
-    /// [`Error::LeftAlone`] if there is nothing to do.
+    /// [`Error::NothingToDo`] if there is nothing to do.
     pub(super) fn take_watched(
         &self,
         path: &Path,
@@ -40,7 +40,7 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         if directory.ended.load(Ordering::Acquire) {
-            return Err(Error::LeftAlone);
+            return Err(Error::NothingToDo);
         }
         let known = self.store.read(|c| watched::get(c, path))?;
         let seen = |Hashed { checksum, meta }| {
@@ -49,14 +49,14 @@ impl ImportContext {
         };
         if pass == Pass::Moves {
             // The pass `All` reports files that cannot be read.
-            let hashed = hash(path, tools).map_err(|_| Error::LeftAlone)?;
+            let hashed = hash(path, tools).map_err(|_| Error::NothingToDo)?;
             return self.place(seen(hashed), known.as_ref(), pass, tools);
         }
         // A file that is already gone is no error: the watch notices that, too.
-        let gone = |error: Error| if error.is_missing_file() { Error::LeftAlone } else { error };
+        let gone = |error: Error| if error.is_missing_file() { Error::NothingToDo } else { error };
         let meta = tools.decoder.meta(path).map_err(Error::decoding(path)).map_err(gone)?;
         if known.as_ref().is_some_and(|known| known.stamp.same(&meta.into())) {
-            return Err(Error::LeftAlone);
+            return Err(Error::NothingToDo);
         }
         // The first bytes are enough to refuse text and archives without reading them whole.
         let hashed = Source::look_at(path, tools.decoder).and_then(|_| hash(path, tools));
@@ -162,7 +162,7 @@ impl ImportContext {
                 let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
                 Ok(seen.ready(InPlace::Same { image, is_first: known.is_none(), is_known }))
             }
-            _ if pass == Pass::Moves => Err(Error::LeftAlone),
+            _ if pass == Pass::Moves => Err(Error::NothingToDo),
             _ => self.place_new(seen, known, tools),
         }
     }
@@ -189,11 +189,11 @@ impl ImportContext {
             (None, None) => match seen.directory.which {
                 // The image was deleted in murald, or the path was never imported.
                 Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
-                    Err(Error::LeftAlone)
+                    Err(Error::NothingToDo)
                 }
                 Which::All if self.store.read(|c| watched::is_dismissed(c, &seen.checksum))? => {
                     self.store.note(|c| seen.note(c, None))?;
-                    Err(Error::LeftAlone)
+                    Err(Error::NothingToDo)
                 }
                 _ => self.add(seen, tools),
             },

@@ -42,15 +42,15 @@ impl SeenFile {
         Prepared::InPlace(Box::new(ReadyInPlace { seen: self, change }))
     }
 
-    /// Fails with [`Error::LeftAlone`] if the file was written since it was read; it is imported after
+    /// Fails with [`Error::NothingToDo`] if the file was written since it was read; it is imported after
     /// the writing has ended. A replacement with the same size and time passes: the note then differs
     /// from it. Never called in a transaction, since the file's disk may not answer.
     fn check(&self, tools: Tools<'_>) -> Result<(), Error> {
         if self.directory.ended.load(Ordering::Acquire) {
-            return Err(Error::LeftAlone);
+            return Err(Error::NothingToDo);
         }
-        let now = tools.decoder.meta(&self.path).map_err(|_| Error::LeftAlone)?;
-        if Stamp::from(now).same_written(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
+        let now = tools.decoder.meta(&self.path).map_err(|_| Error::NothingToDo)?;
+        if Stamp::from(now).same_written(&self.stamp) { Ok(()) } else { Err(Error::NothingToDo) }
     }
 }
 
@@ -59,7 +59,7 @@ impl ImportContext {
     pub(super) fn write_in_place(&self, c: &Connection, ready: &mut ReadyInPlace) -> Landed {
         let ReadyInPlace { seen, change } = ready;
         if seen.directory.ended.load(Ordering::Acquire) {
-            return Err(Error::LeftAlone);
+            return Err(Error::NothingToDo);
         }
         let is_named = matches!(seen.directory.which, Which::Named(_));
         let (id, duplicate) = match change {
@@ -74,7 +74,7 @@ impl ImportContext {
                 if !self.move_here(c, seen, image)? {
                     // Another file with this content came first.
                     if *pass == Pass::Moves {
-                        return Err(Error::LeftAlone);
+                        return Err(Error::NothingToDo);
                     }
                     self.note_same(c, seen, image, false)?;
                 }
@@ -94,7 +94,7 @@ impl ImportContext {
     pub(super) fn settle_in_place(&self, ready: ReadyInPlace, landed: Landed) -> Landed {
         let ReadyInPlace { seen, change } = ready;
         let path = seen.path;
-        if landed.as_ref().is_err_and(Error::is_left_alone) {
+        if landed.as_ref().is_err_and(Error::is_nothing_to_do) {
             lock(&self.unknown_again).push(path.clone());
         }
         let note = match change {
@@ -104,7 +104,7 @@ impl ImportContext {
         match seen.directory.which {
             // Each file that a client named must be counted, as imported or failed.
             Which::Named(_) => match landed {
-                Err(Error::LeftAlone) => {
+                Err(Error::NothingToDo) => {
                     let changed = io::Error::other("it changed during the import");
                     Err(Error::file("import", &path)(changed))
                 }
@@ -192,7 +192,7 @@ impl ImportContext {
     ) -> Result<(), Error> {
         let there = images::get(c, image.id)?;
         let there = there.filter(|now| now.checksum == image.checksum);
-        let Some(now) = there else { return Err(Error::LeftAlone) };
+        let Some(now) = there else { return Err(Error::NothingToDo) };
         displace(c, &seen.path, now.id)?;
         if is_first && seen.directory.folders && !now.in_place && now.folder_id.is_none() {
             edits::set_folder(c, now.id, self.folder(c, &seen.directory, &seen.path)?)?;
@@ -210,7 +210,7 @@ impl ImportContext {
         seen.check(tools)?;
         let others = self.store.write(|c| -> Result<_, Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
-            let now = now.ok_or(Error::LeftAlone)?;
+            let now = now.ok_or(Error::NothingToDo)?;
             edits::rewrite(c, &now, &row)?;
             // Other files may still have the old content, and become an image of their own.
             watched::forget(c, &seen.path)?;
@@ -233,7 +233,7 @@ impl ImportContext {
         let mut copy = self.new_copy()?;
         copy.fill(&seen.path, tools.decoder)?;
         if copy.checksum != seen.checksum {
-            return Err(Error::LeftAlone);
+            return Err(Error::NothingToDo);
         }
         let row = self.describe(&seen.path, &copy, old.folder_id, tools)?;
         flush(&copy)?;
@@ -244,7 +244,7 @@ impl ImportContext {
         }
         self.store.write(|c| -> Result<(), Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
-            let now = now.ok_or(Error::LeftAlone)?;
+            let now = now.ok_or(Error::NothingToDo)?;
             edits::rewrite(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
             // A kill before the commit leaves the old note, so that the file is copied again.
@@ -268,7 +268,7 @@ impl ImportContext {
         let (old, _reserved) = self.land_as(copy, (name, Some(&old.name)), |c, reserved| {
             row.settle(&reserved.name, &reserved.path);
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
-            let now = now.ok_or(Error::LeftAlone)?;
+            let now = now.ok_or(Error::NothingToDo)?;
             edits::replace(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
             Ok(now)

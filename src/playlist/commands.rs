@@ -26,7 +26,7 @@ impl Player {
         self.enqueue(id, Goal::Start { monitors, mode }, done);
     }
 
-    pub(super) fn tell_power(&mut self, told: PutPower) -> Power {
+    pub(super) fn report_power(&mut self, told: PutPower) -> Power {
         match self.wallpapers.session() {
             None => self.power.leave(),
             session => self.power.enter(session),
@@ -237,7 +237,7 @@ impl Player {
     }
 
     /// Publishes an event if light and dark or their mode have changed.
-    pub(super) fn tell_appearance(&mut self) {
+    pub(super) fn publish_appearance(&mut self) {
         let appearance = self.appearance();
         let before = self.told.replace(appearance);
         if before.is_some_and(|before| before != appearance) {

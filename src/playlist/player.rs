@@ -21,7 +21,7 @@ use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{self, Applied, Request};
-use crate::wire::{Appearance, AppearanceMode, Rest};
+use crate::wire::{Appearance, AppearanceMode, PauseReason};
 
 /// A playlist that runs.
 pub(super) struct RunningPlaylist {
@@ -80,7 +80,7 @@ pub(super) struct Player {
     /// The state of the session.
     pub(super) power: SharedPower,
     /// The pause that was last passed to the wallpapers; none before the first.
-    pub(super) told_pause: Option<Option<Rest>>,
+    pub(super) reported_pause: Option<Option<PauseReason>>,
     /// Light or dark as last published, or as found at the start.
     pub(super) told: Option<Appearance>,
     /// Whether the log has warned that no place is set.
@@ -112,7 +112,7 @@ impl Player {
             reports,
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
-            told_pause: None,
+            reported_pause: None,
             told: None,
             warned_of_place: false,
             waiting: Vec::new(),
@@ -278,7 +278,7 @@ pub trait Wallpapers: Send {
     fn session(&self) -> Option<String>;
 
     /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
-    fn pause(&self, reason: Option<Rest>);
+    fn pause(&self, reason: Option<PauseReason>);
 
     /// The backend of the settings, if one backend shows everything; none if each kind of content
     /// has its own.
@@ -310,7 +310,7 @@ impl Wallpapers for DaemonWallpapers {
         self.backends.outputs.session()?.began()
     }
 
-    fn pause(&self, reason: Option<Rest>) {
+    fn pause(&self, reason: Option<PauseReason>) {
         self.wallpaper.pause(reason);
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths;
 use crate::sys::lock;
-use crate::wire::{Power, PutPower, Rest};
+use crate::wire::{PauseReason, Power, PutPower};
 
 /// Clones share one state.
 #[derive(Clone, Debug, Default)]
@@ -122,11 +122,11 @@ impl SharedPower {
         let PowerState { pause_when_locked, pause_when_idle, battery, .. } = *known;
         let Session { locked, idle, .. } = known.session;
         let resting = if battery == Some(true) {
-            Some(Rest::Battery)
+            Some(PauseReason::Battery)
         } else if locked && pause_when_locked {
-            Some(Rest::Locked)
+            Some(PauseReason::Locked)
         } else {
-            (idle && pause_when_idle).then_some(Rest::Idle)
+            (idle && pause_when_idle).then_some(PauseReason::Idle)
         };
         Power { battery, locked, idle, resting }
     }
@@ -143,25 +143,25 @@ mod tests {
     #[test]
     fn pause_needs_a_setting_and_a_reason() {
         let power = SharedPower::default();
-        let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<Rest>| {
+        let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<PauseReason>| {
             power.set_conditions(wishes.0, wishes.1);
             power.tell(PutPower { locked: Some(told.0), idle: Some(told.1) });
             assert_eq!(power.get().resting, expected, "{wishes:?} {told:?}");
         };
         check((false, false), (true, true), None);
         check((true, true), (false, false), None);
-        check((true, false), (true, true), Some(Rest::Locked));
+        check((true, false), (true, true), Some(PauseReason::Locked));
         check((true, false), (false, true), None);
-        check((false, true), (true, true), Some(Rest::Idle));
+        check((false, true), (true, true), Some(PauseReason::Idle));
         check((false, true), (true, false), None);
-        check((true, true), (true, true), Some(Rest::Locked));
+        check((true, true), (true, true), Some(PauseReason::Locked));
         // A report without a value keeps the old one.
         power.tell(PutPower { locked: Some(false), idle: None });
-        assert_eq!(power.get().resting, Some(Rest::Idle));
+        assert_eq!(power.get().resting, Some(PauseReason::Idle));
         power.set_battery(Some(true));
-        assert_eq!(power.get().resting, Some(Rest::Battery));
+        assert_eq!(power.get().resting, Some(PauseReason::Battery));
         power.set_battery(Some(false));
-        assert_eq!(power.get().resting, Some(Rest::Idle));
+        assert_eq!(power.get().resting, Some(PauseReason::Idle));
     }
 
     #[test]

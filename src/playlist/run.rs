@@ -138,7 +138,7 @@ impl Player {
     /// are due.
     pub(super) fn run_all_due(&mut self) {
         self.apply_pause();
-        self.tell_appearance();
+        self.publish_appearance();
         self.warn_of_lost_place();
         self.run_due();
         self.answer_waiting();
@@ -235,7 +235,7 @@ impl Player {
         self.power.enter(self.wallpapers.session());
         let reason = self.power.get().resting;
         let paused = reason.is_some();
-        if self.told_pause.replace(reason) != Some(reason) {
+        if self.reported_pause.replace(reason) != Some(reason) {
             self.wallpapers.pause(reason);
         }
         if self.running.values().all(|one| one.state.resting == paused) {
@@ -244,7 +244,7 @@ impl Player {
         let (now, mut changed) = (self.clock_reading(), Vec::new());
         for (id, one) in &mut self.running {
             if one.state.resting != paused {
-                one.state.set_resting(paused, &now);
+                one.state.set_pause_by_session(paused, &now);
                 changed.push(*id);
             }
         }

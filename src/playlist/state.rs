@@ -10,7 +10,7 @@ use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines};
 use crate::store::playlists::{Item, nearest_index};
-use crate::wire::{ActivePlaylist, Mode, Rest, Timestamp};
+use crate::wire::{ActivePlaylist, Mode, PauseReason, Timestamp};
 
 /// Two results for the time of one change differ by less than this, unless the clock was set.
 const SLACK: SignedDuration = SignedDuration::from_millis(50);
@@ -226,7 +226,7 @@ impl PlaybackState {
         self.hold(now, |state| state.paused = paused);
     }
 
-    pub(super) fn set_resting(&mut self, resting: bool, now: &ClockReading) {
+    pub(super) fn set_pause_by_session(&mut self, resting: bool, now: &ClockReading) {
         self.hold(now, |state| state.resting = resting);
     }
 
@@ -307,7 +307,7 @@ impl PlaybackState {
         spec: &PlaylistSpec,
         applied_to: Vec<String>,
         now: &ClockReading,
-        resting: Option<Rest>,
+        resting: Option<PauseReason>,
     ) -> ActivePlaylist {
         let stride = self.stride(&applied_to);
         let (previous_image_id, next_image_id) = self.neighbours(spec, stride, now);

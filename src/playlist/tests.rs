@@ -20,8 +20,8 @@ use crate::random::seed;
 use crate::store::images::{self, NewImage};
 use crate::wallpaper;
 use crate::wire::{
-    EventKind, Format, Mode, NewConfiguration, NewPlaylistItem, PlaylistOrder, PlaylistType,
-    PutPower, Rest, Tone,
+    EventKind, Format, Mode, NewConfiguration, NewPlaylistItem, PauseReason, PlaylistOrder,
+    PlaylistType, PutPower, Tone,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};

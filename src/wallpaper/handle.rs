@@ -23,7 +23,7 @@ use crate::store::{self, Store};
 use crate::sys::Gate;
 use crate::thread::Thread;
 use crate::wire::{
-    ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Position, Rest, SoundChange,
+    ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, PauseReason, Position, SoundChange,
     Timestamp, Workspace,
 };
 
@@ -136,7 +136,7 @@ impl Handle {
     }
 
     /// Pauses videos and HTML wallpapers, or lets them play; those that are set during a pause play.
-    pub(crate) fn pause(&self, reason: Option<Rest>) {
+    pub(crate) fn pause(&self, reason: Option<PauseReason>) {
         self.note(Changes { paused: Some(reason), ..Changes::default() });
     }
 
@@ -146,7 +146,7 @@ impl Handle {
     }
 
     /// Why the video or HTML wallpaper of a monitor is paused.
-    pub(crate) fn paused_by(&self, monitor: &str) -> Option<Rest> {
+    pub(crate) fn paused_by(&self, monitor: &str) -> Option<PauseReason> {
         self.status.paused_by(monitor)
     }
 
@@ -331,8 +331,8 @@ mod tests {
         handle.rewritten(7);
         let Changes { rewritten, anything, .. } = noted();
         assert_eq!((rewritten, anything), ([7].into(), false));
-        handle.pause(Some(Rest::Idle));
-        assert_eq!(noted().paused, Some(Some(Rest::Idle)));
+        handle.pause(Some(PauseReason::Idle));
+        assert_eq!(noted().paused, Some(Some(PauseReason::Idle)));
         // One message wakes the reconciler for all of them.
         assert!(mailbox.changed.try_recv().is_ok() && mailbox.changed.is_empty());
         handle.limit_changed();

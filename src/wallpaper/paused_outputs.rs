@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use super::plan::WorkerKey;
 use crate::backends::{Kind, Placement};
 use crate::process::Identity;
-use crate::wire::Rest;
+use crate::wire::PauseReason;
 
-pub(super) type PausedOutputs = BTreeMap<String, Rest>;
+pub(super) type PausedOutputs = BTreeMap<String, PauseReason>;
 
 #[derive(Debug, Default)]
 pub(super) struct Pause {
     /// The reason, if there is a pause. The outer `None` means that the playlists have not reported yet;
     /// until then, what an earlier daemon paused stays as it is.
-    active: Option<Option<Rest>>,
+    active: Option<Option<PauseReason>>,
     /// The outputs that were set since the pause began.
     asked: BTreeSet<String>,
     /// The outputs that a window covers; `None` until they are known.
@@ -27,7 +27,7 @@ pub(super) struct Pause {
 
 impl Pause {
     /// Begins or ends the pause.
-    pub(super) fn set(&mut self, reason: Option<Rest>) {
+    pub(super) fn set(&mut self, reason: Option<PauseReason>) {
         let before = self.active.replace(reason).flatten();
         if before.is_some() != reason.is_some() {
             self.asked.clear();
@@ -53,7 +53,7 @@ impl Pause {
             |name: &String| self.covered.as_ref().is_some_and(|all| all.contains(name));
         let reason = |one: &Placement| match (one.kind, self.active.flatten()) {
             (Kind::Video | Kind::Web, Some(reason)) if !is_asked(&one.output.name) => Some(reason),
-            (Kind::Video, _) if is_covered(&one.output.name) => Some(Rest::Covered),
+            (Kind::Video, _) if is_covered(&one.output.name) => Some(PauseReason::Covered),
             _ => None,
         };
         let paused = shown.iter().filter_map(|one| Some((one.output.name.clone(), reason(one)?)));
@@ -136,16 +136,16 @@ mod tests {
         };
         pause.note_asked(&names(&["A"]));
         check(&pause, &[], &[]);
-        pause.set(Some(Rest::Idle));
+        pause.set(Some(PauseReason::Idle));
         check(&pause, &[], &["A", "B", "C"]);
         check(&pause, &["B"], &["A", "C"]);
         pause.note_asked(&names(&["B"]));
         // The pause continues for another reason.
-        pause.set(Some(Rest::Locked));
+        pause.set(Some(PauseReason::Locked));
         check(&pause, &[], &["A", "C"]);
         pause.set(None);
         check(&pause, &[], &[]);
-        pause.set(Some(Rest::Locked));
+        pause.set(Some(PauseReason::Locked));
         check(&pause, &[], &["A", "B", "C"]);
         // A covered video is paused even while it is set; other wallpapers are not.
         (pause.active, pause.covered) =
@@ -153,8 +153,8 @@ mod tests {
         check(&pause, &["B"], &["B"]);
         let page = Placement { kind: Kind::Web, ..video("B") };
         assert_eq!(pause.paused(&[page.clone(), placement("D", 1)], &[]), PausedOutputs::new());
-        pause.set(Some(Rest::Battery));
-        assert_eq!(pause.paused(&[page], &[])["B"], Rest::Battery);
+        pause.set(Some(PauseReason::Battery));
+        assert_eq!(pause.paused(&[page], &[])["B"], PauseReason::Battery);
     }
 
     #[test]

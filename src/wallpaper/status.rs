@@ -11,7 +11,7 @@ use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
 use crate::store::workspaces::WorkspacePicture;
 use crate::sys::{Gate, lock};
-use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Rest, Source, Timestamp};
+use crate::wire::{ApplyFailure, DebugFailure, HistorySource, PauseReason, Source, Timestamp};
 
 /// How many failures are kept.
 const FAILURES: usize = 256;
@@ -83,7 +83,7 @@ pub(super) struct Changes {
     /// Images whose files were rewritten. If nothing else is noted, all other images are unchanged.
     pub(super) rewritten: BTreeSet<i64>,
     /// Videos and HTML wallpapers are paused from now on, or play again.
-    pub(super) paused: Option<Option<Rest>>,
+    pub(super) paused: Option<Option<PauseReason>>,
     /// The outputs that a window covers from now on.
     pub(super) covered: Option<BTreeSet<String>>,
     /// Other workspaces are visible, or the wallpapers of workspaces have changed.
@@ -129,7 +129,7 @@ impl SharedStatus {
         self.lock().paused = paused;
     }
 
-    pub(super) fn paused_by(&self, monitor: &str) -> Option<Rest> {
+    pub(super) fn paused_by(&self, monitor: &str) -> Option<PauseReason> {
         self.lock().paused.get(monitor).copied()
     }
 
@@ -365,18 +365,21 @@ mod tests {
         assert!(status.take_changes().is_none());
         status.note(Changes {
             backends: vec![Feh],
-            paused: Some(Some(Rest::Idle)),
+            paused: Some(Some(PauseReason::Idle)),
             ..Changes::default()
         });
         status.note(Changes { deactivated: true, rewritten: [1].into(), ..Changes::default() });
         status.note(Changes { anything: true, rewritten: [2].into(), ..Changes::default() });
         status.note(Changes { backends: vec![Awww], ..Changes::default() });
         let changes = status.take_changes().unwrap();
-        assert_eq!((changes.backends, changes.paused), (vec![Feh, Awww], Some(Some(Rest::Idle))));
+        assert_eq!(
+            (changes.backends, changes.paused),
+            (vec![Feh, Awww], Some(Some(PauseReason::Idle)))
+        );
         assert_eq!(changes.rewritten, [1, 2].into());
         assert!(changes.deactivated && changes.anything);
         assert!(status.take_changes().is_none());
-        status.note(Changes { paused: Some(Some(Rest::Idle)), ..Changes::default() });
+        status.note(Changes { paused: Some(Some(PauseReason::Idle)), ..Changes::default() });
         status.note(Changes { paused: Some(None), ..Changes::default() });
         let changes = status.take_changes().unwrap();
         assert_eq!(

@@ -142,7 +142,7 @@ words! {
 
 words! {
     /// The reason why playlists, videos and web pages are paused.
-    Rest { Battery = "battery", Locked = "locked", Idle = "idle", Covered = "covered" }
+    PauseReason { Battery = "battery", Locked = "locked", Idle = "idle", Covered = "covered" }
 }
 
 words! {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::image::{labelled, put_id, put_ids};
 use super::names::words;
-use super::{AppearanceMode, Fit, MediaType, Mode, Position, Rest, Timestamp, Tone};
+use super::{AppearanceMode, Fit, MediaType, Mode, PauseReason, Position, Timestamp, Tone};
 
 /// A list that has no pages: `{"data": [...]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ pub(crate) struct Power {
     pub battery: Option<bool>,
     pub locked: bool,
     pub idle: bool,
-    pub resting: Option<Rest>,
+    pub resting: Option<PauseReason>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,7 +141,7 @@ pub struct ActivePlaylist {
     pub total_images: usize,
     pub paused: bool,
     /// Why it is paused, besides a client's pause.
-    pub resting: Option<Rest>,
+    pub resting: Option<PauseReason>,
     pub started_at: Timestamp,
     pub slot_started_at: Option<Timestamp>,
     pub next_change_at: Option<Timestamp>,
@@ -266,7 +266,7 @@ pub(crate) struct CurrentMonitor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<u8>,
     /// Why its video or HTML wallpaper is paused.
-    pub paused_by: Option<Rest>,
+    pub paused_by: Option<PauseReason>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
     /// The workspace whose wallpaper is shown instead of the monitor's.

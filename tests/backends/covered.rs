@@ -94,7 +94,7 @@ on!(xdg_toplevel::XdgToplevel, (), |window, _, event| {
 #[track_caller]
 fn until(hosted: &Hosted, playing: &[PathBuf], expected: &[Value; 2]) {
     wait_until(&format!("{expected:?}"), || {
-        let current = hosted.house.client().get("/wallpaper/current").ok();
+        let current = hosted.daemon.client().get("/wallpaper/current").ok();
         let reasons = [0, 1].map(|at| current["monitors"][at]["paused_by"].clone());
         let paused = [0, 1].map(|at| is_paused(&playing[at]));
         (&reasons, paused) == (expected, expected.clone().map(|by| !by.is_null()))
@@ -139,8 +139,8 @@ fn videos_pause_under_a_window_that_is_full_screen() {
         told
     };
     let before = changes(&hosted);
-    hosted.house.kill9();
-    hosted.house.start();
+    hosted.daemon.kill9();
+    hosted.daemon.start();
     until(&hosted, &playing, &covered());
     assert_eq!(changes(&hosted), before);
     sway(&hosted, "kill");
@@ -149,6 +149,6 @@ fn videos_pause_under_a_window_that_is_full_screen() {
     Window::open(&hosted.desktop);
     until(&hosted, &playing, &[Value::Null, json!("covered")]);
     let off = json!({ "pause_when_covered": false });
-    hosted.house.client().patch("/config/power", &off).ok();
+    hosted.daemon.client().patch("/config/power", &off).ok();
     until(&hosted, &playing, &none());
 }

@@ -14,9 +14,9 @@ fn picture_stays_while_the_configured_backend_does_not_start() {
     let watcher = Watcher::start(&hosted.desktop, "HEADLESS-1");
     let color = watcher.latest();
     let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
-    let mut events = hosted.house.events(types);
+    let mut events = hosted.daemon.events(types);
     hosted.cue("awww-daemon", "die");
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     client.patch("/config", &json!({ "backend": { "type": "awww" } })).ok();
     assert_eq!(events.wait_for("backend_unavailable")["backend"], "awww");
     // The picture stays during the retries, and during other changes.

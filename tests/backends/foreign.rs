@@ -8,11 +8,11 @@ use murald::internals::process::Identity;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::{Ended, House};
+use crate::support::{Ended, TestDaemon};
 
 /// The conflicts of a backend in `GET /backends`.
-fn conflicts(house: &House, backend: &str) -> Vec<Value> {
-    let list = house.client().get("/backends").ok();
+fn conflicts(daemon: &TestDaemon, backend: &str) -> Vec<Value> {
+    let list = daemon.client().get("/backends").ok();
     let entry = list.as_array().unwrap().iter().find(|entry| entry["name"] == backend).unwrap();
     entry["conflicts"].as_array().unwrap().clone()
 }
@@ -20,15 +20,15 @@ fn conflicts(house: &House, backend: &str) -> Vec<Value> {
 #[test]
 fn background_of_sways_configuration_is_reported_with_its_line() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.configure("[backend]\ntype = 'swaybg'\n");
-    house.start();
-    let file = house.root().join("a.png");
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure("[backend]\ntype = 'swaybg'\n");
+    daemon.start();
+    let file = daemon.root().join("a.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
-    let picture = house.import(&[&file])[0];
-    let set = || house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let picture = daemon.import(&[&file])[0];
+    let set = || daemon.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
     assert!(set().get("warnings").is_none());
-    assert!(conflicts(&house, "swaybg").is_empty(), "our own is no conflict");
+    assert!(conflicts(&daemon, "swaybg").is_empty(), "our own is no conflict");
 
     let configuration = Path::new(desktop.var("DESKTOP_DIR").unwrap()).join("sway.conf");
     let before = fs::read_to_string(&configuration).unwrap().lines().count();
@@ -37,10 +37,10 @@ fn background_of_sways_configuration_is_reported_with_its_line() {
     let line = format!("output * bg {} fill", file.display());
     sway.write_all(format!("\n# exec swaybg\n{line}\n").as_bytes()).unwrap();
     desktop.output("swaymsg", &["reload"]);
-    wait_until("sway's own swaybg", || !conflicts(&house, "swaybg").is_empty());
-    let [conflict] = &conflicts(&house, "mpvpaper")[..] else { panic!("not one conflict") };
+    wait_until("sway's own swaybg", || !conflicts(&daemon, "swaybg").is_empty());
+    let [conflict] = &conflicts(&daemon, "mpvpaper")[..] else { panic!("not one conflict") };
     assert_eq!(conflict["program"], "swaybg");
-    assert!(conflicts(&house, "feh").is_empty(), "that is for another session");
+    assert!(conflicts(&daemon, "feh").is_empty(), "that is for another session");
 
     let pid = i32::try_from(conflict["pid"].as_i64().unwrap()).unwrap();
     let answer = set();
@@ -59,13 +59,13 @@ fn background_of_sways_configuration_is_reported_with_its_line() {
 #[test]
 fn swaybg_that_draws_nothing_is_no_conflict() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = House::started_on(&desktop);
+    let daemon = TestDaemon::started_on(&desktop);
     let swaybg = |options: &[&str]| Ended(desktop.command("swaybg").args(options).spawn().unwrap());
     let idle = swaybg(&[]);
     let drawing = swaybg(&["-c", "#c01020"]);
     let pid = |ended: &Ended| json!(ended.0.id());
-    wait_until("the one that draws", || !conflicts(&house, "mpvpaper").is_empty());
-    let told = conflicts(&house, "mpvpaper");
+    wait_until("the one that draws", || !conflicts(&daemon, "mpvpaper").is_empty());
+    let told = conflicts(&daemon, "mpvpaper");
     assert_eq!(told, [json!({ "program": "swaybg", "pid": pid(&drawing) })], "not {}", pid(&idle));
 }
 
@@ -73,16 +73,16 @@ fn swaybg_that_draws_nothing_is_no_conflict() {
 #[test]
 fn configuration_that_sway_does_not_read_is_not_blamed() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = House::started_on(&desktop);
-    let unread = house.config_file().parent().unwrap().with_file_name("sway");
+    let daemon = TestDaemon::started_on(&desktop);
+    let unread = daemon.config_file().parent().unwrap().with_file_name("sway");
     fs::create_dir(&unread).unwrap();
     fs::write(unread.join("config"), "output * bg #c01020 solid_color\n").unwrap();
     let drawing = Ended(desktop.command("swaybg").args(["-c", "#c01020"]).spawn().unwrap());
-    wait_until("it draws", || !conflicts(&house, "mpvpaper").is_empty());
-    let file = house.root().join("a.png");
+    wait_until("it draws", || !conflicts(&daemon, "mpvpaper").is_empty());
+    let file = daemon.root().join("a.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
-    let picture = house.import(&[&file])[0];
-    let answer = house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let picture = daemon.import(&[&file])[0];
+    let answer = daemon.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
     let told = answer["warnings"].to_string();
     let pid = format!("swaybg (process {})", drawing.0.id());
     assert!(told.contains(&pid) && told.contains("the command that starts it"), "{told}");
@@ -91,22 +91,22 @@ fn configuration_that_sway_does_not_read_is_not_blamed() {
 #[test]
 fn desktop_of_a_file_manager_over_x11_is_reported() {
     let desktop = Desktop::x11(&["640x360"]);
-    let house = House::started_on(&desktop);
-    let file = house.root().join("a.png");
+    let daemon = TestDaemon::started_on(&desktop);
+    let file = daemon.root().join("a.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
-    let picture = house.import(&[&file])[0];
-    let set = || house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let picture = daemon.import(&[&file])[0];
+    let set = || daemon.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
     assert!(set().get("warnings").is_none());
     let mut pcmanfm = desktop.command("pcmanfm");
-    let pcmanfm = Ended(pcmanfm.arg("--desktop").env("HOME", house.root()).spawn().unwrap());
-    wait_until("its window", || !conflicts(&house, "feh").is_empty());
+    let pcmanfm = Ended(pcmanfm.arg("--desktop").env("HOME", daemon.root()).spawn().unwrap());
+    wait_until("its window", || !conflicts(&daemon, "feh").is_empty());
     let expected = json!({ "program": "pcmanfm", "pid": pcmanfm.0.id() });
-    assert_eq!(conflicts(&house, "builtin"), [expected]);
-    assert!(conflicts(&house, "swaybg").is_empty(), "that is for another session");
+    assert_eq!(conflicts(&daemon, "builtin"), [expected]);
+    assert!(conflicts(&daemon, "swaybg").is_empty(), "that is for another session");
     let told = set()["warnings"].to_string();
     let named = format!("pcmanfm (process {})", pcmanfm.0.id());
     assert!(told.contains(&named) && told.contains("`pcmanfm --desktop-off`"), "{told}");
-    let doctor = house.murald(&["doctor"]).output().unwrap();
+    let doctor = daemon.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
     let row = found.lines().find(|row| row.starts_with("fix\tother\t"));
     assert!(row.is_some_and(|row| row.contains(&named)), "{found}");

@@ -22,7 +22,7 @@ fn backend_that_hangs_at_its_start_blocks_no_other_request() {
     hosted.become_hyprland();
     let id = hosted.picture("one.png");
     hosted.cue("hyprpaper", "hang");
-    let mut asks = UnixStream::connect(hosted.house.socket()).unwrap();
+    let mut asks = UnixStream::connect(hosted.daemon.socket()).unwrap();
     let body = json!({ "image_id": id }).to_string();
     let length = body.len();
     write!(
@@ -30,15 +30,15 @@ fn backend_that_hangs_at_its_start_blocks_no_other_request() {
         "POST /wallpaper/set HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}"
     )
     .unwrap();
-    let started = || hosted.house.log().contains("started hyprpaper");
+    let started = || hosted.daemon.log().contains("started hyprpaper");
     wait_until("its start", started);
     for path in ["/healthz", "/images", "/monitors", "/wallpaper/current", "/backends"] {
-        hosted.house.client().get(path).ok();
+        hosted.daemon.client().get(path).ok();
     }
     asks.set_nonblocking(true).unwrap();
     let unanswered = asks.read(&mut [0]).expect_err("nobody had to wait for it");
     assert_eq!(unanswered.kind(), ErrorKind::WouldBlock);
-    hosted.house.ends_well();
+    hosted.daemon.ends_well();
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn backend_that_hangs_blocks_no_other_monitor() {
     let outputs = ["640x480", "640x480", "640x480"];
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     hosted
-        .house
+        .daemon
         .client()
         .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
         .ok();
@@ -54,7 +54,7 @@ fn backend_that_hangs_blocks_no_other_monitor() {
         (hosted.picture("one.png"), hosted.picture("two.png"), videos(&hosted));
     hosted.set(&json!({ "image_id": red }));
     hosted.cue("mpvpaper", "hang");
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let set = |id: i64, monitor: &str| {
         client.post("/wallpaper/set", &json!({ "image_id": id, "monitor": monitor }))
     };
@@ -82,7 +82,7 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
     let outputs = ["640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     hosted
-        .house
+        .daemon
         .client()
         .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
         .ok();
@@ -91,20 +91,23 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
     hosted.set(&json!({ "image_id": video, "monitor": "HEADLESS-1" }));
     hosted.set(&json!({ "image_id": still, "monitor": "HEADLESS-2" }));
     let pids = ["mpvpaper@HEADLESS-1-1.json", "swaybg-1.json"].map(|name| recorded(&hosted, name));
-    assert_eq!(hosted.house.stop(), Some(0));
+    assert_eq!(hosted.daemon.stop(), Some(0));
     hosted.cue("mpvpaper", "hang");
     for pid in pids {
         hosted.desktop.output("kill", &["-9", &pid]);
     }
-    hosted.house.start();
+    hosted.daemon.start();
     wait_until("the still", || {
-        let png = hosted.house.root().join("shot.png");
+        let png = hosted.daemon.root().join("shot.png");
         hosted.desktop.shot(&png, "HEADLESS-2");
         let seen = image::open(&png).unwrap().into_rgb8();
         let wanted = [b'o', b'n', 199];
         seen.get_pixel(320, 240).0.iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 4)
     });
-    assert!(!hosted.house.log().contains("did not start playing in time"), "the video hangs still");
+    assert!(
+        !hosted.daemon.log().contains("did not start playing in time"),
+        "the video hangs still"
+    );
 }
 
 #[test]
@@ -112,8 +115,8 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     let outputs = ["640x480", "640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     let [red, blue] = videos(&hosted);
-    let client = hosted.house.client();
-    let mut events = hosted.house.events("wallpaper_changed");
+    let client = hosted.daemon.client();
+    let mut events = hosted.daemon.events("wallpaper_changed");
     let set = |image: i64, monitors: Value| {
         client.post("/wallpaper/set", &json!({ "image_id": image, "monitors": monitors }))
     };
@@ -137,7 +140,7 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
 
     // If one of two monitors fails, the other goes back to its old picture.
     hosted.cue("mpvpaper", "die");
-    let mut events = hosted.house.events("wallpaper_changed");
+    let mut events = hosted.daemon.events("wallpaper_changed");
     set(red, json!(["HEADLESS-1", "HEADLESS-2"])).fails(500);
     let back = events.wait_for("wallpaper_changed");
     assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(blue)));
@@ -147,13 +150,13 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     hosted.cue("mpvpaper", "");
     set(red, json!(["HEADLESS-1"])).ok();
     let pid = recorded(&hosted, "mpvpaper@HEADLESS-1-1.json");
-    assert_eq!(hosted.house.stop(), Some(0));
+    assert_eq!(hosted.daemon.stop(), Some(0));
     hosted.cue("mpvpaper", "hang");
     hosted.desktop.output("kill", &["-9", &pid]);
-    hosted.house.start();
+    hosted.daemon.start();
     let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
     wait_until("the start", || starts() == 6);
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let set = |image: i64, monitor: &str| {
         client.post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor })).ok()
     };

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, wait_until};
 use crate::hangs::recorded;
 use crate::stub;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Events;
 
 /// A daemon whose backend is a stand-in.
 pub struct Hosted {
     pub desktop: Desktop,
-    pub house: House,
+    pub daemon: TestDaemon,
     pub notes: PathBuf,
     // Last, because a daemon that still runs would start them again.
     _stand_ins: StandIns,
@@ -38,22 +38,22 @@ impl Hosted {
         env: &[(&str, &str)],
     ) -> Self {
         let desktop = Desktop::wayland(outputs);
-        let mut house = House::on(&desktop);
-        let notes = house.root().join("notes");
+        let mut daemon = TestDaemon::on(&desktop);
+        let notes = daemon.root().join("notes");
         fs::create_dir_all(notes.join("calls")).unwrap();
         fs::write(notes.join("outputs"), "HEADLESS-1\nHEADLESS-2\n").unwrap();
         let runtime = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
         for program in programs {
-            house.stub(program, &stub::script(program, &notes, runtime));
+            daemon.stub(program, &stub::script(program, &notes, runtime));
         }
-        house.configure(&format!(
+        daemon.configure(&format!(
             "[backend]\ntype = '{backend}'\n[backend.{backend}]\n{settings}\n"
         ));
         for (name, value) in env {
-            house.env(name, value);
+            daemon.env(name, value);
         }
-        house.start();
-        Self { desktop, house, _stand_ins: StandIns(notes.clone()), notes }
+        daemon.start();
+        Self { desktop, daemon, _stand_ins: StandIns(notes.clone()), notes }
     }
 
     /// Makes the session look like a Hyprland that runs as long as the test.
@@ -72,15 +72,15 @@ impl Hosted {
     }
 
     pub fn picture(&self, name: &str) -> i64 {
-        let path = self.house.root().join(name);
+        let path = self.daemon.root().join(name);
         // Two pictures with the same content would be one image.
         let color = [name.as_bytes()[0], name.as_bytes()[1], 199];
         image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
-        self.house.import(&[&path])[0]
+        self.daemon.import(&[&path])[0]
     }
 
     pub fn page(&self, direction: &str) -> i64 {
-        let root = self.house.root().join("page");
+        let root = self.daemon.root().join("page");
         fs::create_dir(&root).unwrap();
         let manifest = json!({
             "title": "Rain", "parallax_direction": direction,
@@ -88,12 +88,12 @@ impl Hosted {
         });
         fs::write(root.join("waypaper.json"), manifest.to_string()).unwrap();
         fs::write(root.join("index.html"), "<html>").unwrap();
-        let answer = self.house.client().post("/images/import-web", &json!({ "path": root })).ok();
+        let answer = self.daemon.client().post("/images/import-web", &json!({ "path": root })).ok();
         answer["id"].as_i64().unwrap()
     }
 
     pub fn set(&self, body: &Value) {
-        self.house.client().post("/wallpaper/set", body).ok();
+        self.daemon.client().post("/wallpaper/set", body).ok();
     }
 
     /// The POST requests to the host: routes and bodies.
@@ -145,9 +145,9 @@ fn mishaps_with(
     start: (&str, &str, &str),
     others: &[(&str, &str, &str)],
 ) {
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let set = |id| client.post("/wallpaper/set", &json!({ "image_id": id }));
-    let mut events = hosted.house.events("wallpaper_apply_failed");
+    let mut events = hosted.daemon.events("wallpaper_apply_failed");
     let mut fails = |(program, cue, said): (&str, &str, &str), id: i64| {
         hosted.cue(program, cue);
         let answer = set(id).fails(500);
@@ -216,10 +216,10 @@ fn hyprpaper_is_skipped_without_hyprland() {
     let programs = ["hyprpaper", "hyprctl"];
     let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
     let printed = |verb: &str| {
-        String::from_utf8(hosted.house.murald(&[verb]).output().unwrap().stdout).unwrap()
+        String::from_utf8(hosted.daemon.murald(&[verb]).output().unwrap().stdout).unwrap()
     };
     let state = || {
-        let list = hosted.house.client().get("/backends").ok();
+        let list = hosted.daemon.client().get("/backends").ok();
         let all = list.as_array().unwrap().iter();
         let its = all.filter(|one| one["name"] == "hyprpaper").collect::<Vec<_>>()[0];
         json!([its["installed"], its["available"], its["active"]])
@@ -227,7 +227,7 @@ fn hyprpaper_is_skipped_without_hyprland() {
     hosted.set(&json!({ "image_id": hosted.picture("one.png") }));
     assert_eq!(state(), json!([true, false, false]));
     assert!(printed("backends").contains("Hyprland only"));
-    let warnings = || hosted.house.client().get("/config").ok()["warnings"].to_string();
+    let warnings = || hosted.daemon.client().get("/config").ok()["warnings"].to_string();
     let told = "backend.type: hyprpaper works on Hyprland only; using swaybg";
     assert!(warnings().contains(told), "{}", warnings());
     recorded(&hosted, "swaybg-1.json");
@@ -246,7 +246,7 @@ fn failures_of_mpvpaper_reach_the_client() {
     mishaps_with(&hosted, videos, ("mpvpaper", "die", "something is missing"), &[]);
     // mpvpaper cannot show a still.
     let still = hosted.picture("one.png");
-    let refused = hosted.house.client().post("/wallpaper/set", &json!({ "image_id": still }));
+    let refused = hosted.daemon.client().post("/wallpaper/set", &json!({ "image_id": still }));
     let refused = refused.fails(400);
     assert_eq!(refused["error_code"], "incompatible_backend");
     assert_eq!(refused["meta"]["backend"], "mpvpaper");
@@ -262,13 +262,13 @@ fn backend_that_does_not_start_is_retried_and_reported_once() {
         hosted.desktop.output("kill", &["-9", pids.lines().last().unwrap()]);
     };
     // The host exits while the daemon is stopped, and does not start at once.
-    assert_eq!(hosted.house.stop(), Some(0));
+    assert_eq!(hosted.daemon.stop(), Some(0));
     kill(&hosted);
     hosted.cue("wal-qt-host", "die");
     let before = hosted.starts("wal-qt-host");
-    hosted.house.start();
+    hosted.daemon.start();
     let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
-    let mut events = hosted.house.events(types);
+    let mut events = hosted.daemon.events(types);
     is_out(&hosted, &mut events, id, before);
     // The next outage is reported again.
     hosted.cue("wal-qt-host", "die");
@@ -296,12 +296,12 @@ fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
 /// Two videos in the library.
 pub fn videos(hosted: &Hosted) -> [i64; 2] {
     ["red", "blue"].map(|color| {
-        let path = hosted.house.root().join(format!("{color}.mp4"));
+        let path = hosted.daemon.root().join(format!("{color}.mp4"));
         let source = format!("color={color}:s=64x36:d=1");
         let mut ffmpeg = Command::new("ffmpeg");
         ffmpeg.args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", &source]);
         assert!(ffmpeg.arg(&path).status().unwrap().success());
-        hosted.house.import(&[&path])[0]
+        hosted.daemon.import(&[&path])[0]
     })
 }
 
@@ -313,7 +313,7 @@ fn shown_page_gets_changed_settings() {
     let loads =
         |asked: &[(String, Value)]| asked.iter().any(|(route, _)| route == "/wallpaper/load");
     assert!(loads(&hosted.requests()));
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let entry = client.get(&format!("/images/{page}")).ok()["web_meta"]["entry_path"].clone();
     let told = |change: Value, route: &str, field: &str, value: Value| {
         hosted.forget();
@@ -331,7 +331,7 @@ fn shown_page_gets_changed_settings() {
     told(change, "/wallpaper/capabilities", "capabilities", allowed);
     // A restarted host gets all of this with the page.
     hosted.forget();
-    let mut events = hosted.house.events("wallpaper_changed");
+    let mut events = hosted.daemon.events("wallpaper_changed");
     let pid = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
     hosted.desktop.output("kill", &["-9", pid.trim()]);
     events.wait_for("wallpaper_changed");
@@ -343,7 +343,7 @@ fn shown_page_gets_changed_settings() {
 #[test]
 fn host_of_a_shown_page_shows_all_monitors() {
     let hosted = Hosted::new(&["640x480", "640x480"], "", &[]);
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let auto = json!({ "selection_mode": "auto", "auto_priorities": { "image": ["swaybg"] } });
     client.patch("/config", &json!({ "backend": auto })).ok();
     let (red, blue) = (hosted.picture("one.png"), hosted.picture("two.png"));
@@ -383,23 +383,23 @@ fn host_of_a_shown_page_shows_all_monitors() {
 #[test]
 fn animated_image_has_a_still_before_its_event() {
     let hosted = Hosted::new(&["640x360"], "", &[]);
-    let house = &hosted.house;
-    let video = house.root().join("video.mp4");
+    let daemon = &hosted.daemon;
+    let video = daemon.root().join("video.mp4");
     let made = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "color=0x1ec81e:s=320x180:r=30:d=2"])
         .args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"])
         .arg(&video)
         .status();
     assert!(made.unwrap().success());
-    let video = house.import(&[&video])[0];
+    let video = daemon.import(&[&video])[0];
     let page = hosted.page("none");
-    let link = house.root().join(".local/state/murald/current/HEADLESS-1");
-    let mut events = house.events("wallpaper_changed");
+    let link = daemon.root().join(".local/state/murald/current/HEADLESS-1");
+    let mut events = daemon.events("wallpaper_changed");
     for (id, size) in [(video, (320, 180)), (page, (480, 270)), (video, (320, 180))] {
-        house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+        daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
         assert_eq!(events.wait_for("wallpaper_changed")["image_id"], id);
         let still = fs::read_link(&link).unwrap();
-        assert_eq!(still.parent().unwrap(), house.root().join(".local/state/murald/stills"));
+        assert_eq!(still.parent().unwrap(), daemon.root().join(".local/state/murald/stills"));
         let picture = image::open(&still).unwrap().into_rgb8();
         assert_eq!(picture.dimensions(), size);
         if id == video {

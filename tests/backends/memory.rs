@@ -8,7 +8,7 @@ use crate::desktop::wait_until;
 use crate::hosted::{Hosted, videos};
 
 fn children(hosted: &Hosted) -> Vec<Value> {
-    hosted.house.client().get("/debug").ok()["children"].as_array().unwrap().clone()
+    hosted.daemon.client().get("/debug").ok()["children"].as_array().unwrap().clone()
 }
 
 #[test]
@@ -21,11 +21,11 @@ fn video_whose_process_keeps_growing_gets_another_process() {
     hosted.set(&json!({ "image_id": video }));
     let [big] = &children(&hosted)[..] else { panic!("one process") };
     assert!(big["memory_kb"].as_u64().unwrap() > 200 << 10, "{big}");
-    let mut events = hosted.house.events("");
+    let mut events = hosted.daemon.events("");
     // Its successor grows too, but is not replaced for five minutes.
     let limit = |mb: u32| {
         let body = json!({ "max_child_memory_mb": mb });
-        hosted.house.client().patch("/config/power", &body).ok();
+        hosted.daemon.client().patch("/config/power", &body).ok();
     };
     limit(150);
     wait_until(
@@ -35,11 +35,11 @@ fn video_whose_process_keeps_growing_gets_another_process() {
     let next = children(&hosted)[0]["pid"].clone();
     let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
     assert_eq!(starts(), 2);
-    let log = hosted.house.log();
+    let log = hosted.daemon.log();
     let said = log.lines().filter(|line| line.contains("restarting mpvpaper")).count();
     assert_eq!(said, 1, "{log}");
     let seen = format!("(process {next}) uses ");
-    wait_until("many looks", || hosted.house.log().matches(&seen).count() > 5);
+    wait_until("many looks", || hosted.daemon.log().matches(&seen).count() > 5);
     assert_eq!((&children(&hosted)[0]["pid"], starts()), (&next, 2));
     // The wallpaper has not changed, so no event is published about it.
     limit(0);
@@ -50,5 +50,5 @@ fn video_whose_process_keeps_growing_gets_another_process() {
         changes += usize::from(kind == "config_changed");
     }
     let refused = json!({ "max_child_memory_mb": -1 });
-    assert_eq!(hosted.house.client().patch("/config/power", &refused).status, 400);
+    assert_eq!(hosted.daemon.client().patch("/config/power", &refused).status, 400);
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
 use crate::hosted::Hosted;
-use crate::support::{House, PATIENCE};
+use crate::support::{PATIENCE, TestDaemon};
 
 /// Helpers for a daemon that follows workspaces.
 impl Hosted {
@@ -22,7 +22,7 @@ impl Hosted {
 
     fn patch(&self, key: &str, value: Value) {
         let body = json!({ key: value });
-        self.house.client().patch("/config/backends/wal-qt", &body).ok();
+        self.daemon.client().patch("/config/backends/wal-qt", &body).ok();
     }
 
     /// The moves that the host got, as `OUTPUT direction`.
@@ -49,7 +49,7 @@ impl Hosted {
 
     fn follows(&self, times: usize) {
         let said = "following the workspaces at";
-        wait_until(said, || self.house.log().matches(said).count() >= times);
+        wait_until(said, || self.daemon.log().matches(said).count() >= times);
     }
 }
 
@@ -84,7 +84,7 @@ fn parallax_follows_the_workspaces_of_sway() {
     followed.set(&json!({ "image_id": other, "mode": "extend" }));
     followed.sway("workspace 10");
     followed.moved(&[right, "HEADLESS-2 right"]);
-    let mut events = followed.house.events("wallpaper_changed");
+    let mut events = followed.daemon.events("wallpaper_changed");
     followed.desktop.again();
     followed.follows(2);
     assert_eq!(events.wait_for("wallpaper_changed")["source"], "restore");
@@ -95,18 +95,18 @@ fn parallax_follows_the_workspaces_of_sway() {
         [("parallax_compositor_driver", json!("off")), ("parallax_enabled", json!(false))]
     {
         followed.patch(key, value);
-        assert!(!threads(&followed.house).contains(&"parallax".to_owned()), "{key}");
+        assert!(!threads(&followed.daemon).contains(&"parallax".to_owned()), "{key}");
         followed.patch("parallax_compositor_driver", json!("sway"));
     }
     followed.sway("workspace 9");
     followed.patch("parallax_enabled", json!(true));
     followed.follows(4);
     assert_eq!(followed.moves(), [""; 0]);
-    assert_eq!(followed.house.stop(), Some(0));
+    assert_eq!(followed.daemon.stop(), Some(0));
 }
 
-fn threads(house: &House) -> Vec<String> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap().flatten();
+fn threads(daemon: &TestDaemon) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap().flatten();
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
     tasks.filter_map(name).map(|name| name.trim().to_owned()).collect()
 }
@@ -230,7 +230,7 @@ fn parallax_follows_the_workspaces_of_hyprland() {
         hyprland.begin_to_show("HEADLESS-1", workspace);
     }
     fs::remove_file(&cue).unwrap();
-    wait_until("the host's silence", || followed.house.log().contains("does not follow"));
+    wait_until("the host's silence", || followed.daemon.log().contains("does not follow"));
     // Moves are also dropped while the host catches up.
     let mut workspace = 8;
     wait_until("a step", || {

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
 use crate::hosted::Hosted;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::wall::{BLUE, RED, Wall, near};
 
 #[test]
@@ -21,7 +21,7 @@ fn without_layer_shell_no_backend_is_used_and_the_desktops_own_command_is_named(
     let env = [("WAYLAND_DISPLAY", socket)];
     let hosted = Hosted::with("swaybg", &["awww", "awww-daemon"], &["640x480"], "", &env);
     let picture = hosted.picture("one.png");
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let refused = client.post("/wallpaper/set", &json!({ "image_id": picture })).fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     let told = refused["error"].as_str().unwrap();
@@ -30,14 +30,14 @@ fn without_layer_shell_no_backend_is_used_and_the_desktops_own_command_is_named(
         assert!(told.contains(part), "{told}");
     }
     client.get("/wallpaper/current").fails(503);
-    has_no_place(&hosted.house, "wlr-layer-shell");
-    let doctor = hosted.house.murald(&["doctor"]).output().unwrap();
+    has_no_place(&hosted.daemon, "wlr-layer-shell");
+    let doctor = hosted.daemon.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
     let row = found.lines().find(|row| row.starts_with("fix\tbackend\t")).unwrap();
     assert!(row.contains("wlr-layer-shell") && row.contains("gsettings set"), "{found}");
     assert!(!found.contains("ok\tbackend") && !row.contains("install"), "{found}");
     // The renderer reports the same.
-    let mut draw = hosted.house.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
+    let mut draw = hosted.daemon.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
     let output = draw.env("WAYLAND_DISPLAY", socket).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("this compositor does not offer zwlr_layer_shell_v1"), "{said}");
@@ -52,34 +52,34 @@ fn x_server_without_true_colour_is_left_to_other_backends() {
     let mut builtin = wall.backend(BackendName::Builtin);
     let error = builtin.show(&wall.hang(&[(&output, &red)]), &wall.cancel).unwrap_err();
     assert!(error.to_string().contains("the X server has no true-colour visual"), "{error}");
-    let mut house = House::on(&wall.desktop);
-    house.only(&[]);
-    house.start();
-    let id = house.import(&[&red])[0];
-    let refused = house.client().post("/wallpaper/set", &json!({ "image_id": id })).fails(503);
+    let mut daemon = TestDaemon::on(&wall.desktop);
+    daemon.only(&[]);
+    daemon.start();
+    let id = daemon.import(&[&red])[0];
+    let refused = daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     let told = refused["error"].as_str().unwrap();
     assert!(told.contains("TrueColor") && told.ends_with("is installed: feh"), "{told}");
-    has_no_place(&house, "TrueColor");
-    let doctor = house.murald(&["doctor"]).output().unwrap();
+    has_no_place(&daemon, "TrueColor");
+    let doctor = daemon.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
     assert!(found.contains("TrueColor") && found.contains("install one of feh"), "{found}");
     // The next backend is used, and shows what such a server can.
     let feh = wall.desktop.output("sh", &["-c", "command -v feh"]);
-    std::os::unix::fs::symlink(feh, house.root().join("only/feh")).unwrap();
-    let answer = house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    std::os::unix::fs::symlink(feh, daemon.root().join("only/feh")).unwrap();
+    let answer = daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
     assert_eq!(answer["backend"], "feh");
     let [r, g, b] = wall.pixels(&output).part(50, 50);
     assert!(r > 150 && g < 90 && b < 90, "{r} {g} {b}");
 }
 
-fn why(house: &House) -> String {
-    String::from_utf8(house.murald(&["why"]).output().unwrap().stdout).unwrap()
+fn why(daemon: &TestDaemon) -> String {
+    String::from_utf8(daemon.murald(&["why"]).output().unwrap().stdout).unwrap()
 }
 
 /// Checks what is reported about the builtin backend.
-fn has_no_place(house: &House, lacks: &str) {
-    let client = house.client();
+fn has_no_place(daemon: &TestDaemon, lacks: &str) {
+    let client = daemon.client();
     let all = client.get("/backends").ok();
     let own = all.as_array().unwrap().iter().find(|one| one["name"] == "builtin").unwrap();
     assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(false)));
@@ -113,15 +113,15 @@ fn without_shared_memory_the_old_picture_stays() {
 #[test]
 fn without_shared_memory_the_next_backend_shows_the_picture() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::on(&desktop);
-    house.only(&["swaybg"]);
-    house.configure("[backend]\ntype = 'builtin'\n");
-    house.start();
-    let client = house.client();
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.only(&["swaybg"]);
+    daemon.configure("[backend]\ntype = 'builtin'\n");
+    daemon.start();
+    let client = daemon.client();
     let images = [("red.png", RED), ("blue.png", BLUE)].map(|(name, color)| {
-        let path = house.root().join(name);
+        let path = daemon.root().join(name);
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
-        house.import(&[&path])[0]
+        daemon.import(&[&path])[0]
     });
     let set = |image: i64| {
         let body = json!({ "image_id": image, "transition": "none" });
@@ -129,7 +129,7 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     };
     assert_eq!(set(images[0])["backend"], "builtin");
     let watcher = Watcher::start(&desktop, "HEADLESS-1");
-    let process = house.drawing();
+    let process = daemon.drawing();
     desktop.output("prlimit", &["--pid", &process[0].to_string(), "--fsize=4096:"]);
     let answer = set(images[1]);
     assert_eq!(answer["backend"], "swaybg");
@@ -139,10 +139,10 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     assert!(said.starts_with(expected), "{said}");
     wait_until("the new picture", || near(watcher.latest(), BLUE));
     // The old picture is removed once the other backend shows the new one.
-    wait_until("the end of the process that drew", || house.drawing().is_empty());
-    assert!(why(&house).ends_with(" drawn by swaybg. No change is scheduled.\n"));
+    wait_until("the end of the process that drew", || daemon.drawing().is_empty());
+    assert!(why(&daemon).ends_with(" drawn by swaybg. No change is scheduled.\n"));
     assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
-    assert!(house.log().contains("no longer using builtin"));
+    assert!(daemon.log().contains("no longer using builtin"));
     // The other backend also shows the next picture, until builtin is activated.
     assert_eq!(set(images[0])["backend"], "swaybg");
     client.post("/backends/builtin/activate", &json!({})).ok();

@@ -16,7 +16,7 @@ use crate::stub::Stubs;
 const LOCKED: &str = "[power]\npause_when_locked = true";
 
 pub fn tell(hosted: &Hosted, state: &str) {
-    let output = hosted.house.murald(&["power", state]).output().unwrap();
+    let output = hosted.daemon.murald(&["power", state]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -51,9 +51,9 @@ fn ending_so(directory: &Path, ending: &str) -> Vec<PathBuf> {
 
 /// Kills the daemon, and starts one as in a new session.
 fn in_another_session(hosted: &mut Hosted) {
-    hosted.house.kill9();
+    hosted.daemon.kill9();
     fs::remove_file(backends(hosted).join("session")).unwrap();
-    hosted.house.start();
+    hosted.daemon.start();
 }
 
 /// Sends a command to mpv as its user would; returns the answer's data.
@@ -89,8 +89,8 @@ fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
     // videos.
     tell(&hosted, "locked");
     wait_until("both to stand still again", || is_paused(one) && is_paused(two));
-    hosted.house.kill9();
-    hosted.house.start();
+    hosted.daemon.kill9();
+    hosted.daemon.start();
     hosted.set(&json!({ "image_id": other, "monitors": ["HEADLESS-1"] }));
     assert!(is_paused(two));
     in_another_session(&mut hosted);
@@ -128,7 +128,7 @@ fn wal_qt_pauses_videos_and_pages() {
     let on = |id: i64, monitor: &str| json!({ "image_id": id, "monitors": [monitor] });
     hosted.set(&on(video, "HEADLESS-1"));
     hosted.set(&on(page, "HEADLESS-2"));
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let refused = client.post("/wallpaper/sound", &json!({ "muted": true })).fails(409);
     assert!(
         refused["error"].as_str().unwrap().contains("wal-qt on HEADLESS-1 cannot"),

@@ -17,7 +17,7 @@ fn sound_of(hosted: &Hosted, output: &str) -> [Value; 3] {
 
 /// Muted and volume of each monitor.
 fn current(hosted: &Hosted) -> Value {
-    let current = hosted.house.client().get("/wallpaper/current").ok();
+    let current = hosted.daemon.client().get("/wallpaper/current").ok();
     let monitors = current["monitors"].as_array().unwrap().iter();
     monitors.map(|one| json!([one["muted"], one["volume"]])).collect()
 }
@@ -25,7 +25,7 @@ fn current(hosted: &Hosted) -> Value {
 #[test]
 fn sound_changes_as_videos_play_and_is_kept_with_each() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], "", &[]);
-    let client = hosted.house.client();
+    let client = hosted.daemon.client();
     let sound = |body: Value| client.post("/wallpaper/sound", &body);
     let [video, other] = videos(&hosted);
     let refused = sound(json!({ "muted": true })).fails(409);
@@ -42,7 +42,7 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
     for output in ["HEADLESS-1", "HEADLESS-2"] {
         assert_eq!(sound_of(&hosted, output), [json!(1), json!(false), json!(30)]);
     }
-    let muted = hosted.house.murald(&["mute", "--monitor", "HEADLESS-2"]).output().unwrap();
+    let muted = hosted.daemon.murald(&["mute", "--monitor", "HEADLESS-2"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&muted.stdout), "HEADLESS-2: volume 30, muted\n");
     assert_eq!(sound_of(&hosted, "HEADLESS-2"), [json!(1), json!(true), json!(30)]);
     let each = json!([[false, 30], [true, 30]]);
@@ -55,8 +55,8 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
         sound(body).fails(status);
     }
     // Another daemon uses the same processes, and a lost process starts with its sound.
-    hosted.house.kill9();
-    hosted.house.start();
+    hosted.daemon.kill9();
+    hosted.daemon.start();
     hosted.set(&json!({ "image_id": hosted.picture("one.png") , "default": true }));
     assert_eq!((current(&hosted), sockets(&hosted)), (each.clone(), playing.clone()));
     let process = crate::hangs::recorded(&hosted, "mpvpaper@HEADLESS-2-1.json");

@@ -7,36 +7,36 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A daemon whose swaybg is a script, and a picture to show.
 struct Scripted {
-    house: House,
+    daemon: TestDaemon,
     picture: i64,
     _desktop: Desktop,
 }
 
 impl Scripted {
-    fn new(script: impl Fn(&House) -> String) -> Self {
+    fn new(script: impl Fn(&TestDaemon) -> String) -> Self {
         Self::after(":", script)
     }
 
     /// Starts the daemon from a shell, after this command.
-    fn after(shell: &str, script: impl Fn(&House) -> String) -> Self {
+    fn after(shell: &str, script: impl Fn(&TestDaemon) -> String) -> Self {
         let desktop = Desktop::wayland(&["1"]);
-        let mut house = House::on(&desktop);
-        let script = script(&house);
-        house.stub("swaybg", &script);
-        house.configure("[backend]\ntype = 'swaybg'\n");
-        house.start_after(shell);
-        let file = house.root().join("a.png");
+        let mut daemon = TestDaemon::on(&desktop);
+        let script = script(&daemon);
+        daemon.stub("swaybg", &script);
+        daemon.configure("[backend]\ntype = 'swaybg'\n");
+        daemon.start_after(shell);
+        let file = daemon.root().join("a.png");
         image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
-        let picture = house.import(&[&file])[0];
-        Self { house, picture, _desktop: desktop }
+        let picture = daemon.import(&[&file])[0];
+        Self { daemon, picture, _desktop: desktop }
     }
 
     fn set(&self) -> crate::support::client::Answer {
-        self.house.client().post("/wallpaper/set", &json!({ "image_id": self.picture }))
+        self.daemon.client().post("/wallpaper/set", &json!({ "image_id": self.picture }))
     }
 }
 
@@ -46,8 +46,8 @@ fn real_swaybg() -> PathBuf {
 
 #[test]
 fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
-    let scripted = Scripted::new(|house| {
-        let (notes, swaybg) = (house.root().join("notes"), real_swaybg());
+    let scripted = Scripted::new(|daemon| {
+        let (notes, swaybg) = (daemon.root().join("notes"), real_swaybg());
         format!(
             "#!/bin/sh\nread stat </proc/$$/stat\n{{ echo \"$stat\"; pwd; readlink /proc/$$/fd/0\n\
              grep 'Max file size' /proc/$$/limits; ls /proc/$$/fd; }} >'{}'\n\
@@ -57,12 +57,12 @@ fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
         )
     });
     scripted.set().ok();
-    let notes = fs::read_to_string(scripted.house.root().join("notes")).unwrap();
+    let notes = fs::read_to_string(scripted.daemon.root().join("notes")).unwrap();
     let lines: Vec<&str> = notes.lines().collect();
     let fields: Vec<&str> = lines[0].rsplit_once(") ").unwrap().1.split(' ').collect();
     let pid = lines[0].split(' ').next().unwrap();
     let [parent, group, session] = [1, 2, 3].map(|at| fields[at]);
-    assert_eq!(parent, scripted.house.pid().to_string(), "nobody stays between them");
+    assert_eq!(parent, scripted.daemon.pid().to_string(), "nobody stays between them");
     assert_eq!((group, session), (pid, pid));
     assert_eq!(lines[1..3], ["/", "/dev/null"]);
     // The log needs a size limit, as it may never be emptied.
@@ -75,12 +75,12 @@ fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
 #[test]
 fn backend_has_the_umask_that_the_daemon_was_started_with() {
     for umask in ["0027", "0000"] {
-        let scripted = Scripted::after(&format!("umask {umask}"), |house| {
-            let (note, swaybg) = (house.root().join("umask"), real_swaybg());
+        let scripted = Scripted::after(&format!("umask {umask}"), |daemon| {
+            let (note, swaybg) = (daemon.root().join("umask"), real_swaybg());
             format!("#!/bin/sh\numask >'{}'\nexec '{}' \"$@\"\n", note.display(), swaybg.display())
         });
         scripted.set().ok();
-        let noted = fs::read_to_string(scripted.house.root().join("umask")).unwrap();
+        let noted = fs::read_to_string(scripted.daemon.root().join("umask")).unwrap();
         assert_eq!(noted.trim(), umask);
     }
 }
@@ -92,7 +92,7 @@ fn backend_that_cannot_be_executed_is_named_with_the_cause() {
     assert_eq!(answer.status, 500, "{}", answer.text());
     let text = answer.text();
     assert!(text.contains("swaybg") && text.contains("No such file"), "{text}");
-    let runtime = fs::read_dir(scripted.house.socket().parent().unwrap()).unwrap().flatten();
+    let runtime = fs::read_dir(scripted.daemon.socket().parent().unwrap()).unwrap().flatten();
     let records: Vec<_> = runtime
         .flat_map(|entry| fs::read_dir(entry.path()).into_iter().flatten().flatten())
         .map(|entry| entry.file_name())

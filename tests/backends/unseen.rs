@@ -13,7 +13,7 @@ use crate::hosted::{Hosted, videos};
 fn still_stays_until_the_video_that_replaces_it_is_visible() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
     let auto = json!({ "backend": { "selection_mode": "auto" } });
-    hosted.house.client().patch("/config", &auto).ok();
+    hosted.daemon.client().patch("/config", &auto).ok();
     let [video, other] = videos(&hosted);
     let still = hosted.picture("one.png");
     hosted.set(&json!({ "image_id": still }));
@@ -21,19 +21,19 @@ fn still_stays_until_the_video_that_replaces_it_is_visible() {
     hosted.cue("mpvpaper", "dark");
     for image in [video, other] {
         let body = json!({ "image_id": image });
-        let answer = hosted.house.client().post("/wallpaper/set", &body).ok();
+        let answer = hosted.daemon.client().post("/wallpaper/set", &body).ok();
         let warning = answer["warnings"][0].as_str().unwrap();
         assert!(warning.contains("stays until then"), "{warning}");
         assert!(Path::new(&swaybg).exists());
     }
     // The next daemon does not know more before it has asked.
-    assert_eq!(hosted.house.stop(), Some(0));
-    hosted.house.start();
-    hosted.house.client().post("/wallpaper/set", &json!({ "image_id": video })).ok();
+    assert_eq!(hosted.daemon.stop(), Some(0));
+    hosted.daemon.start();
+    hosted.daemon.client().post("/wallpaper/set", &json!({ "image_id": video })).ok();
     assert!(Path::new(&swaybg).exists());
     hosted.cue("mpvpaper", "");
     wait_until("the still to go", || !Path::new(&swaybg).exists());
-    let current = hosted.house.client().get("/wallpaper/current").ok();
+    let current = hosted.daemon.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"], video);
 }
 
@@ -43,7 +43,7 @@ fn waiting_video_stays_above_the_still() {
     let outputs = ["640x480", "640x480"];
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     let auto = json!({ "backend": { "selection_mode": "auto" } });
-    hosted.house.client().patch("/config", &auto).ok();
+    hosted.daemon.client().patch("/config", &auto).ok();
     let [video, _] = videos(&hosted);
     let (still, other) = (hosted.picture("one.png"), hosted.picture("two.png"));
     hosted.set(&json!({ "image_id": still }));

@@ -6,29 +6,29 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
-pub(crate) fn run(house: &House, line: &[&str]) -> Output {
-    house.murald(line).output().unwrap()
+pub(crate) fn run(daemon: &TestDaemon, line: &[&str]) -> Output {
+    daemon.murald(line).output().unwrap()
 }
 
 /// Runs a call that must succeed, and returns its output.
 #[track_caller]
-pub(crate) fn ok(house: &House, line: &[&str]) -> String {
-    let output = run(house, line);
+pub(crate) fn ok(daemon: &TestDaemon, line: &[&str]) -> String {
+    let output = run(daemon, line);
     assert_eq!(output.status.code(), Some(0), "{line:?}: {}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[track_caller]
-pub(crate) fn json_of(house: &House, line: &[&str]) -> Value {
-    serde_json::from_str(&ok(house, &[&["--json"], line].concat())).unwrap()
+pub(crate) fn json_of(daemon: &TestDaemon, line: &[&str]) -> Value {
+    serde_json::from_str(&ok(daemon, &[&["--json"], line].concat())).unwrap()
 }
 
 /// Checks a failed call: its exit code, that it prints nothing to stdout, and how its error begins.
 #[track_caller]
-pub(crate) fn fails(house: &House, line: &[&str], code: i32, told: &str) {
-    let output = run(house, line);
+pub(crate) fn fails(daemon: &TestDaemon, line: &[&str], code: i32, told: &str) {
+    let output = run(daemon, line);
     let found = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{line:?}: {found}");
     assert!(output.stdout.is_empty(), "{line:?}");
@@ -41,8 +41,8 @@ pub(crate) fn stderr(output: &Output) -> String {
 }
 
 /// A directory with `count` different pictures.
-pub(crate) fn pictures(house: &House, count: u8) -> PathBuf {
-    let directory = house.root().join("pictures");
+pub(crate) fn pictures(daemon: &TestDaemon, count: u8) -> PathBuf {
+    let directory = daemon.root().join("pictures");
     fs::create_dir_all(&directory).unwrap();
     for number in 0..count {
         let color = image::Rgb([number, 255 - number, 90]);

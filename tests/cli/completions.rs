@@ -8,22 +8,22 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::support::pty::Pty;
-use crate::support::{House, PATIENCE};
+use crate::support::{PATIENCE, TestDaemon};
 
-/// A house with a picture, a folder and tags.
-fn house() -> House {
-    let house = House::started();
-    let picture = house.root().join("red lake.png");
+/// A test daemon with a picture, a folder and tags.
+fn daemon() -> TestDaemon {
+    let daemon = TestDaemon::started();
+    let picture = daemon.root().join("red lake.png");
     image::RgbImage::new(4, 4).save(&picture).unwrap();
-    house.import(&[&picture]);
-    house.client().post("/folders", &json!({ "name": "Lakes" }));
-    house.client().patch("/images/1", &json!({ "tags": ["big sky", "sea"] }));
-    house
+    daemon.import(&[&picture]);
+    daemon.client().post("/folders", &json!({ "name": "Lakes" }));
+    daemon.client().patch("/images/1", &json!({ "tags": ["big sky", "sea"] }));
+    daemon
 }
 
 /// The completions of a line.
-fn offered(house: &House, line: &[&str]) -> Vec<String> {
-    let output = house.murald(&[&["complete", "--"], line].concat()).output().unwrap();
+fn offered(daemon: &TestDaemon, line: &[&str]) -> Vec<String> {
+    let output = daemon.murald(&[&["complete", "--"], line].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
@@ -42,13 +42,13 @@ fn in_time<T>(ask: impl Fn() -> T, is_there: impl Fn(&T) -> bool) -> T {
 
 #[test]
 fn lines_are_completed_from_the_command_table_and_the_daemon() {
-    let house = house();
+    let daemon = daemon();
     let check = |line: &[&str], expected: &[&str]| {
-        let found = in_time(|| offered(&house, line), |found| found.len() == expected.len());
+        let found = in_time(|| offered(&daemon, line), |found| found.len() == expected.len());
         assert_eq!(found, expected, "{line:?}");
     };
     let has = |line: &[&str], expected: &str| {
-        let found = in_time(|| offered(&house, line), |found| !found.is_empty());
+        let found = in_time(|| offered(&daemon, line), |found| !found.is_empty());
         assert!(found.iter().any(|word| word == expected), "{line:?}: {found:?}");
     };
     has(&[""], "images");
@@ -64,9 +64,9 @@ fn lines_are_completed_from_the_command_table_and_the_daemon() {
     check(&["images", "list", "--tags", ""], &["big sky", "sea"]);
     check(&["images", "tag", "1", "--remove", "sea,b"], &["sea,big sky"]);
     check(&["random", "--hue-group", "red,b"], &["red,blue"]);
-    house.client().post("/folders", &json!({ "name": "Como", "parent_id": 1 }));
+    daemon.client().post("/folders", &json!({ "name": "Como", "parent_id": 1 }));
     check(&["folders", "show", "Lakes/"], &["Lakes/Como"]);
-    house.client().send("DELETE", "/folders/2", "", b"");
+    daemon.client().send("DELETE", "/folders/2", "", b"");
     check(&["folders", "move", "1", "r"], &["root"]);
     check(&["images", "list", "--sort-o"], &["--sort-order"]);
     has(&["images", "list", "--sort-by", ""], "hue");
@@ -106,10 +106,10 @@ fn lines_are_completed_from_the_command_table_and_the_daemon() {
 /// Every section and key of the settings.
 #[test]
 fn every_setting_is_offered() {
-    let house = house();
+    let daemon = daemon();
     let mut sections: BTreeSet<String> =
-        offered(&house, &["config", "set", ""]).into_iter().collect();
-    let config = house.client().get("/config").ok();
+        offered(&daemon, &["config", "set", ""]).into_iter().collect();
+    let config = daemon.client().get("/config").ok();
     let own = [
         "app",
         "daemon",
@@ -142,7 +142,7 @@ fn every_setting_is_offered() {
         let keys: BTreeSet<String> = keys.as_object().unwrap().keys().cloned().collect();
         let line = ["config", "set", &section, ""];
         // Some sections have no settings.
-        let found = in_time(|| offered(&house, &line), |found| found.len() == keys.len());
+        let found = in_time(|| offered(&daemon, &line), |found| found.len() == keys.len());
         assert_eq!(keys, found.into_iter().collect(), "{section}");
     }
 }
@@ -150,32 +150,32 @@ fn every_setting_is_offered() {
 const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/completions");
 
 /// A shell with our executable on its path.
-fn shell_command(house: &House, program: &str) -> Command {
-    let mut command = house.command(program);
+fn shell_command(daemon: &TestDaemon, program: &str) -> Command {
+    let mut command = daemon.command(program);
     let bin = Path::new(env!("CARGO_BIN_EXE_murald")).parent().unwrap();
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     command
 }
 
 /// Runs a script in a shell with our completions, and returns its output.
-fn shell(house: &House, program: &str, arguments: &[&str], script: &str) -> String {
+fn shell(daemon: &TestDaemon, program: &str, arguments: &[&str], script: &str) -> String {
     let script = script.replace("@CONTRIB@", CONTRIB);
     let output =
-        shell_command(house, program).args(arguments).arg("-c").arg(script).output().unwrap();
+        shell_command(daemon, program).args(arguments).arg("-c").arg(script).output().unwrap();
     assert!(output.status.success(), "{program}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn bash_offers_the_completions() {
-    let house = house();
+    let daemon = daemon();
     let offers = |words: &str| {
         let script = format!(
             "source @CONTRIB@/murald.bash; COMP_WORDS=(murald {words}); \
              COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); \
              _murald murald \"${{COMP_WORDS[-1]}}\" ''; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
-        in_time(|| shell(&house, "bash", &["--norc"], &script), |found| found != "\n")
+        in_time(|| shell(&daemon, "bash", &["--norc"], &script), |found| found != "\n")
     };
     assert_eq!(offers("images thumb"), "thumbnail\n");
     assert_eq!(offers("images show ''"), "red lake\n1\n");
@@ -188,9 +188,9 @@ fn bash_offers_the_completions() {
 }
 
 /// The words of a line after bash has completed it with Tab.
-fn completed_by_bash(house: &House, line: &str) -> String {
-    let mut command = shell_command(house, "bash");
-    command.args(["--norc", "--noprofile", "-i"]).current_dir(house.root().join("at"));
+fn completed_by_bash(daemon: &TestDaemon, line: &str) -> String {
+    let mut command = shell_command(daemon, "bash");
+    command.args(["--norc", "--noprofile", "-i"]).current_dir(daemon.root().join("at"));
     command.env("PS1", "READY> ").env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
     let mut terminal = Pty::new(command, 200, 40);
     terminal.until("READY> ");
@@ -206,12 +206,12 @@ fn completed_by_bash(house: &House, line: &str) -> String {
 
 #[test]
 fn bash_quotes_completed_names() {
-    let house = house();
-    let directory = house.root().join("at");
+    let daemon = daemon();
+    let directory = daemon.root().join("at");
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(directory.join("loose end.png"), b"").unwrap();
     let check = |line: &str, expected: &str| {
-        let found = in_time(|| completed_by_bash(&house, line), |found| found == expected);
+        let found = in_time(|| completed_by_bash(&daemon, line), |found| found == expected);
         assert_eq!(found, expected, "{line}");
     };
     check(r"murald set red\ l", "<murald><set><red lake>");
@@ -225,10 +225,10 @@ fn bash_quotes_completed_names() {
 
 #[test]
 fn fish_offers_the_completions() {
-    let house = house();
+    let daemon = daemon();
     let offers = |line: &str| {
         let script = format!("source @CONTRIB@/murald.fish; complete -C '{line}'");
-        in_time(|| shell(&house, "fish", &["--no-config"], &script), |found| !found.is_empty())
+        in_time(|| shell(&daemon, "fish", &["--no-config"], &script), |found| !found.is_empty())
     };
     assert_eq!(
         offers("murald images thumb"),
@@ -249,14 +249,14 @@ fn fish_offers_the_completions() {
 /// zsh completes only on a terminal, so the script replaces the functions that would draw.
 #[test]
 fn zsh_offers_the_completions() {
-    let house = house();
+    let daemon = daemon();
     let offers = |words: &str| {
         let script = format!(
             "words=(murald {words}); CURRENT=$#words; \
              open='\"' PREFIX=${{words[-1]#$open}}; _describe() {{ print -rl -- ${{(P)2}} }}; _files() {{ print files $* }}; \
              source @CONTRIB@/_murald"
         );
-        in_time(|| shell(&house, "zsh", &["-f"], &script), |found| !found.is_empty())
+        in_time(|| shell(&daemon, "zsh", &["-f"], &script), |found| !found.is_empty())
     };
     assert_eq!(offers("images thumb"), "thumbnail:Print the thumbnail of an image (WebP)\n");
     assert_eq!(offers("images show ''"), "red lake:1\n1:red lake\n");

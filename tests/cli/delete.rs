@@ -8,23 +8,23 @@ use serde_json::json;
 
 use crate::call::{fails, json_of, ok, pictures};
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::pty::Pty;
 
-fn house(count: u8) -> House {
-    let house = House::started();
-    let directory = pictures(&house, count);
-    house.import(&[&directory]);
-    house
+fn daemon(count: u8) -> TestDaemon {
+    let daemon = TestDaemon::started();
+    let directory = pictures(&daemon, count);
+    daemon.import(&[&directory]);
+    daemon
 }
 
-fn ids(house: &House) -> usize {
-    json_of(house, &["images", "list"])["data"].as_array().unwrap().len()
+fn ids(daemon: &TestDaemon) -> usize {
+    json_of(daemon, &["images", "list"])["data"].as_array().unwrap().len()
 }
 
 /// The names of the files in the trash.
-fn trash(house: &House) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(house.root().join("data/Trash/files")) else { return vec![] };
+fn trash(daemon: &TestDaemon) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(daemon.root().join("data/Trash/files")) else { return vec![] };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -33,8 +33,8 @@ fn trash(house: &House) -> Vec<String> {
 
 #[test]
 fn deletion_on_a_terminal_is_confirmed_first() {
-    let house = house(3);
-    let asked = |line: &[&str]| Pty::new(house.murald(line), 80, 24);
+    let daemon = daemon(3);
+    let asked = |line: &[&str]| Pty::new(daemon.murald(line), 80, 24);
     for answer in [&b"n\n"[..], b"\n", b"\x04", b"yesterday\n"] {
         let mut terminal = asked(&["images", "delete", "p0"]);
         terminal.until("Move p0 (1) to the trash? [y/N] ");
@@ -42,7 +42,7 @@ fn deletion_on_a_terminal_is_confirmed_first() {
         let (code, shown) = terminal.end();
         assert_eq!(code, Some(1), "{answer:?}: {shown}");
         assert!(shown.ends_with("murald: nothing was deleted\n"), "{shown}");
-        assert_eq!((ids(&house), trash(&house).len()), (3, 0));
+        assert_eq!((ids(&daemon), trash(&daemon).len()), (3, 0));
     }
     let mut terminal = asked(&["images", "delete", "--name-prefix", "p", "--forever"]);
     terminal.until("Delete 3 images, ");
@@ -55,11 +55,11 @@ fn deletion_on_a_terminal_is_confirmed_first() {
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.ends_with("1 image moved to the trash\n"), "{shown}");
-    assert_eq!((ids(&house), trash(&house)), (2, vec!["p0.png".to_owned()]));
+    assert_eq!((ids(&daemon), trash(&daemon)), (2, vec!["p0.png".to_owned()]));
     // `--yes` skips the question.
     let (code, shown) = asked(&["images", "delete", "p1", "--yes", "--forever"]).end();
     assert_eq!((code, shown.as_str()), (Some(0), "1 image deleted\n"));
-    assert_eq!((ids(&house), trash(&house).len()), (1, 1));
+    assert_eq!((ids(&daemon), trash(&daemon).len()), (1, 1));
     // A missing image is an error before any question.
     let (code, shown) = asked(&["images", "delete", "77"]).end();
     assert_eq!((code, shown.as_str()), (Some(1), "murald: no image with ID 77\n"));
@@ -67,40 +67,40 @@ fn deletion_on_a_terminal_is_confirmed_first() {
 
 #[test]
 fn trash_has_the_file_its_path_and_the_date() {
-    let house = house(1);
-    let image = json_of(&house, &["images", "show", "p0"]);
+    let daemon = daemon(1);
+    let image = json_of(&daemon, &["images", "show", "p0"]);
     let path = image["path"].as_str().unwrap();
     let before = fs::read(path).unwrap();
-    assert_eq!(ok(&house, &["images", "delete", "p0"]), "1 image moved to the trash\n");
+    assert_eq!(ok(&daemon, &["images", "delete", "p0"]), "1 image moved to the trash\n");
     assert!(!Path::new(path).exists());
-    let trash = house.root().join("data/Trash");
+    let trash = daemon.root().join("data/Trash");
     assert_eq!(fs::read(trash.join("files/p0.png")).unwrap(), before);
     let info = fs::read_to_string(trash.join("info/p0.png.trashinfo")).unwrap();
-    let path = fs::canonicalize(house.images()).unwrap().join("p0.png");
+    let path = fs::canonicalize(daemon.images()).unwrap().join("p0.png");
     assert!(info.contains(&format!("\nPath={}\n", path.display())), "{info}");
     assert!(info.contains("\nDeletionDate=20"), "{info}");
 }
 
 #[test]
 fn nothing_is_deleted_if_the_trash_fails() {
-    let house = house(3);
-    let trash = house.root().join("data/Trash");
+    let daemon = daemon(3);
+    let trash = daemon.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
-    let delete = |body| house.client().send("DELETE", "/images", "", body);
+    let delete = |body| daemon.client().send("DELETE", "/images", "", body);
     let told = delete(br#"{"ids":[1,2],"trash":true}"#).fails(500);
     assert!(told["error"].as_str().unwrap().ends_with("nothing was deleted"), "{told}");
-    fails(&house, &["images", "delete", "p0"], 1, "murald: no trash directory available; nothing");
-    assert_eq!(ids(&house), 3);
+    fails(&daemon, &["images", "delete", "p0"], 1, "murald: no trash directory available; nothing");
+    assert_eq!(ids(&daemon), 3);
     fs::remove_file(&trash).unwrap();
     // With `.trashinfo` this name is too long, so the files that are in the trash already are moved
     // back.
     let long = "z".repeat(250);
-    ok(&house, &["images", "rename", "p1", &long]);
-    let files = || fs::read_dir(house.images()).unwrap().count();
+    ok(&daemon, &["images", "rename", "p1", &long]);
+    let files = || fs::read_dir(daemon.images()).unwrap().count();
     let before = files();
     delete(br#"{"ids":[1,2,3],"trash":true}"#).fails(500);
-    assert_eq!((ids(&house), files(), self::trash(&house).len()), (3, before, 0));
-    ok(&house, &["images", "raw", "p0", "--output", "/dev/null"]);
+    assert_eq!((ids(&daemon), files(), self::trash(&daemon).len()), (3, before, 0));
+    ok(&daemon, &["images", "raw", "p0", "--output", "/dev/null"]);
     // A mistyped field deletes nothing.
     for body in [
         &br#"{"ids":[1],"trahs":true}"#[..],
@@ -110,38 +110,38 @@ fn nothing_is_deleted_if_the_trash_fails() {
     ] {
         delete(body).fails(400);
     }
-    assert_eq!(ids(&house), 3);
+    assert_eq!(ids(&daemon), 3);
     assert_eq!(delete(br#"{"ids":[1,2,3],"files":true}"#).ok(), json!({ "deleted": 3 }));
-    assert_eq!((files(), self::trash(&house).len()), (0, 0));
+    assert_eq!((files(), self::trash(&daemon).len()), (0, 0));
 }
 
 #[test]
 fn favourite_toggles_the_tag() {
-    let house = house(2);
-    let tags = || json_of(&house, &["images", "show", "p0"])["tags"].clone();
-    ok(&house, &["images", "tag", "p0", "--add", "sea"]);
-    assert_eq!(ok(&house, &["favourite", "p0"]), "p0 (1) is a favourite\n");
+    let daemon = daemon(2);
+    let tags = || json_of(&daemon, &["images", "show", "p0"])["tags"].clone();
+    ok(&daemon, &["images", "tag", "p0", "--add", "sea"]);
+    assert_eq!(ok(&daemon, &["favourite", "p0"]), "p0 (1) is a favourite\n");
     assert_eq!(tags(), json!(["sea", "favourite"]));
-    assert_eq!(ok(&house, &["favorite", "p0"]), "p0 (1) is no longer a favourite\n");
+    assert_eq!(ok(&daemon, &["favorite", "p0"]), "p0 (1) is no longer a favourite\n");
     assert_eq!(tags(), json!(["sea"]));
-    assert_eq!(json_of(&house, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
-    fails(&house, &["favourite"], 1, "murald: no Wayland or X11 session found: ");
-    fails(&house, &["favourite", "none"], 1, "murald: no image named \"none\"\n");
+    assert_eq!(json_of(&daemon, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
+    fails(&daemon, &["favourite"], 1, "murald: no Wayland or X11 session found: ");
+    fails(&daemon, &["favourite", "none"], 1, "murald: no image named \"none\"\n");
 }
 
 #[test]
 fn unknown_id_is_an_error_and_deletes_nothing() {
-    let house = house(1);
-    fails(&house, &["images", "delete", "999"], 1, "murald: no image with ID 999");
-    fails(&house, &["images", "delete", "998", "999"], 1, "murald: no image with ID 998, 999");
-    fails(&house, &["images", "delete", "1", "999"], 1, "murald: no image with ID 999");
-    assert_eq!(ids(&house), 1);
+    let daemon = daemon(1);
+    fails(&daemon, &["images", "delete", "999"], 1, "murald: no image with ID 999");
+    fails(&daemon, &["images", "delete", "998", "999"], 1, "murald: no image with ID 998, 999");
+    fails(&daemon, &["images", "delete", "1", "999"], 1, "murald: no image with ID 999");
+    assert_eq!(ids(&daemon), 1);
 }
 
 #[test]
 fn empty_filter_is_refused_by_commands_that_change_images() {
-    let house = house(3);
-    ok(&house, &["playlist", "create", "p", "p0"]);
+    let daemon = daemon(3);
+    ok(&daemon, &["playlist", "create", "p", "p0"]);
     for verb in [
         &["images", "delete"][..],
         &["images", "tag", "--add", "x"],
@@ -151,7 +151,7 @@ fn empty_filter_is_refused_by_commands_that_change_images() {
         &["playlist", "create", "n", "--fixed"],
     ] {
         let refused = |flags: &[&str], told: &str| {
-            fails(&house, &[verb, flags].concat(), 2, &format!("murald: {told}\n"));
+            fails(&daemon, &[verb, flags].concat(), 2, &format!("murald: {told}\n"));
         };
         refused(&["--recursive"], "--recursive needs --folder");
         refused(&["--max-delta-e", "5"], "--max-delta-e needs --similar-to");
@@ -162,33 +162,33 @@ fn empty_filter_is_refused_by_commands_that_change_images() {
     }
     for verb in [&["playlist", "add", "p"][..], &["playlist", "create", "n"]] {
         let line = [verb, &["--search", " "]].concat();
-        fails(&house, &line, 2, "murald: --search is empty and would match every image\n");
+        fails(&daemon, &line, 2, "murald: --search is empty and would match every image\n");
     }
-    let images = json_of(&house, &["images", "list", "--name-prefix", ""])["data"].clone();
+    let images = json_of(&daemon, &["images", "list", "--name-prefix", ""])["data"].clone();
     let tags = images.as_array().unwrap().iter().map(|image| image["tags"].clone());
     assert_eq!(
         tags.collect::<Vec<_>>(),
         [json!([]), json!([]), json!([])],
         "a list accepts an empty filter"
     );
-    let playlists = json_of(&house, &["playlist", "list"]);
+    let playlists = json_of(&daemon, &["playlist", "list"]);
     assert_eq!(playlists.as_array().unwrap().len(), 1);
     assert_eq!(playlists[0]["images"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn concurrent_deletions_delete_each_image_once() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let mut in_trash = 0;
     for round in 0..6 {
-        let directory = house.root().join(format!("round{round}"));
+        let directory = daemon.root().join(format!("round{round}"));
         fs::create_dir(&directory).unwrap();
         for number in 0..30_u8 {
             let path = directory.join(format!("r{round}n{number}.png"));
             image::RgbImage::from_pixel(2, 2, image::Rgb([round, number, 7])).save(path).unwrap();
         }
-        house.import(&[&directory]);
-        let images = house.client().get("/images?per_page=200").ok();
+        daemon.import(&[&directory]);
+        let images = daemon.client().get("/images?per_page=200").ok();
         let taken: Vec<_> = images["data"].as_array().unwrap().iter().map(|i| &i["id"]).collect();
         // All three move the images to the trash, or one of them deletes them for good, in another
         // order.
@@ -202,8 +202,8 @@ fn concurrent_deletions_delete_each_image_once() {
         });
         let answers: Vec<_> = std::thread::scope(|scope| {
             let asking = bodies.each_ref().map(|body| {
-                let house = &house;
-                scope.spawn(move || house.client().send("DELETE", "/images", "", body))
+                let daemon = &daemon;
+                scope.spawn(move || daemon.client().send("DELETE", "/images", "", body))
             });
             asking.into_iter().map(|asked| asked.join().unwrap()).collect()
         });
@@ -213,62 +213,62 @@ fn concurrent_deletions_delete_each_image_once() {
         });
         assert_eq!(deleted.sum::<u64>(), 30);
         // The next start would import a file without a row again.
-        assert_eq!((ids(&house), fs::read_dir(house.images()).unwrap().count()), (0, 0));
-        let before = std::mem::replace(&mut in_trash, trash(&house).len());
+        assert_eq!((ids(&daemon), fs::read_dir(daemon.images()).unwrap().count()), (0, 0));
+        let before = std::mem::replace(&mut in_trash, trash(&daemon).len());
         assert!(mixed || in_trash == before + 30);
     }
 }
 
 #[test]
 fn file_of_an_unreadable_row_is_moved_to_the_trash() {
-    let mut house = house(2);
-    assert_eq!(house.stop(), Some(0));
-    let connection = rusqlite::Connection::open(house.database()).unwrap();
+    let mut daemon = daemon(2);
+    assert_eq!(daemon.stop(), Some(0));
+    let connection = rusqlite::Connection::open(daemon.database()).unwrap();
     connection.execute("UPDATE image SET tags = '[broken' WHERE id = 1", []).unwrap();
     drop(connection);
-    house.start();
+    daemon.start();
     let body = br#"{"ids":[1],"trash":true}"#;
-    let answer = house.client().send("DELETE", "/images", "", body);
+    let answer = daemon.client().send("DELETE", "/images", "", body);
     assert_eq!(answer.ok(), json!({ "deleted": 1 }));
-    assert_eq!(trash(&house), ["p0.png"]);
+    assert_eq!(trash(&daemon), ["p0.png"]);
 }
 
 #[test]
 fn folder_is_deleted_with_the_images_that_it_has_at_that_moment() {
-    let house = house(3);
-    ok(&house, &["folders", "create", "f"]);
-    ok(&house, &["folders", "add", "f", "p0", "p1"]);
-    let mut elsewhere = rusqlite::Connection::open(house.database()).unwrap();
+    let daemon = daemon(3);
+    ok(&daemon, &["folders", "create", "f"]);
+    ok(&daemon, &["folders", "add", "f", "p0", "p1"]);
+    let mut elsewhere = rusqlite::Connection::open(daemon.database()).unwrap();
     let elsewhere = elsewhere.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     let line = ["folders", "delete", "f", "--contents"];
     std::thread::scope(|scope| {
-        let asked = scope.spawn(|| ok(&house, &line));
-        wait_until("the trash", || trash(&house).len() == 2);
+        let asked = scope.spawn(|| ok(&daemon, &line));
+        wait_until("the trash", || trash(&daemon).len() == 2);
         let moved = "UPDATE image SET folder_id = iif(id = 1, NULL, 1) WHERE id IN (1, 3)";
         assert_eq!(elsewhere.execute(moved, []).unwrap(), 2);
         elsewhere.commit().unwrap();
         assert_eq!(asked.join().unwrap(), "1 folder and 2 images deleted\n");
     });
-    assert_eq!((ids(&house), trash(&house)), (1, vec!["p1.png".to_owned(), "p2.png".to_owned()]));
-    ok(&house, &["images", "raw", "p0", "--output", "/dev/null"]);
+    assert_eq!((ids(&daemon), trash(&daemon)), (1, vec!["p1.png".to_owned(), "p2.png".to_owned()]));
+    ok(&daemon, &["images", "raw", "p0", "--output", "/dev/null"]);
 }
 
 #[test]
 fn folder_is_kept_if_the_trash_fails() {
-    let house = house(2);
-    let file = house.root().join("own.png");
+    let daemon = daemon(2);
+    let file = daemon.root().join("own.png");
     image::RgbImage::from_pixel(9, 9, image::Rgb([1, 2, 3])).save(&file).unwrap();
-    ok(&house, &["folders", "create", "f"]);
-    ok(&house, &["import", "--in-place", file.to_str().unwrap(), "--folder", "f"]);
-    ok(&house, &["folders", "add", "f", "p0"]);
-    let trash = house.root().join("data/Trash");
+    ok(&daemon, &["folders", "create", "f"]);
+    ok(&daemon, &["import", "--in-place", file.to_str().unwrap(), "--folder", "f"]);
+    ok(&daemon, &["folders", "add", "f", "p0"]);
+    let trash = daemon.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
     let line = ["folders", "delete", "f", "--contents"];
-    fails(&house, &line, 1, "murald: no trash directory available; nothing was deleted");
-    assert_eq!(ids(&house), 3);
-    house.client().delete("/folders/1?mode=delete_all&trash=yes").fails(400);
+    fails(&daemon, &line, 1, "murald: no trash directory available; nothing was deleted");
+    assert_eq!(ids(&daemon), 3);
+    daemon.client().delete("/folders/1?mode=delete_all&trash=yes").fails(400);
     fs::remove_file(&trash).unwrap();
-    assert_eq!(ok(&house, &line), "1 folder and 2 images deleted\n");
-    assert_eq!((ids(&house), self::trash(&house)), (1, vec!["p0.png".to_owned()]));
+    assert_eq!(ok(&daemon, &line), "1 folder and 2 images deleted\n");
+    assert_eq!((ids(&daemon), self::trash(&daemon)), (1, vec!["p0.png".to_owned()]));
     assert!(file.is_file(), "files in place are kept");
 }

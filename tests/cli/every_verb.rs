@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::call::{run, stderr};
 use crate::lines::{APART, LINES};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::pty::Pty;
 
 fn verbs() -> impl Iterator<Item = &'static Verb> {
@@ -35,19 +35,19 @@ fn line(verb: &Verb, more: &[&'static str]) -> Vec<&'static str> {
 
 #[test]
 fn every_verb_has_help_and_refuses_unknown_words_and_flags() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     for verb in verbs() {
         let name = verb.name();
-        let output = run(&house, &line(verb, &["--help"]));
+        let output = run(&daemon, &line(verb, &["--help"]));
         let help = String::from_utf8(output.stdout).unwrap();
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{name}");
         assert!(help.contains(&format!("Usage: murald {name}")), "{help}");
-        let output = run(&house, &line(verb, &["--frobnicate"]));
+        let output = run(&daemon, &line(verb, &["--frobnicate"]));
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{name}: {told}");
         assert!(told.starts_with("murald: unknown flag --frob"), "{told}");
         if !stands_alone(verb) {
-            let told = stderr(&run(&house, verb.words));
+            let told = stderr(&run(&daemon, verb.words));
             assert!(
                 told.contains("missing argument ") && told.contains("\n  usage: murald "),
                 "{name}: {told}"
@@ -57,19 +57,19 @@ fn every_verb_has_help_and_refuses_unknown_words_and_flags() {
             verb.arguments.iter().any(|one| matches!(one.arity, Arity::Some | Arity::Any));
         if !is_open {
             let words = vec!["1"; verb.arguments.len() + 1];
-            let output = run(&house, &line(verb, &words));
+            let output = run(&daemon, &line(verb, &words));
             assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
         }
-        assert!(!house.socket().exists(), "{name} started something");
+        assert!(!daemon.socket().exists(), "{name} started something");
     }
 }
 
 #[test]
 fn every_verb_reports_a_missing_daemon() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
-        let output = run(&house, verb.words);
+        let output = run(&daemon, verb.words);
         let told = stderr(&output);
         match output.status.code() {
             Some(69) => assert!(told.contains("the daemon is not running"), "{name}: {told}"),
@@ -82,10 +82,10 @@ fn every_verb_reports_a_missing_daemon() {
 
 #[test]
 fn every_verb_copes_with_an_empty_library() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
-        let output = run(&house, verb.words);
+        let output = run(&daemon, verb.words);
         let told = stderr(&output);
         // The verb succeeds, or explains what is missing.
         assert!(matches!(output.status.code(), Some(0..=2)), "{name}: {told}");
@@ -93,7 +93,7 @@ fn every_verb_copes_with_an_empty_library() {
         let words = ["panicked", "internal error", "unwrap", "null"];
         assert!(words.iter().all(|word| !told.contains(word)), "{name}: {told}");
         // With `--json`, output and errors are JSON.
-        let output = run(&house, &line(verb, &["--json"]));
+        let output = run(&daemon, &line(verb, &["--json"]));
         let printed = if output.status.success() { &output.stdout } else { &output.stderr };
         let read = serde_json::from_slice::<Value>(printed);
         assert!(read.is_ok() || printed.is_empty(), "{name}: {}", String::from_utf8_lossy(printed));
@@ -117,10 +117,10 @@ fn has_its_fields(verb: &Verb, answer: &Value) {
 
 #[test]
 fn closed_pipe_ends_every_verb_quietly() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
-        let mut command = house.murald(verb.words);
+        let mut command = daemon.murald(verb.words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let mut told = String::new();
@@ -134,12 +134,12 @@ fn closed_pipe_ends_every_verb_quietly() {
 
 #[test]
 fn tables_fit_a_narrow_terminal() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
         // Records are not cut to the width, so that their values can be copied.
         let is_sheet = ["status", "debug", "config get"].contains(&name.as_str());
-        let mut command = house.murald(verb.words);
+        let mut command = daemon.murald(verb.words);
         command.env("TERM", "xterm").env("NO_COLOR", "1");
         let (code, shown) = Pty::new(command, 40, 24).end();
         assert!(matches!(code, Some(0..=2)), "{name}: {shown}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::call::{json_of, ok, pictures, run, stderr};
-use crate::support::{House, PATIENCE, end_of};
+use crate::support::{PATIENCE, TestDaemon, end_of};
 
 /// A running call, and the lines that it prints.
 struct Running {
@@ -18,8 +18,8 @@ struct Running {
 }
 
 impl Running {
-    fn new(house: &House, line: &[&str]) -> Self {
-        let mut command = house.murald(line);
+    fn new(daemon: &TestDaemon, line: &[&str]) -> Self {
+        let mut command = daemon.murald(line);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -50,27 +50,27 @@ impl Running {
     }
 }
 
-fn change(house: &House, turn: u32) {
-    ok(house, &["config", "set", "app", "images_per_page", &(60 + turn % 9).to_string()]);
+fn change(daemon: &TestDaemon, turn: u32) {
+    ok(daemon, &["config", "set", "app", "images_per_page", &(60 + turn % 9).to_string()]);
 }
 
 #[test]
 fn events_are_printed_until_the_daemon_stops() {
-    let house = House::started();
-    let events = Running::new(&house, &["events", "--types", "config_changed,gallery_changed"]);
-    let event = events.first(|turn| change(&house, turn));
+    let daemon = TestDaemon::started();
+    let events = Running::new(&daemon, &["events", "--types", "config_changed,gallery_changed"]);
+    let event = events.first(|turn| change(&daemon, turn));
     assert_eq!(event["event"], "config_changed");
     assert_eq!(event["data"]["sections"], json!(["app"]));
-    ok(&house, &["stop"]);
+    ok(&daemon, &["stop"]);
     let (status, told) = events.end();
     assert_eq!((status.code(), told.as_str()), (Some(69), "murald: the daemon has stopped\n"));
 }
 
 #[test]
 fn closed_pipe_ends_events_quietly() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     // The reader closes the pipe before the first event.
-    let mut events = house.murald(&["events"]);
+    let mut events = daemon.murald(&["events"]);
     let mut events = events.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(events.stdout.take());
     let mut errors = events.stderr.take().unwrap();
@@ -81,18 +81,18 @@ fn closed_pipe_ends_events_quietly() {
     for line in [&["status"][..], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = house.murald(line).stdout(writer).output().unwrap();
+        let output = daemon.murald(line).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{line:?}");
     }
 }
 
 #[test]
 fn imports_print_their_events() {
-    let house = House::started();
-    let directory = pictures(&house, 4);
+    let daemon = TestDaemon::started();
+    let directory = pictures(&daemon, 4);
     fs::write(directory.join("bad.png"), "letters").unwrap();
     let directory = directory.to_str().unwrap();
-    let output = run(&house, &["import", directory, "--json"]);
+    let output = run(&daemon, &["import", directory, "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
     assert!(told.starts_with("{\"error\":\"1 file could not be imported\","), "{told}");
@@ -106,19 +106,19 @@ fn imports_print_their_events() {
     assert_eq!(events.last().unwrap()["event"], "processing_complete");
     assert_eq!(events.last().unwrap()["data"]["succeeded"], 4);
     // A relative path is relative to the caller's directory, not the daemon's.
-    let mut again = house.murald(&["import", "p0.png", "p1.png"]);
+    let mut again = daemon.murald(&["import", "p0.png", "p1.png"]);
     let again = again.current_dir(directory).output().unwrap();
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    let started = json_of(&house, &["import", "--no-wait", directory]);
+    let started = json_of(&daemon, &["import", "--no-wait", directory]);
     assert_eq!(started["total"], 5);
-    assert_eq!(json_of(&house, &["images", "list"])["pagination"]["total_items"], 4);
+    assert_eq!(json_of(&daemon, &["images", "list"])["pagination"]["total_items"], 4);
 }
 
 #[test]
 fn interrupted_import_is_cancelled() {
-    let house = House::started();
-    let directory = pictures(&house, 250);
-    let import = Running::new(&house, &["import", directory.to_str().unwrap(), "--json"]);
+    let daemon = TestDaemon::started();
+    let directory = pictures(&daemon, 250);
+    let import = Running::new(&daemon, &["import", directory.to_str().unwrap(), "--json"]);
     let first = import.lines.recv_timeout(PATIENCE).unwrap();
     assert!(first.contains("processing_started"), "{first}");
     let status = Command::new("kill").args(["-INT", &import.child.id().to_string()]).status();
@@ -131,6 +131,6 @@ fn interrupted_import_is_cancelled() {
     let (status, told) = import.end();
     assert_eq!(status.code(), Some(130));
     assert!(told.starts_with("{\"error\":\"cancelled after "), "{told}");
-    let taken = &json_of(&house, &["images", "list"])["pagination"]["total_items"];
+    let taken = &json_of(&daemon, &["images", "list"])["pagination"]["total_items"];
     assert!(taken.as_u64().unwrap() < 250, "{taken}");
 }

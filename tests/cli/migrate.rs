@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 use crate::call::{fails, json_of, ok, run, stderr};
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// Writes a file of the other program, below the house.
-fn theirs(house: &House, path: &str, text: &str) -> PathBuf {
-    let file = house.root().join(path);
+/// Writes a file of the other program, below the test's directory.
+fn theirs(daemon: &TestDaemon, path: &str, text: &str) -> PathBuf {
+    let file = daemon.root().join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, text).unwrap();
     file
 }
 
-/// A picture with this amount of red, at a path below the house.
-fn picture(house: &House, path: &str, red: u8) -> PathBuf {
-    let file = house.root().join(path);
+/// A picture with this amount of red, at a path below the test's directory.
+fn picture(daemon: &TestDaemon, path: &str, red: u8) -> PathBuf {
+    let file = daemon.root().join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     let color = image::Rgb([red, 255 - red, 90]);
     image::RgbImage::from_pixel(64, 36, color).save(&file).unwrap();
@@ -31,12 +31,12 @@ fn picture(house: &House, path: &str, red: u8) -> PathBuf {
 }
 
 /// The answer to `GET path`.
-fn at(house: &House, path: &str) -> Value {
-    house.client().get(path).ok()
+fn at(daemon: &TestDaemon, path: &str) -> Value {
+    daemon.client().get(path).ok()
 }
 
 /// All data that a migration may change, without fields that change by themselves.
-fn everything(house: &House) -> [Value; 4] {
+fn everything(daemon: &TestDaemon) -> [Value; 4] {
     let only = |mut list: Value, fields: &[&str]| {
         for one in list.as_array_mut().unwrap() {
             one.as_object_mut().unwrap().retain(|field, _| fields.contains(&field.as_str()));
@@ -44,36 +44,36 @@ fn everything(house: &House) -> [Value; 4] {
         list
     };
     let images = "/images?sort_by=imported_at&sort_order=asc&per_page=200";
-    let images = at(house, images)["data"].take();
+    let images = at(daemon, images)["data"].take();
     [
-        at(house, "/config"),
-        only(at(house, "/library/watch")["watch"].take(), &["path"]),
-        only(at(house, "/playlists"), &["id", "name", "configuration", "images", "source"]),
+        at(daemon, "/config"),
+        only(at(daemon, "/library/watch")["watch"].take(), &["path"]),
+        only(at(daemon, "/playlists"), &["id", "name", "configuration", "images", "source"]),
         only(images, &["id", "name", "path", "tags", "folder_id"]),
     ]
 }
 
-/// The output of a command, with `~` for the house.
-fn lines(house: &House, line: &[&str]) -> Vec<String> {
-    let root = house.root().to_str().unwrap();
-    ok(house, line).lines().map(|line| line.replace(root, "~")).collect()
+/// The output of a command, with `~` for the test's directory.
+fn lines(daemon: &TestDaemon, line: &[&str]) -> Vec<String> {
+    let root = daemon.root().to_str().unwrap();
+    ok(daemon, line).lines().map(|line| line.replace(root, "~")).collect()
 }
 
 /// Migrates: dry, for real, and again once `images` images are imported. Returns the lines, which must
 /// be the same each time; the other program's file must not change.
 #[track_caller]
-fn migrated(house: &House, program: &str, file: &Path, images: u64) -> Vec<String> {
+fn migrated(daemon: &TestDaemon, program: &str, file: &Path, images: u64) -> Vec<String> {
     let text = fs::read(file).unwrap();
     let stamp = fs::metadata(file).unwrap().modified().unwrap();
-    let before = everything(house);
-    let dry = lines(house, &["migrate", program, "--dry-run"]);
-    assert_eq!(everything(house), before, "a dry run changed something");
-    let first = lines(house, &["migrate", program]);
-    let count = || at(house, "/images")["pagination"]["total_items"].as_u64();
+    let before = everything(daemon);
+    let dry = lines(daemon, &["migrate", program, "--dry-run"]);
+    assert_eq!(everything(daemon), before, "a dry run changed something");
+    let first = lines(daemon, &["migrate", program]);
+    let count = || at(daemon, "/images")["pagination"]["total_items"].as_u64();
     wait_until("all pictures", || count() == Some(images));
-    let after = everything(house);
-    let again = lines(house, &["migrate", program]);
-    assert_eq!(everything(house), after, "a repetition changed something");
+    let after = everything(daemon);
+    let again = lines(daemon, &["migrate", program]);
+    assert_eq!(everything(daemon), after, "a repetition changed something");
     let as_before = |line: &String| match line.starts_with("skipped ") {
         true => line.clone(),
         false => format!("{line}, as before"),
@@ -88,34 +88,34 @@ fn migrated(house: &House, program: &str, file: &Path, images: u64) -> Vec<Strin
     dry
 }
 
-fn names(house: &House, playlist: &str) -> Vec<String> {
-    let id = by_name(house, playlist)["id"].clone();
-    let page = at(house, &format!("/playlists/{id}/images"));
+fn names(daemon: &TestDaemon, playlist: &str) -> Vec<String> {
+    let id = by_name(daemon, playlist)["id"].clone();
+    let page = at(daemon, &format!("/playlists/{id}/images"));
     let names = page["data"].as_array().unwrap().iter();
     names.map(|image| image["name"].as_str().unwrap().to_owned()).collect()
 }
 
-fn by_name(house: &House, playlist: &str) -> Value {
-    let all = at(house, "/playlists");
+fn by_name(daemon: &TestDaemon, playlist: &str) -> Value {
+    let all = at(daemon, "/playlists");
     let found = all.as_array().unwrap().iter().find(|one| one["name"] == playlist);
     found.unwrap_or_else(|| panic!("no playlist {playlist} in {all}")).clone()
 }
 
 #[test]
 fn wpaperd_is_migrated() {
-    let house = House::started();
-    picture(&house, "Wallpapers/1080p/hill.png", 60);
-    picture(&house, "Wallpapers/lake.png", 10);
-    picture(&house, "alone.png", 110);
-    // The example of its README (https://github.com/danyspin97/wpaperd), with paths of this house.
+    let daemon = TestDaemon::started();
+    picture(&daemon, "Wallpapers/1080p/hill.png", 60);
+    picture(&daemon, "Wallpapers/lake.png", 10);
+    picture(&daemon, "alone.png", 110);
+    // The example of its README (https://github.com/danyspin97/wpaperd), with paths of this test.
     let file = theirs(
-        &house,
+        &daemon,
         "config/wpaperd/config.toml",
         "[default]\nduration = \"30m\"\nmode = \"center\"\nsorting = \"ascending\"\n\n\
          [any]\npath = \"~/alone.png\"\n\n[DP-3]\npath = \"~/Wallpapers\"\n\n\
          [\"Dell Inc. DELL U2419H GY1VSS2\"]\npath = \"~/Wallpapers/1080p\"\n",
     );
-    let told = migrated(&house, "wpaperd", &file, 2);
+    let told = migrated(&daemon, "wpaperd", &file, 2);
     let expected = [
         "setting backend.builtin.fit_mode center",
         "setting backend.awww.resize no",
@@ -130,28 +130,28 @@ fn wpaperd_is_migrated() {
     ];
     assert_eq!(told, expected);
     // The second directory is inside the first.
-    let watched = at(&house, "/library/watch")["watch"].clone();
+    let watched = at(&daemon, "/library/watch")["watch"].clone();
     assert_eq!(watched.as_array().unwrap().len(), 1, "{watched}");
-    assert_eq!(json_of(&house, &["config", "get", "backend.builtin.fit_mode"]), "center");
-    let configuration = &by_name(&house, "wpaperd DP-3")["configuration"];
+    assert_eq!(json_of(&daemon, &["config", "get", "backend.builtin.fit_mode"]), "center");
+    let configuration = &by_name(&daemon, "wpaperd DP-3")["configuration"];
     assert_eq!(
         (&configuration["interval"], &configuration["order"]),
         (&json!(1800), &json!("ordered"))
     );
-    assert_eq!(names(&house, "wpaperd Dell Inc. DELL U2419H GY1VSS2"), ["hill"]);
-    assert_eq!(names(&house, "wpaperd DP-3"), ["hill", "lake"]);
+    assert_eq!(names(&daemon, "wpaperd Dell Inc. DELL U2419H GY1VSS2"), ["hill"]);
+    assert_eq!(names(&daemon, "wpaperd DP-3"), ["hill", "lake"]);
     // The suggested command works.
-    ok(&house, &["set", house.root().join("alone.png").to_str().unwrap(), "--default"]);
+    ok(&daemon, &["set", daemon.root().join("alone.png").to_str().unwrap(), "--default"]);
 }
 
 #[test]
 fn waypaper_is_migrated() {
-    let house = House::started();
-    picture(&house, "Pictures/lake.png", 10);
+    let daemon = TestDaemon::started();
+    picture(&daemon, "Pictures/lake.png", 10);
     // The example of its documentation (https://anufrievroman.gitbook.io/waypaper/configuration), with a
     // command.
     let file = theirs(
-        &house,
+        &daemon,
         "config/waypaper/config.ini",
         "[Settings]\nlanguage = en\nfolder = ~/Pictures\nwallpaper = ~/Pictures/lake.png\n\
          backend = swaybg\nmonitors = All\nfill = Fit\nsort = name\ncolor = #102030\n\
@@ -162,7 +162,7 @@ fn waypaper_is_migrated() {
          swww_transition_duration = 2\nswww_transition_fps = 61\nmpvpaper_sound = False\n\
          mpvpaper_options = profile=fast\npost_command = my_script.sh $wallpaper\n",
     );
-    let told = migrated(&house, "waypaper", &file, 1);
+    let told = migrated(&daemon, "waypaper", &file, 1);
     let taken: Vec<&str> =
         told.iter().map(String::as_str).filter(|line| !line.starts_with("skipped ")).collect();
     let expected = [
@@ -186,38 +186,38 @@ fn waypaper_is_migrated() {
     ];
     assert_eq!(taken, expected);
     assert!(told.contains(&"skipped language: murald speaks English".to_owned()), "{told:#?}");
-    assert_eq!(names(&house, "waypaper"), ["lake"]);
-    let hook = json_of(&house, &["config", "get", "hooks.wallpaper_changed"]);
+    assert_eq!(names(&daemon, "waypaper"), ["lake"]);
+    let hook = json_of(&daemon, &["config", "get", "hooks.wallpaper_changed"]);
     assert_eq!(hook, "my_script.sh \"$MURALD_PATH\"");
     // A hook that is set already and a playlist that was changed are left alone.
-    ok(&house, &["config", "set", "hooks.wallpaper_changed", "mine"]);
-    ok(&house, &["playlist", "edit", "waypaper", "--interval", "9"]);
-    let told = lines(&house, &["migrate", "waypaper"]);
+    ok(&daemon, &["config", "set", "hooks.wallpaper_changed", "mine"]);
+    ok(&daemon, &["playlist", "edit", "waypaper", "--interval", "9"]);
+    let told = lines(&daemon, &["migrate", "waypaper"]);
     for line in [
         "skipped hooks.wallpaper_changed: there is a hook already: mine",
         "skipped playlist waypaper: there is another playlist of this name",
     ] {
         assert!(told.contains(&line.to_owned()), "{told:#?}");
     }
-    assert_eq!(json_of(&house, &["config", "get", "hooks.wallpaper_changed"]), "mine");
+    assert_eq!(json_of(&daemon, &["config", "get", "hooks.wallpaper_changed"]), "mine");
     // The state may be in a separate file.
-    picture(&house, "Elsewhere/hill.png", 60);
-    theirs(&house, ".local/state/waypaper/state.ini", "[State]\nfolder = ~/Elsewhere\n");
-    theirs(&house, "config/waypaper/config.ini", "[Settings]\nuse_xdg_state = True\n");
-    assert_eq!(lines(&house, &["migrate", "waypaper"])[1], "watch ~/Elsewhere");
+    picture(&daemon, "Elsewhere/hill.png", 60);
+    theirs(&daemon, ".local/state/waypaper/state.ini", "[State]\nfolder = ~/Elsewhere\n");
+    theirs(&daemon, "config/waypaper/config.ini", "[Settings]\nuse_xdg_state = True\n");
+    assert_eq!(lines(&daemon, &["migrate", "waypaper"])[1], "watch ~/Elsewhere");
 }
 
 #[test]
 fn variety_is_migrated() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let own = ".config/variety";
-    picture(&house, &format!("{own}/Favorites/rose.png"), 30);
-    picture(&house, &format!("{own}/Favorites/deep/tulip.png"), 40);
-    theirs(&house, &format!("{own}/Favorites/rose.png.metadata.json"), "{}");
-    picture(&house, "backgrounds/lake.png", 10);
+    picture(&daemon, &format!("{own}/Favorites/rose.png"), 30);
+    picture(&daemon, &format!("{own}/Favorites/deep/tulip.png"), 40);
+    theirs(&daemon, &format!("{own}/Favorites/rose.png.metadata.json"), "{}");
+    picture(&daemon, "backgrounds/lake.png", 10);
     // A part of its initial configuration (https://github.com/varietywalls/variety).
     let file = theirs(
-        &house,
+        &daemon,
         &format!("{own}/variety.conf"),
         "# change_enabled = <True or False>\nchange_enabled = True\n\n\
          # change_interval = <interval in seconds - not less than 5>\nchange_interval = 300\n\n\
@@ -229,7 +229,7 @@ fn variety_is_migrated() {
          src11 = False|flickr|user:www.flickr.com/photos/peter-levi/;user_id:93647178@N00;\n\n\
          [filters]\nfilter2 = False|Grayscale|-type Grayscale\n",
     );
-    let told = migrated(&house, "variety", &file, 3);
+    let told = migrated(&daemon, "variety", &file, 3);
     let expected = [
         "watch ~/.config/variety/Favorites",
         "skipped sources.src2: there is no directory ~/.config/variety/Fetched",
@@ -244,7 +244,7 @@ fn variety_is_migrated() {
         "skipped quota_*: murald downloads nothing",
     ];
     assert_eq!(told, expected);
-    let found = at(&house, "/images?tags=favourite");
+    let found = at(&daemon, "/images?tags=favourite");
     let names: BTreeSet<&str> = found["data"]
         .as_array()
         .unwrap()
@@ -252,7 +252,7 @@ fn variety_is_migrated() {
         .map(|image| image["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, BTreeSet::from(["rose", "tulip"]));
-    let all = self::names(&house, "variety");
+    let all = self::names(&daemon, "variety");
     assert!(all.contains(&"rose".to_owned()), "{all:?}");
 }
 
@@ -286,16 +286,16 @@ fn their_daemon(socket: &Path, images: Value, playlists: Value) {
 
 #[test]
 fn waypaper_engine_is_migrated() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let own = "data/waypaper-engine/images";
-    let lake = picture(&house, &format!("{own}/lake.png"), 10);
-    let hill = picture(&house, &format!("{own}/hill.png"), 60);
-    let twin = house.root().join("twin.png");
+    let lake = picture(&daemon, &format!("{own}/lake.png"), 10);
+    let hill = picture(&daemon, &format!("{own}/hill.png"), 60);
+    let twin = daemon.root().join("twin.png");
     fs::copy(&hill, &twin).unwrap();
     // The example of its documentation (https://github.com/0bCdian/Waypaper-Engine,
     // docs/guide/config.md).
     let file = theirs(
-        &house,
+        &daemon,
         "config/waypaper-engine/config.toml",
         &format!(
             "[app]\nimages_per_page = 20\ntheme = \"dracula\"\nstartup_intro = true\n\
@@ -308,7 +308,7 @@ fn waypaper_engine_is_migrated() {
              [wallhaven]\nenabled = false\n"
         ),
     );
-    let without = lines(&house, &["migrate", "waypaper-engine", "--dry-run"]);
+    let without = lines(&daemon, &["migrate", "waypaper-engine", "--dry-run"]);
     assert!(without.last().unwrap().starts_with("skipped playlists and tags: "), "{without:#?}");
     let image = |id: i64, path: &Path, tags: &[&str]| {
         json!({"id": id, "name": path.file_stem().unwrap().to_str(), "path": path,
@@ -327,8 +327,8 @@ fn waypaper_engine_is_migrated() {
          "configuration": {"type": "time_of_day", "interval": 0, "order": "",
             "always_start_on_first_image": false}}
     ]);
-    their_daemon(&house.socket().with_file_name("waypaper-engine.sock"), images, playlists);
-    let told = migrated(&house, "waypaper-engine", &file, 2);
+    their_daemon(&daemon.socket().with_file_name("waypaper-engine.sock"), images, playlists);
+    let told = migrated(&daemon, "waypaper-engine", &file, 2);
     let expected = [
         "setting app.images_per_page 20",
         "setting app.theme dracula",
@@ -350,32 +350,32 @@ fn waypaper_engine_is_migrated() {
         "playlist Day (2 pictures, time_of_day)",
     ];
     assert_eq!(told, expected);
-    assert_eq!(names(&house, "Evening rotation"), ["hill", "lake"]);
+    assert_eq!(names(&daemon, "Evening rotation"), ["hill", "lake"]);
     // Two files with the same content are one image.
-    assert_eq!(names(&house, "Day"), ["lake", "hill"]);
-    assert_eq!(by_name(&house, "Day")["images"][1]["time"], 1170);
-    let first = &by_name(&house, "Evening rotation")["configuration"];
+    assert_eq!(names(&daemon, "Day"), ["lake", "hill"]);
+    assert_eq!(by_name(&daemon, "Day")["images"][1]["time"], 1170);
+    let first = &by_name(&daemon, "Evening rotation")["configuration"];
     assert_eq!(first["always_start_on_first_image"], true);
-    let sea = at(&house, "/images?tags=sea");
+    let sea = at(&daemon, "/images?tags=sea");
     assert_eq!(sea["pagination"]["total_items"], 2);
 }
 
 #[test]
 fn missing_and_broken_configurations_are_reported() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     for (program, place) in [
         ("wpaperd", "config/wpaperd/wallpaper.toml or "),
         ("waypaper", "config/waypaper/config.ini\n"),
         ("variety", ".config/variety/variety.conf or "),
         ("waypaper-engine", "config/waypaper-engine/config.toml\n"),
     ] {
-        let root = house.root().display();
+        let root = daemon.root().display();
         let expected = format!("murald: there is no configuration of {program} at {root}/{place}");
-        fails(&house, &["migrate", program], 1, &expected);
-        fails(&house, &["migrate", program, "--dry-run"], 1, &expected);
+        fails(&daemon, &["migrate", program], 1, &expected);
+        fails(&daemon, &["migrate", program, "--dry-run"], 1, &expected);
     }
-    fails(&house, &["migrate", "frob"], 2, "murald: PROGRAM must be one of wpaperd, waypaper, ");
-    fails(&house, &["migrate"], 2, "murald: missing argument PROGRAM\n");
+    fails(&daemon, &["migrate", "frob"], 2, "murald: PROGRAM must be one of wpaperd, waypaper, ");
+    fails(&daemon, &["migrate"], 2, "murald: missing argument PROGRAM\n");
     for (program, text, told) in [
         ("wpaperd", "[DP-3]\npath = \n", ", line 2, column "),
         ("waypaper", "[Settings]\nfolder = ~/a\n\nwhat\n", ", line 4, column 1: there is no = "),
@@ -386,49 +386,54 @@ fn missing_and_broken_configurations_are_reported() {
         ),
         ("waypaper-engine", "[app]\ntheme = 'x\n", ", line 2, column "),
     ] {
-        let file = theirs(&house, "broken", text);
+        let file = theirs(&daemon, "broken", text);
         let file = file.to_str().unwrap();
-        fails(&house, &["migrate", program, "--from", file], 1, &format!("murald: {file}{told}"));
+        fails(&daemon, &["migrate", program, "--from", file], 1, &format!("murald: {file}{told}"));
     }
-    let directory = house.root().to_str().unwrap();
+    let directory = daemon.root().to_str().unwrap();
     let expected = format!("murald: {directory} cannot be read: ");
-    fails(&house, &["migrate", "wpaperd", "--from", directory], 1, &expected);
-    let pipe = house.root().join("pipe");
+    fails(&daemon, &["migrate", "wpaperd", "--from", directory], 1, &expected);
+    let pipe = daemon.root().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     let expected = format!("murald: {} cannot be read: it is not a regular file", pipe.display());
-    fails(&house, &["migrate", "variety", "--from", pipe.to_str().unwrap()], 1, &expected);
-    let file = house.root().join("latin");
+    fails(&daemon, &["migrate", "variety", "--from", pipe.to_str().unwrap()], 1, &expected);
+    let file = daemon.root().join("latin");
     fs::write(&file, b"a = \xff").unwrap();
     let expected = format!("murald: {} is not UTF-8", file.display());
-    fails(&house, &["migrate", "variety", "--from", file.to_str().unwrap()], 1, &expected);
+    fails(&daemon, &["migrate", "variety", "--from", file.to_str().unwrap()], 1, &expected);
     // A valid configuration needs a daemon, unless the run is dry.
-    let file = theirs(&house, "one.toml", "[DP-3]\npath = '/'\n");
+    let file = theirs(&daemon, "one.toml", "[DP-3]\npath = '/'\n");
     let file = file.to_str().unwrap();
-    fails(&house, &["migrate", "wpaperd", "--from", file], 69, "murald: the daemon is not running");
-    let dry = json_of(&house, &["migrate", "wpaperd", "--from", file, "--dry-run"]);
+    fails(
+        &daemon,
+        &["migrate", "wpaperd", "--from", file],
+        69,
+        "murald: the daemon is not running",
+    );
+    let dry = json_of(&daemon, &["migrate", "wpaperd", "--from", file, "--dry-run"]);
     let record = |kind: &str, subject: &str, text: &str| json!({"kind": kind, "subject": subject, "text": text, "state": "planned"});
     let text = "of /, changed by hand, at random, for DP-3";
     assert_eq!(dry, json!([record("watch", "/", ""), record("playlist", "wpaperd DP-3", text)]));
     let form = ["migrate", "wpaperd", "--from", file, "--dry-run", "--format", "{kind} {subject}"];
-    assert_eq!(ok(&house, &form), "watch /\nplaylist wpaperd DP-3\n");
+    assert_eq!(ok(&daemon, &form), "watch /\nplaylist wpaperd DP-3\n");
 }
 
 #[test]
 fn refused_items_are_reported_and_the_others_migrated() {
-    let house = House::started();
-    let lake = picture(&house, "Pictures/lake.png", 10);
+    let daemon = TestDaemon::started();
+    let lake = picture(&daemon, "Pictures/lake.png", 10);
     // Otherwise the daemon would create the directory with its first picture.
-    fs::create_dir_all(house.images()).unwrap();
-    fs::create_dir(house.root().join("Empty")).unwrap();
-    fs::write(house.root().join("Pictures/torn.png"), "torn").unwrap();
+    fs::create_dir_all(daemon.images()).unwrap();
+    fs::create_dir(daemon.root().join("Empty")).unwrap();
+    fs::write(daemon.root().join("Pictures/torn.png"), "torn").unwrap();
     let file = theirs(
-        &house,
+        &daemon,
         "own.toml",
         "[app]\ntheme = 7\nimages_per_page = 33\n[daemon]\nimages_dir = '~/data/murald/images'\n\
          [backend.awww]\ntransition_step = 900\n",
     );
     let line = ["migrate", "waypaper-engine", "--from", file.to_str().unwrap()];
-    let output = run(&house, &line);
+    let output = run(&daemon, &line);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let told = String::from_utf8(output.stdout).unwrap();
     for begins in [
@@ -439,18 +444,18 @@ fn refused_items_are_reported_and_the_others_migrated() {
     ] {
         assert!(told.lines().any(|line| line.starts_with(begins)), "{begins}: {told}");
     }
-    assert_eq!(json_of(&house, &["config", "get", "app.images_per_page"]), 33);
+    assert_eq!(json_of(&daemon, &["config", "get", "app.images_per_page"]), 33);
     // A file that is not a picture is skipped, and a directory without pictures gets no playlist.
     let file = theirs(
-        &house,
+        &daemon,
         "variety.conf",
         &format!(
             "favorites_folder = {}\n[sources]\na = True|folder|{}\n",
             lake.parent().unwrap().display(),
-            house.root().join("Empty").display()
+            daemon.root().join("Empty").display()
         ),
     );
-    let told = lines(&house, &["migrate", "variety", "--from", file.to_str().unwrap()]);
+    let told = lines(&daemon, &["migrate", "variety", "--from", file.to_str().unwrap()]);
     assert_eq!(told[0], "watch ~/Empty");
     assert_eq!(told[1], "skipped playlist variety: there is no picture in ~/Empty");
     assert_eq!(told[2], "watch ~/Pictures");

@@ -4,34 +4,34 @@
 use std::fs;
 
 use crate::call::{fails, json_of, ok};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::pty::Pty;
 
 /// A home with the directories and pictures that the configurations name.
-fn home() -> House {
-    let house = House::new();
+fn home() -> TestDaemon {
+    let daemon = TestDaemon::new();
     for name in ["w", "p", "f1", "f2", ".config/variety/Downloaded"] {
-        fs::create_dir_all(house.root().join(name)).unwrap();
+        fs::create_dir_all(daemon.root().join(name)).unwrap();
     }
     for name in ["lake.png", "a b.jpg", "c.jpg"] {
-        fs::write(house.root().join(name), "").unwrap();
+        fs::write(daemon.root().join(name), "").unwrap();
     }
-    house
+    daemon
 }
 
 #[track_caller]
-fn check(house: &House, program: &str, text: &str, expected: &[&str]) {
-    let (file, root) = (house.root().join("theirs"), house.root().to_str().unwrap());
+fn check(daemon: &TestDaemon, program: &str, text: &str, expected: &[&str]) {
+    let (file, root) = (daemon.root().join("theirs"), daemon.root().to_str().unwrap());
     fs::write(&file, text).unwrap();
-    let told = ok(house, &["migrate", program, "--dry-run", "--from", file.to_str().unwrap()]);
+    let told = ok(daemon, &["migrate", program, "--dry-run", "--from", file.to_str().unwrap()]);
     let told = told.replace(root, "~");
     assert_eq!(told.lines().collect::<Vec<_>>(), expected, "{text}");
 }
 
 #[test]
 fn wpaperd_keys_are_printed() {
-    let house = home();
-    let check = |text: &str, expected: &[&str]| check(&house, "wpaperd", text, expected);
+    let daemon = home();
+    let check = |text: &str, expected: &[&str]| check(&daemon, "wpaperd", text, expected);
     check(
         "loose = 1\n[default]\npath = '~/w'\ntransition_time = 600\nqueue-size = 20\n\
          exec = \"~/it's.sh\"\n[default.transition.circle-open]\nsmoothness = 0.1\n\
@@ -81,8 +81,8 @@ fn wpaperd_keys_are_printed() {
 
 #[test]
 fn waypaper_keys_are_printed() {
-    let house = home();
-    let check = |text: &str, expected: &[&str]| check(&house, "waypaper", text, expected);
+    let daemon = home();
+    let check = |text: &str, expected: &[&str]| check(&daemon, "waypaper", text, expected);
     check(
         "[Settings]\nfolder = ~/f1\n         ~/f2\nslideshow_enabled = True\nslideshow_interval = 30\n\
          monitors = DP-1\n\tDP-2\nwallpaper = ~/a b.jpg\n\t~/c.jpg\nbackend = wallutils\n\
@@ -119,9 +119,9 @@ fn waypaper_keys_are_printed() {
 
 #[test]
 fn variety_and_waypaper_engine_keys_are_printed() {
-    let house = home();
+    let daemon = home();
     check(
-        &house,
+        &daemon,
         "variety",
         "change_enabled = no\nchange_interval = soon\nwallpaper_display_mode = \"os\"\n\
          favorites_folder = /none\nfrob = 1\nicon = Light # no\nclock_enabled = True\nclock_font = x\n\
@@ -146,13 +146,13 @@ fn variety_and_waypaper_engine_keys_are_printed() {
         ],
     );
     check(
-        &house,
+        &daemon,
         "variety",
         "change_interval = 1\nfavorites_folder = /none\n[sources]\na = True|folder|~/p\n",
         &["watch ~/p", "playlist variety (of ~/p, every 5 s, at random)"],
     );
     check(
-        &house,
+        &daemon,
         "waypaper-engine",
         "[app]\ntheme = 'dark'\nnew = 1\nold = false\n[backend]\ntype = 'wayland-utauri'\n\
          [backend.swww]\ntransition_type = 'melt'\n[backend.auto_priorities]\nimage = ['awww', 'feh']\n\
@@ -173,7 +173,7 @@ fn variety_and_waypaper_engine_keys_are_printed() {
 
 #[test]
 fn programs_without_a_configuration_get_their_part_of_the_manual() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     for (program, line) in [
         ("swww", "\n  swww query                murald current\n"),
         ("awww", "  murald set ~/Pictures/lake.jpg --monitor DP-1\n"),
@@ -181,20 +181,20 @@ fn programs_without_a_configuration_get_their_part_of_the_manual() {
         ("hyprpaper", "  murald set ~/Pictures/lake.jpg --monitor DP-1\n"),
         ("swaybg", "  murald backends activate builtin\n"),
     ] {
-        let told = ok(&house, &["migrate", program]);
+        let told = ok(&daemon, &["migrate", program]);
         assert!(told.contains(line), "{told}");
         assert!(!told.contains("\n.") && !told.contains('\\'), "{told}");
     }
-    assert_eq!(json_of(&house, &["migrate", "swww"])[0]["kind"], "page");
+    assert_eq!(json_of(&daemon, &["migrate", "swww"])[0]["kind"], "page");
 }
 
 #[test]
 fn dry_run_on_a_terminal_ends_with_the_next_command() {
-    let house = home();
-    let file = house.root().join("theirs");
+    let daemon = home();
+    let file = daemon.root().join("theirs");
     fs::write(&file, "[any]\npath = '~/w'\n").unwrap();
     let line = ["migrate", "wpaperd", "--dry-run", "--from", file.to_str().unwrap()];
-    let (code, shown) = Pty::new(house.murald(&line), 200, 24).end();
+    let (code, shown) = Pty::new(daemon.murald(&line), 200, 24).end();
     assert_eq!(code, Some(0), "{shown}");
     let next = format!("next: murald migrate wpaperd --from {}", file.display());
     assert_eq!(shown.lines().last(), Some(&*next));
@@ -202,11 +202,11 @@ fn dry_run_on_a_terminal_ends_with_the_next_command() {
 
 #[test]
 fn missing_or_old_python_is_reported() {
-    let mut house = home();
+    let mut daemon = home();
     let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
         .map(|directory| directory.join("python3"))
         .find(|path| path.exists());
-    house.stub(
+    daemon.stub(
         "python3",
         &format!(
             "#!/bin/sh\nexec {} -I -c \"import sys; sys.version_info = (3, 9)\n$5\" \"$@\"\n",
@@ -215,15 +215,15 @@ fn missing_or_old_python_is_reported() {
     );
     let line = ["migrate", "swww"];
     fails(
-        &house,
+        &daemon,
         &line,
         1,
         "murald: migrate needs Python 3.11 or newer, not 3.9\n  install a newer ",
     );
-    let mut house = home();
-    house.only(&["sh"]);
+    let mut daemon = home();
+    daemon.only(&["sh"]);
     fails(
-        &house,
+        &daemon,
         &line,
         1,
         "murald: migrate needs Python: python3 is not installed\n  install python3",

@@ -7,28 +7,28 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::call::{fails, json_of, ok, run, stderr};
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// A house with pictures of these names; their ids are 1, 2 and so on.
-fn house(names: &[&str]) -> House {
-    let house = House::started();
+/// A test daemon with pictures of these names; their ids are 1, 2 and so on.
+fn daemon(names: &[&str]) -> TestDaemon {
+    let daemon = TestDaemon::started();
     for (number, name) in names.iter().enumerate() {
-        let path = house.root().join(format!("{name}.png"));
+        let path = daemon.root().join(format!("{name}.png"));
         let color = image::Rgb([number as u8, 90, 200]);
         image::RgbImage::from_pixel(8 + number as u32, 8, color).save(&path).unwrap();
-        house.import(&[&path]);
+        daemon.import(&[&path]);
     }
-    house
+    daemon
 }
 
-fn id_of(house: &House, reference: &str) -> Value {
-    json_of(house, &["images", "show", reference])["id"].clone()
+fn id_of(daemon: &TestDaemon, reference: &str) -> Value {
+    json_of(daemon, &["images", "show", reference])["id"].clone()
 }
 
 #[test]
 fn images_are_found_by_id_name_prefix_and_path() {
-    let house = house(&["Sunset", "sunrise", "blue lake", "7", "current", "1"]);
-    let check = |reference: &str, id: i64| assert_eq!(id_of(&house, reference), id, "{reference}");
+    let daemon = daemon(&["Sunset", "sunrise", "blue lake", "7", "current", "1"]);
+    let check = |reference: &str, id: i64| assert_eq!(id_of(&daemon, reference), id, "{reference}");
     check("2", 2);
     check("Sunset", 1);
     check("sunSET", 1);
@@ -37,27 +37,27 @@ fn images_are_found_by_id_name_prefix_and_path() {
     check("blue lake.png", 3);
     check("blue lake.PNG", 3);
     // A path may be that of the source, of the library's file, or of a copy.
-    let source = house.root().join("sunrise.png");
+    let source = daemon.root().join("sunrise.png");
     check(source.to_str().unwrap(), 2);
-    check(house.images().join("blue lake.png").to_str().unwrap(), 3);
-    let copy = house.root().join("copy.png");
+    check(daemon.images().join("blue lake.png").to_str().unwrap(), 3);
+    let copy = daemon.root().join("copy.png");
     fs::copy(&source, &copy).unwrap();
     check(copy.to_str().unwrap(), 2);
     let refused = |reference: &str, code: i32, told: &str| {
-        fails(&house, &["images", "show", reference], code, &format!("murald: {told}"));
+        fails(&daemon, &["images", "show", reference], code, &format!("murald: {told}"));
     };
     let quotes = "murald: no image named \"lake\"\n  quote a name with spaces: 'blue lake'\n";
-    fails(&house, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
+    fails(&daemon, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
     let late =
         "murald: \"7pm\" is not a time, and no image named \"Sunset@7pm\"\n  times are HH:MM (";
-    fails(&house, &["playlist", "create", "day", "Sunset@7pm"], 1, late);
+    fails(&daemon, &["playlist", "create", "day", "Sunset@7pm"], 1, late);
     refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
     refused("sunsat", 1, "no image named \"sunsat\"\n  did you mean Sunset (1)?\n");
     // The extension is not the image's.
     refused("sunset.jpg", 1, "no image named \"sunset.jpg\"\n");
     refused("9", 1, "no image with ID 9\n");
     // Digits are an id, even if an image has that name.
-    let output = run(&house, &["images", "show", "7"]);
+    let output = run(&daemon, &["images", "show", "7"]);
     assert_eq!(stderr(&output), "murald: no image with ID 7\n  an image has this name: 7 (4)\n");
     check("id:1", 1);
     check("name:1", 6);
@@ -66,9 +66,9 @@ fn images_are_found_by_id_name_prefix_and_path() {
     refused("id:x", 2, "id: must be followed by a number from 1, not \"id:x\"\n");
     for (word, what) in [("1e1e2e", "named \"1e1e2e\""), ("112233", "with ID 112233")] {
         let told = format!("murald: no image {what}\n  did you mean the colour '#{word}'?\n");
-        fails(&house, &["set", word], 1, &told);
+        fails(&daemon, &["set", word], 1, &told);
     }
-    fails(&house, &["images", "show", "1e1e2e"], 1, "murald: no image named \"1e1e2e\"\n");
+    fails(&daemon, &["images", "show", "1e1e2e"], 1, "murald: no image named \"1e1e2e\"\n");
     refused("007", 1, "no image named \"007\"\n");
     let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  id:1 or name:1 says which\n";
     refused("1", 1, both);
@@ -77,7 +77,7 @@ fn images_are_found_by_id_name_prefix_and_path() {
     refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
     refused("", 2, "IMAGE must be a name, or an id from 1 on, not \"\"\n");
     refused("-", 2, "\"-\" is standard input only for commands that take several images\n");
-    let other = house.root().join("other.png");
+    let other = daemon.root().join("other.png");
     image::RgbImage::new(3, 3).save(&other).unwrap();
     let other = other.to_str().unwrap();
     refused(other, 1, &format!("{other} is not in the library\n  `murald import PATH`"));
@@ -86,13 +86,13 @@ fn images_are_found_by_id_name_prefix_and_path() {
 
 #[test]
 fn file_comes_after_an_exact_name_and_before_a_prefix() {
-    let house = house(&["lake", "lake two"]);
-    let here = house.root().join("here");
+    let daemon = daemon(&["lake", "lake two"]);
+    let here = daemon.root().join("here");
     fs::create_dir(&here).unwrap();
-    fs::copy(house.root().join("lake two.png"), here.join("lake t")).unwrap();
-    fs::copy(house.root().join("lake two.png"), here.join("lake")).unwrap();
+    fs::copy(daemon.root().join("lake two.png"), here.join("lake t")).unwrap();
+    fs::copy(daemon.root().join("lake two.png"), here.join("lake")).unwrap();
     let show = |reference: &str| {
-        let mut command = house.murald(&["images", "show", reference, "--format", "{id}"]);
+        let mut command = daemon.murald(&["images", "show", reference, "--format", "{id}"]);
         let output = command.current_dir(&here).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
@@ -103,76 +103,79 @@ fn file_comes_after_an_exact_name_and_before_a_prefix() {
 
 #[test]
 fn playlists_and_folders_are_found_by_name() {
-    let house = house(&["a", "b"]);
-    ok(&house, &["playlist", "create", "Evening", "a", "b"]);
-    ok(&house, &["playlist", "create", "morning", "b", "--type", "manual"]);
-    assert_eq!(json_of(&house, &["playlist", "show", "even"])["id"], 1);
+    let daemon = daemon(&["a", "b"]);
+    ok(&daemon, &["playlist", "create", "Evening", "a", "b"]);
+    ok(&daemon, &["playlist", "create", "morning", "b", "--type", "manual"]);
+    assert_eq!(json_of(&daemon, &["playlist", "show", "even"])["id"], 1);
     assert_eq!(
-        ok(&house, &["playlist", "rename", "evening", "Night"]),
+        ok(&daemon, &["playlist", "rename", "evening", "Night"]),
         "renamed the playlist to Night (1)\n"
     );
-    fails(&house, &["playlist", "show", "nigth"], 1, "murald: no playlist named \"nigth\"\n");
-    ok(&house, &["playlist", "add", "morning", "a"]);
-    let images = json_of(&house, &["playlist", "show", "morning"])["images"].clone();
+    fails(&daemon, &["playlist", "show", "nigth"], 1, "murald: no playlist named \"nigth\"\n");
+    ok(&daemon, &["playlist", "add", "morning", "a"]);
+    let images = json_of(&daemon, &["playlist", "show", "morning"])["images"].clone();
     assert_eq!((&images[0]["image_id"], &images[1]["image_id"]), (&json!(2), &json!(1)));
-    assert_eq!(ok(&house, &["playlist", "rm", "night"]), "Night (1) deleted\n");
-    ok(&house, &["playlist", "create", "day", "a@07:00", "b@19:30", "--type", "time_of_day"]);
-    assert_eq!(json_of(&house, &["playlist", "show", "day"])["images"][1]["time"], 1170);
-    ok(&house, &["playlist", "create", "/home/mia/mountains", "a"]);
-    assert_eq!(json_of(&house, &["playlist", "show", "Mountains"])["name"], "/home/mia/mountains");
+    assert_eq!(ok(&daemon, &["playlist", "rm", "night"]), "Night (1) deleted\n");
+    ok(&daemon, &["playlist", "create", "day", "a@07:00", "b@19:30", "--type", "time_of_day"]);
+    assert_eq!(json_of(&daemon, &["playlist", "show", "day"])["images"][1]["time"], 1170);
+    ok(&daemon, &["playlist", "create", "/home/mia/mountains", "a"]);
+    assert_eq!(json_of(&daemon, &["playlist", "show", "Mountains"])["name"], "/home/mia/mountains");
     for (name, parent) in [("sea", "root"), ("bay", "sea"), ("land", "root"), ("bay", "land")] {
-        ok(&house, &["folders", "create", name, "--parent", parent]);
+        ok(&daemon, &["folders", "create", name, "--parent", parent]);
     }
     let id = |reference: &str| {
-        json_of(&house, &["folders", "path", reference])["data"].as_array().unwrap().last().unwrap()
-            ["id"]
+        json_of(&daemon, &["folders", "path", reference])["data"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()["id"]
             .clone()
     };
     assert_eq!([id("sea"), id("SEA/bay"), id("land/b")], [1, 2, 4]);
     fails(
-        &house,
+        &daemon,
         &["folders", "show", "bay"],
         1,
         "murald: \"bay\" is ambiguous: bay (2), bay (4)\n",
     );
-    fails(&house, &["folders", "show", "root"], 2, "murald: root is not a folder ");
+    fails(&daemon, &["folders", "show", "root"], 2, "murald: root is not a folder ");
     for name in ["1", "9"] {
-        ok(&house, &["folders", "create", name]);
+        ok(&daemon, &["folders", "create", name]);
     }
     let told = "murald: \"1\" is ambiguous: sea (1), 1 (5)\n  id:1 or name:1 says which\n";
-    fails(&house, &["folders", "delete", "1", "--contents"], 1, told);
-    ok(&house, &["folders", "delete", "name:1", "--contents"]);
-    ok(&house, &["folders", "show", "1"]);
-    fails(&house, &["folders", "delete", "9", "--contents"], 1, "murald: no folder with ID 9\n");
-    let list = ok(&house, &["folders", "list"]);
+    fails(&daemon, &["folders", "delete", "1", "--contents"], 1, told);
+    ok(&daemon, &["folders", "delete", "name:1", "--contents"]);
+    ok(&daemon, &["folders", "show", "1"]);
+    fails(&daemon, &["folders", "delete", "9", "--contents"], 1, "murald: no folder with ID 9\n");
+    let list = ok(&daemon, &["folders", "list"]);
     assert!(list.contains("2\tsea/bay\t0\t"), "{list}");
-    ok(&house, &["images", "move", "a", "b", "land/bay"]);
-    assert_eq!(json_of(&house, &["images", "list", "--folder", "land/bay"])["data"][1]["id"], 1);
+    ok(&daemon, &["images", "move", "a", "b", "land/bay"]);
+    assert_eq!(json_of(&daemon, &["images", "list", "--folder", "land/bay"])["data"][1]["id"], 1);
 }
 
 #[test]
 fn folder_names_may_contain_slashes() {
-    let house = house(&[]);
+    let daemon = daemon(&[]);
     for (name, parent) in [("a", "root"), ("b", "a"), ("a/b", "root"), ("x/y", "a"), ("x/y", "b")] {
-        ok(&house, &["folders", "create", name, "--parent", parent]);
+        ok(&daemon, &["folders", "create", name, "--parent", parent]);
     }
-    let id = |reference: &str| json_of(&house, &["folders", "show", reference])["id"].clone();
+    let id = |reference: &str| json_of(&daemon, &["folders", "show", reference])["id"].clone();
     // An exact name comes first; a prefix comes after a path of names.
     assert_eq!([id("a/b"), id("A/B"), id("/a/b"), id("a/b/")], [3, 3, 2, 2]);
     fails(
-        &house,
+        &daemon,
         &["folders", "show", "x/y"],
         1,
         "murald: \"x/y\" is ambiguous: x/y (4), x/y (5)\n",
     );
     assert_eq!([id("a/x/y"), id("/a/b/x/y"), id("a/x")], [4, 5, 4]);
-    fails(&house, &["folders", "show", "a/c"], 1, "murald: no folder named \"c\"\n");
-    fails(&house, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
+    fails(&daemon, &["folders", "show", "a/c"], 1, "murald: no folder named \"c\"\n");
+    fails(&daemon, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
 }
 
 /// Runs a call with this input; returns exit code, stdout and stderr.
-fn fed(house: &House, line: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
-    let mut command = house.murald(line);
+fn fed(daemon: &TestDaemon, line: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
+    let mut command = daemon.murald(line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // It may have exited without reading.
@@ -184,34 +187,34 @@ fn fed(house: &House, line: &[&str], input: &[u8]) -> (Option<i32>, String, Stri
 
 #[test]
 fn references_are_read_from_standard_input() {
-    let house = house(&["a", "b", "c"]);
+    let daemon = daemon(&["a", "b", "c"]);
     // If one reference is wrong, nothing is done.
-    let (code, out, told) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
+    let (code, out, told) = fed(&daemon, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(told.starts_with("murald: no image named \"none\"\n"), "{told}");
-    assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
+    assert_eq!(json_of(&daemon, &["images", "tags"])["tags"], json!([]));
     for line in [
         &["images", "delete", "-"][..],
         &["images", "tag", "-", "--add", "x"],
         &["images", "move", "-", "root"],
         &["playlist", "create", "n", "-"],
     ] {
-        let (code, out, told) = fed(&house, line, b"1\n999999\n");
+        let (code, out, told) = fed(&daemon, line, b"1\n999999\n");
         assert_eq!(
             (code, &*out, &*told),
             (Some(1), "", "murald: no image with ID 999999\n"),
             "{line:?}"
         );
     }
-    fails(&house, &["images", "delete", "a", "88", "99"], 1, "murald: no image with ID 88, 99\n");
-    fails(&house, &["images", "tag", "1", "88", "--add", "x"], 1, "murald: no image with ID 88\n");
-    assert_eq!(json_of(&house, &["images", "list"])["data"].as_array().unwrap().len(), 3);
-    assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
-    let (code, out, _) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");
+    fails(&daemon, &["images", "delete", "a", "88", "99"], 1, "murald: no image with ID 88, 99\n");
+    fails(&daemon, &["images", "tag", "1", "88", "--add", "x"], 1, "murald: no image with ID 88\n");
+    assert_eq!(json_of(&daemon, &["images", "list"])["data"].as_array().unwrap().len(), 3);
+    assert_eq!(json_of(&daemon, &["images", "tags"])["tags"], json!([]));
+    let (code, out, _) = fed(&daemon, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");
     assert_eq!((code, out.as_str()), (Some(0), "a (1): x\nc (3): x\n"));
-    let (code, ..) = fed(&house, &["playlist", "create", "p", "-"], b"c\nb\n");
+    let (code, ..) = fed(&daemon, &["playlist", "create", "p", "-"], b"c\nb\n");
     assert_eq!(code, Some(0));
-    assert_eq!(json_of(&house, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
+    assert_eq!(json_of(&daemon, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
     // `-` means standard input only as an image, and an empty input selects nothing.
     for (line, code) in [
         (&["images", "delete", "--name", "-"][..], 0),
@@ -223,32 +226,32 @@ fn references_are_read_from_standard_input() {
         (&["images", "delete", "-", "--name-prefix", "a"], 2),
     ] {
         for input in ["", "\n", "\u{feff}\n \r\n"] {
-            assert_eq!(fed(&house, line, input.as_bytes()).0, Some(code), "{line:?} {input:?}");
+            assert_eq!(fed(&daemon, line, input.as_bytes()).0, Some(code), "{line:?} {input:?}");
         }
     }
-    assert_eq!(fed(&house, &["images", "delete", "-", "-0"], b"\0\0").0, Some(0));
-    assert_eq!(json_of(&house, &["images", "list"])["data"].as_array().unwrap().len(), 3);
-    let (_, out, _) = fed(&house, &["images", "delete", "a", "-", "-0"], b"b\0");
+    assert_eq!(fed(&daemon, &["images", "delete", "-", "-0"], b"\0\0").0, Some(0));
+    assert_eq!(json_of(&daemon, &["images", "list"])["data"].as_array().unwrap().len(), 3);
+    let (_, out, _) = fed(&daemon, &["images", "delete", "a", "-", "-0"], b"b\0");
     assert_eq!(out, "2 images moved to the trash\n");
-    let file = json_of(&house, &["images", "show", "c"])["path"].clone();
-    assert_eq!(ok(&house, &["where", "c"]), format!("{}\n", file.as_str().unwrap()));
-    let directory = house.root().to_str().unwrap();
+    let file = json_of(&daemon, &["images", "show", "c"])["path"].clone();
+    assert_eq!(ok(&daemon, &["where", "c"]), format!("{}\n", file.as_str().unwrap()));
+    let directory = daemon.root().to_str().unwrap();
     for (picture, code) in [(directory, 1), ("navy", 1), ("playlist:", 2), ("c", 0)] {
-        let (found, _, told) = fed(&house, &["workspace", "set", "2", picture], b"");
+        let (found, _, told) = fed(&daemon, &["workspace", "set", "2", picture], b"");
         assert_eq!(found, Some(code), "{picture}: {told}");
     }
-    fails(&house, &["workspace", "set", "", "c"], 2, "murald: NAME must be a name, not \"\"\n");
-    assert_eq!(ok(&house, &["complete", "workspace", "clear", ""]), "2\t\n");
-    ok(&house, &["workspace", "clear", "2"]);
+    fails(&daemon, &["workspace", "set", "", "c"], 2, "murald: NAME must be a name, not \"\"\n");
+    assert_eq!(ok(&daemon, &["complete", "workspace", "clear", ""]), "2\t\n");
+    ok(&daemon, &["workspace", "clear", "2"]);
     fails(
-        &house,
+        &daemon,
         &["slideshow", directory, "--interval", "0"],
         2,
         "murald: --interval must be 1 s",
     );
-    assert_eq!(json_of(&house, &["watch", "list"])["watch"], json!([]));
+    assert_eq!(json_of(&daemon, &["watch", "list"])["watch"], json!([]));
     // Paths to import, and the ids that the command prints.
-    let paths = ["a", "c"].map(|name| house.root().join(format!("{name}.png")));
+    let paths = ["a", "c"].map(|name| daemon.root().join(format!("{name}.png")));
     let list = paths.map(|path| path.to_str().unwrap().to_owned()).join("\0");
-    assert_eq!(fed(&house, &["import", "-0", "-"], list.as_bytes()).1, "4\n3\n");
+    assert_eq!(fed(&daemon, &["import", "-0", "-"], list.as_bytes()).1, "4\n3\n");
 }

@@ -266,7 +266,7 @@ fn every_verb_makes_the_right_requests() {
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
     // A dry run makes no request; `migrate.rs` tests its output.
-    let theirs = stand_in.house.root().join("theirs.toml");
+    let theirs = stand_in.daemon.root().join("theirs.toml");
     std::fs::write(&theirs, "[DP-1]\npath = '/'\n").unwrap();
     check(&format!("migrate wpaperd --dry-run --from {}", theirs.display()), &[]);
     // These need no daemon, but a database or a problem: see `tests/library` and `tests/daemon`. The
@@ -319,7 +319,7 @@ fn refused_transition_suggests_the_builtin_backend() {
     });
     let told =
         "murald: swaybg has no transition \"fade\"\n  `murald backends activate builtin` draws";
-    fails(&stand_in.house, &["set", "7", "--transition", "fade"], 1, told);
+    fails(&stand_in.daemon, &["set", "7", "--transition", "fade"], 1, told);
 }
 
 /// Images that are added or removed between two pages shift the others to another page.
@@ -337,7 +337,7 @@ fn filters_select_the_images_of_one_instant() {
         "GET /images/4" => (404, r#"{"error":"no image with ID 4","code":404}"#),
         _ => (200, r#"{"deleted":4}"#),
     });
-    let listed = json_of(&stand_in.house, &["images", "list", "--tags", "a", "--all"]);
+    let listed = json_of(&stand_in.daemon, &["images", "list", "--tags", "a", "--all"]);
     let of_three = json!({ "page": 1, "per_page": 3, "total_items": 3, "total_pages": 1 });
     let expected = json!({ "data": [{"id": 1}, {"id": 2}, {"id": 3}], "pagination": of_three });
     assert_eq!(listed, expected);

@@ -7,11 +7,11 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// Answers requests, and passes them on.
 pub(crate) struct StandIn {
-    pub(crate) house: House,
+    pub(crate) daemon: TestDaemon,
     pub(crate) asked: Receiver<String>,
 }
 
@@ -27,8 +27,8 @@ impl StandIn {
     }
 
     pub(crate) fn saying(says: fn(&str) -> (u16, &str)) -> Self {
-        let house = House::new();
-        let listener = UnixListener::bind(house.socket()).unwrap();
+        let daemon = TestDaemon::new();
+        let listener = UnixListener::bind(daemon.socket()).unwrap();
         let (sender, asked) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -44,14 +44,14 @@ impl StandIn {
                 }
             }
         });
-        Self { house, asked }
+        Self { daemon, asked }
     }
 
     /// Checks that a line makes exactly these requests, look-ups aside.
     #[track_caller]
     pub(crate) fn check(&self, line: &str, expected: &[&str]) {
         let words: Vec<&str> = ["--json"].into_iter().chain(line.split(' ')).collect();
-        let output = self.house.murald(&words).output().unwrap();
+        let output = self.daemon.murald(&words).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{line}: {told}");
         let is_meant = |asked: &String| expected.contains(&&**asked) || !is_look_up(asked);

@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 
 use crate::call::{ok, run, stderr};
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// A house whose commands may start a daemon, and the path of a picture.
-fn house(mut house: House) -> (House, PathBuf) {
-    house.env("MURALD_AUTOSTART", "1");
-    let picture = house.root().join("that.png");
+/// A test daemon whose commands may start a daemon, and the path of a picture.
+fn daemon(mut daemon: TestDaemon) -> (TestDaemon, PathBuf) {
+    daemon.env("MURALD_AUTOSTART", "1");
+    let picture = daemon.root().join("that.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb([20, 80, 160])).save(&picture).unwrap();
-    (house, picture)
+    (daemon, picture)
 }
 
 /// The session and the working directory of a process.
@@ -26,12 +26,12 @@ fn facts(pid: &str) -> (String, PathBuf) {
 #[test]
 fn set_starts_the_daemon_and_shows_the_picture() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, picture) = house(House::on(&desktop));
-    let output = run(&house, &["set", picture.to_str().unwrap()]);
+    let (daemon, picture) = daemon(TestDaemon::on(&desktop));
+    let output = run(&daemon, &["set", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "that (1) is on HEADLESS-1\n");
     let told = stderr(&output);
-    let log = house.root().join("data/murald/daemon.log");
+    let log = daemon.root().join("data/murald/daemon.log");
     let pid = told.strip_prefix("murald: started murald (process ").unwrap();
     let (pid, rest) = pid.split_once(", ").unwrap();
     assert_eq!(rest, format!("log {})\n", log.display()));
@@ -41,26 +41,26 @@ fn set_starts_the_daemon_and_shows_the_picture() {
         assert_eq!(to, Path::new("/dev/null"), "{descriptor}");
     }
     // The second command finds the daemon.
-    let output = run(&house, &["random"]);
+    let output = run(&daemon, &["random"]);
     assert_eq!(stderr(&output), "");
-    ok(&house, &["playlist", "create", "one", "that"]);
-    assert_eq!(ok(&house, &["playlist", "start", "one"]), "one (1) started on HEADLESS-1\n");
-    let told = |setting, value| stderr(&run(&house, &["config", "set", setting, value]));
+    ok(&daemon, &["playlist", "create", "one", "that"]);
+    assert_eq!(ok(&daemon, &["playlist", "start", "one"]), "one (1) started on HEADLESS-1\n");
+    let told = |setting, value| stderr(&run(&daemon, &["config", "set", setting, value]));
     let unused = told("backend.builtin.fit_mode", "contain");
     assert!(unused.contains("`murald backends activate builtin` switches to it"), "{unused}");
     assert_eq!(told("backend.swaybg.fit_mode", "fit"), "");
-    ok(&house, &["config", "set", "backend.selection_mode", "auto"]);
+    ok(&daemon, &["config", "set", "backend.selection_mode", "auto"]);
     assert_eq!(told("backend.builtin.fit_mode", "cover"), "", "it may be chosen");
     assert_eq!(told("backend.builtin.enabled", "false"), "");
-    ok(&house, &["stop", "--clear"]);
+    ok(&daemon, &["stop", "--clear"]);
 }
 
 #[test]
 fn two_commands_at_once_start_one_daemon() {
-    let (house, picture) = house(House::new());
-    house.configure("[power]\nfrob = 1\n");
+    let (daemon, picture) = daemon(TestDaemon::new());
+    daemon.configure("[power]\nfrob = 1\n");
     let import = || {
-        let mut command = house.murald(&["import", picture.to_str().unwrap()]);
+        let mut command = daemon.murald(&["import", picture.to_str().unwrap()]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let both = [import(), import()].map(|child| child.wait_with_output().unwrap());
@@ -68,52 +68,52 @@ fn two_commands_at_once_start_one_daemon() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
     }
-    let unused = format!("{}, line 2: unknown setting power.frob", house.config_file().display());
+    let unused = format!("{}, line 2: unknown setting power.frob", daemon.config_file().display());
     assert!(both.iter().any(|output| stderr(output).contains(&unused)), "{}", stderr(&both[0]));
-    ok(&house, &["stop"]);
+    ok(&daemon, &["stop"]);
 }
 
 #[test]
 fn daemon_is_not_started_by_other_commands_or_with_autostart_off() {
-    let (mut house, picture) = house(House::new());
+    let (mut daemon, picture) = daemon(TestDaemon::new());
     for line in [&["set", "--help"][..], &["set"], &["set", "0"], &["images", "list"], &["next"]] {
-        run(&house, line);
-        assert!(!house.socket().exists(), "{line:?}");
+        run(&daemon, line);
+        assert!(!daemon.socket().exists(), "{line:?}");
     }
-    house.env("MURALD_AUTOSTART", "0");
-    let output = run(&house, &["set", picture.to_str().unwrap()]);
+    daemon.env("MURALD_AUTOSTART", "0");
+    let output = run(&daemon, &["set", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(69), "{}", stderr(&output));
 }
 
 #[test]
 fn error_of_a_daemon_that_cannot_start_is_printed() {
-    let (house, picture) = house(House::new());
-    house.configure("[app]\nimages_per_page = \"many\"\n");
-    let output = run(&house, &["set", picture.to_str().unwrap()]);
+    let (daemon, picture) = daemon(TestDaemon::new());
+    daemon.configure("[app]\nimages_per_page = \"many\"\n");
+    let output = run(&daemon, &["set", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(78));
     let told = stderr(&output);
     assert!(told.starts_with("murald: the daemon did not start: /"), "{told}");
     assert!(told.contains("line 2, column "), "{told}");
-    let told = stderr(&run(&house, &["status"]));
+    let told = stderr(&run(&daemon, &["status"]));
     assert!(told.contains("\n  it does not start with this configuration: /"), "{told}");
 }
 
 #[test]
 fn start_on_a_terminal_prints_a_short_status() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let murald = env!("CARGO_BIN_EXE_murald");
     let script = format!(
         "{murald} start & pid=$!; until {murald} status >/dev/null 2>&1; do :; done; \
                           {murald} stop >/dev/null; wait $pid"
     );
     let on_terminal = |script: &str| {
-        let mut command: Command = house.command("script");
+        let mut command: Command = daemon.command("script");
         let output = command.args(["-qec", script, "/dev/null"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().replace('\r', "")
     };
     let said = on_terminal(&script);
     let ready =
-        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), house.socket().display());
+        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.socket().display());
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], ready, "{said}");
     let no_session = "backend: none: no Wayland or X11 session found: ";

@@ -8,20 +8,20 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
-use crate::scripts::{End, house, script};
-use crate::support::House;
+use crate::scripts::{End, daemon, script};
+use crate::support::TestDaemon;
 
 fn contrib(path: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path).to_str().unwrap().to_owned()
 }
 
-fn set(house: &House, id: i64) {
-    house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+fn set(daemon: &TestDaemon, id: i64) {
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
 }
 
 /// A colour of the current wallpaper, by its name in the colour files.
-fn color(house: &House, name: &str) -> [u8; 3] {
-    let state = house.root().join(".local/state/murald/colors.sh");
+fn color(daemon: &TestDaemon, name: &str) -> [u8; 3] {
+    let state = daemon.root().join(".local/state/murald/colors.sh");
     let text = fs::read_to_string(state).unwrap();
     let start = format!("{name}='#");
     let hex = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
@@ -29,8 +29,8 @@ fn color(house: &House, name: &str) -> [u8; 3] {
 }
 
 /// The number of pixels of a screenshot that have this colour.
-fn count(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) -> usize {
-    let shot = house.root().join("shot.png");
+fn count(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: [u8; 3]) -> usize {
+    let shot = daemon.root().join("shot.png");
     desktop.shot(&shot, output);
     let is = |pixel: &&image::Rgb<u8>| {
         pixel.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) <= 3)
@@ -41,49 +41,49 @@ fn count(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) -> usiz
 #[test]
 fn swaylock_shows_the_wallpaper_of_the_monitor() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = house(&desktop);
+    let daemon = daemon(&desktop);
     // The wallpaper is small, so a picture that fills the monitor is the lock screen's.
     let body = json!({ "image_id": 2, "fit": "center" });
-    house.client().post("/wallpaper/set", &body).ok();
+    daemon.client().post("/wallpaper/set", &body).ok();
     let blue = [40, 60, 200];
-    assert_eq!(count(&desktop, &house, "HEADLESS-1", blue), 64 * 36);
-    let mut lock = house.command("swaylock");
+    assert_eq!(count(&desktop, &daemon, "HEADLESS-1", blue), 64 * 36);
+    let mut lock = daemon.command("swaylock");
     lock.args(["--config", &contrib("swaylock/config")]);
     let _lock = End::spawn(&mut lock);
     wait_until("the lock screen shows the picture", || {
-        count(&desktop, &house, "HEADLESS-1", blue) > 640 * 360 * 9 / 10
+        count(&desktop, &daemon, "HEADLESS-1", blue) > 640 * 360 * 9 / 10
     });
 }
 
 #[test]
 fn waybar_has_the_colours_of_the_wallpaper() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = house(&desktop);
-    set(&house, 1);
+    let daemon = daemon(&desktop);
+    set(&daemon, 1);
     // The path that a user has: the style sheet imports the colours relative to it.
-    let directory = house.root().join(".config/waybar");
+    let directory = daemon.root().join(".config/waybar");
     fs::create_dir_all(&directory).unwrap();
     let style = directory.join("style.css");
     fs::copy(contrib("waybar/style.css"), &style).unwrap();
     let config = directory.join("config");
     fs::write(&config, r#"{ "height": 30, "modules-left": ["clock"] }"#).unwrap();
-    let log = fs::File::create(house.root().join("waybar.log")).unwrap();
-    let number = house.root().join("pid");
+    let log = fs::File::create(daemon.root().join("waybar.log")).unwrap();
+    let number = daemon.root().join("pid");
     let line = r#"echo $$ >"$0"; exec waybar --config "$1" --style "$2""#;
-    let mut bar = house.command("dbus-run-session");
+    let mut bar = daemon.command("dbus-run-session");
     bar.args(["--", "sh", "-c", line]).args([&number, &config, &style]);
     let _bar = End::spawn(bar.stdout(log.try_clone().unwrap()).stderr(log));
     let shows = |what: &str| {
-        let background = color(&house, "background");
-        wait_until(what, || count(&desktop, &house, "HEADLESS-1", background) > 640 * 20);
+        let background = color(&daemon, "background");
+        wait_until(what, || count(&desktop, &daemon, "HEADLESS-1", background) > 640 * 20);
     };
     shows("the bar has the colour of the red picture");
     assert_ne!(
-        color(&house, "background"),
+        color(&daemon, "background"),
         [200, 30, 30],
         "the background must differ from the wallpaper"
     );
-    set(&house, 2);
+    set(&daemon, 2);
     let number = fs::read_to_string(number).unwrap();
     let told = Command::new("kill").args(["-USR2", number.trim()]).status().unwrap();
     assert!(told.success());
@@ -93,26 +93,26 @@ fn waybar_has_the_colours_of_the_wallpaper() {
 #[test]
 fn rofi_has_the_colours_of_the_wallpaper() {
     let desktop = Desktop::x11(&["800x600"]);
-    let house = house(&desktop);
-    set(&house, 1);
-    let background = color(&house, "background");
-    assert_eq!(count(&desktop, &house, "VIRTUAL-1", background), 0);
-    let mut menu = house.command("sh");
+    let daemon = daemon(&desktop);
+    set(&daemon, 1);
+    let background = color(&daemon, "background");
+    assert_eq!(count(&desktop, &daemon, "VIRTUAL-1", background), 0);
+    let mut menu = daemon.command("sh");
     menu.args(["-c", r#"printf 'sea\nhill\n' | rofi -dmenu -theme "$0""#]);
     let _menu = End::spawn(menu.arg(contrib("rofi/colors.rasi")).stdout(Stdio::null()));
     wait_until("the menu has the colour", || {
-        count(&desktop, &house, "VIRTUAL-1", background) > 10_000
+        count(&desktop, &daemon, "VIRTUAL-1", background) > 10_000
     });
-    let accent = color(&house, "accent");
-    assert!(count(&desktop, &house, "VIRTUAL-1", accent) > 1_000, "what is selected");
+    let accent = color(&daemon, "accent");
+    assert!(count(&desktop, &daemon, "VIRTUAL-1", accent) > 1_000, "what is selected");
 }
 
 #[test]
 fn sway_borders_script_sets_the_colours() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = house(&desktop);
-    set(&house, 1);
-    let output = script(&house, "examples/sway-borders").output().unwrap();
+    let daemon = daemon(&desktop);
+    set(&daemon, 1);
+    let output = script(&daemon, "examples/sway-borders").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
@@ -145,14 +145,14 @@ fn hooks_of_the_manual_call_colour_programs_correctly() {
         .map(|line| line.replace("\\-", "-"))
         .collect();
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = house(&desktop);
-    let notes = house.root().join("notes");
+    let mut daemon = daemon(&desktop);
+    let notes = daemon.root().join("notes");
     for program in ["wal", "wallust", "matugen", "pkill", "qs", "dms", "caelestia"] {
         let note = format!("echo {program} \"$@\" >'{}'", notes.display());
-        house.stub(program, &format!("#!/bin/sh\n{note}\n"));
+        daemon.stub(program, &format!("#!/bin/sh\n{note}\n"));
     }
-    set(&house, 2);
-    let image = house.client().get("/images/2").ok();
+    set(&daemon, 2);
+    let image = daemon.client().get("/images/2").ok();
     let path = image["path"].as_str().unwrap();
     let expected = [
         format!("wal -n -q -i {path}\n"),
@@ -167,8 +167,8 @@ fn hooks_of_the_manual_call_colour_programs_correctly() {
     for (line, expected) in lines.iter().zip(expected) {
         let line: toml::Table = line.parse().unwrap();
         let command = line["wallpaper_changed"].as_str().unwrap();
-        house.client().patch("/config/hooks", &json!({ "wallpaper_changed": command })).ok();
-        set(&house, 2);
+        daemon.client().patch("/config/hooks", &json!({ "wallpaper_changed": command })).ok();
+        set(&daemon, 2);
         wait_until(command, || fs::read_to_string(&notes).is_ok_and(|text| text == expected));
     }
 }

@@ -9,23 +9,23 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// A house with two pictures, `red lake` and `blue hill`, and `murald` on the path.
-pub fn house(desktop: &Desktop) -> House {
-    let mut house = House::on(desktop);
-    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
-    house.start();
+/// A test daemon with two pictures, `red lake` and `blue hill`, and `murald` on the path.
+pub fn daemon(desktop: &Desktop) -> TestDaemon {
+    let mut daemon = TestDaemon::on(desktop);
+    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.start();
     for (name, color) in [("red lake", [200, 30, 30]), ("blue hill", [40, 60, 200])] {
-        let path = house.root().join(format!("{name}.png"));
+        let path = daemon.root().join(format!("{name}.png"));
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
-        house.import(&[&path]);
+        daemon.import(&[&path]);
     }
-    house
+    daemon
 }
 
-pub fn script(house: &House, path: &str) -> Command {
-    house.command(Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path))
+pub fn script(daemon: &TestDaemon, path: &str) -> Command {
+    daemon.command(Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path))
 }
 
 fn run(mut command: Command) -> Output {
@@ -35,27 +35,27 @@ fn run(mut command: Command) -> Output {
 }
 
 /// The name of the image on the first monitor.
-fn hangs(house: &House) -> Value {
-    house.client().get("/wallpaper/current").ok()["monitors"][0]["image_name"].take()
+fn hangs(daemon: &TestDaemon) -> Value {
+    daemon.client().get("/wallpaper/current").ok()["monitors"][0]["image_name"].take()
 }
 
 #[test]
 fn fzf_sets_the_picked_image() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
-    let house = house(&desktop);
-    let mut pick = script(&house, "pick/murald-pick");
+    let daemon = daemon(&desktop);
+    let mut pick = script(&daemon, "pick/murald-pick");
     pick.args(["--monitor", "HEADLESS-1", "fzf", "--filter", "hill"]);
     run(pick);
-    assert_eq!(hangs(&house), "blue hill");
+    assert_eq!(hangs(&daemon), "blue hill");
     // If nothing matches, the wallpaper stays.
-    let mut pick = script(&house, "pick/murald-pick");
+    let mut pick = script(&daemon, "pick/murald-pick");
     pick.args(["fzf", "--filter", "zzz"]);
     let output = pick.output().unwrap();
     assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
-    assert_eq!(hangs(&house), "blue hill");
+    assert_eq!(hangs(&daemon), "blue hill");
     // `murald pick` runs the script that is built into the executable.
     let by_verb = |words: &str, options: &str| {
-        let mut pick = house.command("murald");
+        let mut pick = daemon.command("murald");
         pick.args(words.split(' ')).env("FZF_DEFAULT_OPTS", options).output().unwrap()
     };
     let output = by_verb("pick fzf --monitor HEADLESS-1 --monitor HEADLESS-2", "--filter lake");
@@ -64,7 +64,7 @@ fn fzf_sets_the_picked_image() {
         String::from_utf8_lossy(&output.stdout),
         "red lake (1) is on HEADLESS-1, HEADLESS-2\n"
     );
-    assert_eq!(hangs(&house), "red lake");
+    assert_eq!(hangs(&daemon), "red lake");
     // Only images that match a filter are offered.
     let output = by_verb("pick fzf --hue-group blue", "--filter lake");
     assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
@@ -73,7 +73,7 @@ fn fzf_sets_the_picked_image() {
     // The command that fzf runs for its preview.
     let preview = ["images", "show", "1", "--picture", "blocks", "--size", "20x5"];
     let shown = run({
-        let mut show = house.command("murald");
+        let mut show = daemon.command("murald");
         show.args(preview);
         show
     });
@@ -84,44 +84,44 @@ fn fzf_sets_the_picked_image() {
 #[test]
 fn rofi_sets_the_picked_image() {
     let desktop = Desktop::x11(&["800x600"]);
-    let house = house(&desktop);
-    shows_pictures(&desktop, &house, "rofi", "VIRTUAL-1");
-    pick(&house, &["rofi", "-filter", "lake"], &["xdotool", "key", "Return"]);
-    assert_eq!(hangs(&house), "red lake");
+    let daemon = daemon(&desktop);
+    shows_pictures(&desktop, &daemon, "rofi", "VIRTUAL-1");
+    pick(&daemon, &["rofi", "-filter", "lake"], &["xdotool", "key", "Return"]);
+    assert_eq!(hangs(&daemon), "red lake");
 }
 
 #[test]
 fn fuzzel_sets_the_picked_image() {
     // High enough for the menu's eight rows of pictures.
     let desktop = Desktop::wayland(&["800x600"]);
-    let house = house(&desktop);
-    shows_pictures(&desktop, &house, "fuzzel", "HEADLESS-1");
-    pick(&house, &["fuzzel"], &["wtype", "-k", "Return"]);
+    let daemon = daemon(&desktop);
+    shows_pictures(&desktop, &daemon, "fuzzel", "HEADLESS-1");
+    pick(&daemon, &["fuzzel"], &["wtype", "-k", "Return"]);
     // The first by name.
-    assert_eq!(hangs(&house), "blue hill");
+    assert_eq!(hangs(&daemon), "blue hill");
 }
 
 #[test]
 fn nsxiv_sets_the_picked_image() {
     let desktop = Desktop::x11(&["800x600"]);
-    let house = house(&desktop);
-    shows_pictures(&desktop, &house, "nsxiv", "VIRTUAL-1");
+    let daemon = daemon(&desktop);
+    shows_pictures(&desktop, &daemon, "nsxiv", "VIRTUAL-1");
     // Marks the first by name.
-    pick(&house, &["nsxiv"], &["xdotool", "key", "m", "q"]);
-    assert_eq!(hangs(&house), "blue hill");
+    pick(&daemon, &["nsxiv"], &["xdotool", "key", "m", "q"]);
+    assert_eq!(hangs(&daemon), "blue hill");
 }
 
 #[test]
 fn wofi_shows_pictures() {
     let desktop = Desktop::wayland(&["800x600"]);
-    let house = house(&desktop);
-    shows_pictures(&desktop, &house, "wofi", "HEADLESS-1");
+    let daemon = daemon(&desktop);
+    shows_pictures(&desktop, &daemon, "wofi", "HEADLESS-1");
 }
 
 /// Opens a menu and waits until a screenshot has the colours of both pictures, not just their names.
-fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
-    let mut process = End::spawn(script(house, "pick/murald-pick").arg(menu));
-    let shot = house.root().join("shot.png");
+fn shows_pictures(desktop: &Desktop, daemon: &TestDaemon, menu: &str, output: &str) {
+    let mut process = End::spawn(script(daemon, "pick/murald-pick").arg(menu));
+    let shot = daemon.root().join("shot.png");
     wait_until(&format!("{menu} shows both pictures"), || {
         let ended = process.0.try_wait().unwrap();
         assert!(ended.is_none(), "{menu}: {ended:?}");
@@ -137,15 +137,15 @@ fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
 
 /// Opens a menu and sends a key until the menu closes. A key that comes too early is lost, or closes the
 /// menu before its list is there: then it is opened again.
-fn pick(house: &House, line: &[&str], key: &[&str]) {
+fn pick(daemon: &TestDaemon, line: &[&str], key: &[&str]) {
     wait_until("a wallpaper is set", || {
-        let mut pick = End::spawn(script(house, "pick/murald-pick").args(line));
+        let mut pick = End::spawn(script(daemon, "pick/murald-pick").args(line));
         wait_until("the window is closed", || {
-            let struck = house.command(key[0]).args(&key[1..]).output().unwrap();
+            let struck = daemon.command(key[0]).args(&key[1..]).output().unwrap();
             assert!(struck.status.success(), "{struck:?}");
             pick.0.try_wait().unwrap().is_some()
         });
-        house.client().get("/wallpaper/current").ok()["monitors"] != json!([])
+        daemon.client().get("/wallpaper/current").ok()["monitors"] != json!([])
     });
 }
 
@@ -169,12 +169,12 @@ impl Drop for End {
 #[test]
 fn waybar_script_prints_every_change() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = house(&desktop);
-    let mut child = End::spawn(script(&house, "waybar/murald-waybar").stdout(Stdio::piped()));
+    let daemon = daemon(&desktop);
+    let mut child = End::spawn(script(&daemon, "waybar/murald-waybar").stdout(Stdio::piped()));
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     assert_eq!(next()["class"], "still");
-    house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
     let line = next();
     assert_eq!((&line["text"], &line["class"]), (&json!("red lake"), &json!("still")));
     assert_eq!(line["tooltip"], "HEADLESS-1: red lake");
@@ -182,13 +182,13 @@ fn waybar_script_prints_every_change() {
         "name": "both", "configuration": { "type": "manual" },
         "images": [{ "image_id": 1 }, { "image_id": 2 }],
     });
-    let id = house.client().post("/playlists", &playlist).json()["id"].clone();
-    house.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    let id = daemon.client().post("/playlists", &playlist).json()["id"].clone();
+    daemon.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
     while next()["class"] != "playing" {}
-    house.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
+    daemon.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
     while next()["class"] != "paused" {}
     // The script exits with the daemon, and waybar restarts it.
-    run(house.murald(&["stop"]));
+    run(daemon.murald(&["stop"]));
     wait_until("the exit of the script", || child.0.try_wait().unwrap().is_some());
 }
 
@@ -196,45 +196,45 @@ fn waybar_script_prints_every_change() {
 #[test]
 fn waybar_runs_the_module_with_our_configuration() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = house(&desktop);
+    let daemon = daemon(&desktop);
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib");
     let text = fs::read_to_string(contrib.join("waybar/config.jsonc")).unwrap();
-    let told = house.root().join("told");
-    let module = house.root().join("module");
+    let told = daemon.root().join("told");
+    let module = daemon.root().join("module");
     let real = contrib.join("waybar/murald-waybar");
     let tee = format!("#!/bin/sh\n'{}' | tee '{}'\n", real.display(), told.display());
     fs::write(&module, tee).unwrap();
     fs::set_permissions(&module, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let text = text.replace("/usr/share/murald/waybar/murald-waybar", module.to_str().unwrap());
-    let config = house.root().join("waybar.jsonc");
+    let config = daemon.root().join("waybar.jsonc");
     fs::write(&config, text).unwrap();
-    let log = fs::File::create(house.root().join("waybar.log")).unwrap();
+    let log = fs::File::create(daemon.root().join("waybar.log")).unwrap();
     // waybar needs a session bus.
-    let mut bar = house.command("dbus-run-session");
+    let mut bar = daemon.command("dbus-run-session");
     bar.args(["--", "waybar", "--config"]).arg(&config);
     bar.stdout(log.try_clone().unwrap()).stderr(log);
     let _bar = End::spawn(&mut bar);
-    house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
     wait_until("the picture in waybar's module", || {
         fs::read_to_string(&told).unwrap_or_default().contains("red lake")
     });
-    let said = fs::read_to_string(house.root().join("waybar.log")).unwrap();
+    let said = fs::read_to_string(daemon.root().join("waybar.log")).unwrap();
     assert!(!said.contains("[error]"), "{said}");
 }
 
 #[test]
 fn example_scripts_work() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = house(&desktop);
-    let mut curl = script(&house, "examples/with-curl");
+    let daemon = daemon(&desktop);
+    let mut curl = script(&daemon, "examples/with-curl");
     curl.args(["#2838c0", "hill"]);
     let said = String::from_utf8(run(curl).stdout).unwrap();
     assert_eq!(said, "image 2 is on HEADLESS-1\n");
-    let mut curl = script(&house, "examples/with-curl");
+    let mut curl = script(&daemon, "examples/with-curl");
     assert_eq!(curl.arg("#00ff00").output().unwrap().status.code(), Some(1));
-    let said = run(script(&house, "examples/with-socat")).stdout;
+    let said = run(script(&daemon, "examples/with-socat")).stdout;
     let said: Value = serde_json::from_slice(&said).unwrap();
     assert_eq!(said["status"], "set");
     // `random` picks another image than the current one.
-    assert_eq!(hangs(&house), "red lake");
+    assert_eq!(hangs(&daemon), "red lake");
 }

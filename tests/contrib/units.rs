@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::{House, end_of, left_out, may_unshare};
+use crate::support::{TestDaemon, end_of, left_out, may_unshare};
 
 const UNITS: [&str; 2] = ["murald.service", "murald.socket"];
 
-/// A user manager with our units, in the house's directories.
+/// A user manager with our units, in the test daemon's directories.
 struct Manager<'a> {
-    house: &'a House,
+    daemon: &'a TestDaemon,
     child: Child,
 }
 
@@ -53,19 +53,19 @@ fn words(unit: &str, key: &str) -> Vec<String> {
 }
 
 /// The command of the service, with the executable under test.
-fn started_as(house: &House) -> Command {
+fn started_as(daemon: &TestDaemon) -> Command {
     let words = words("murald.service", "ExecStart");
     assert_eq!(words[0], "/usr/bin/murald");
-    house.murald(&words[1..].iter().map(String::as_str).collect::<Vec<_>>())
+    daemon.murald(&words[1..].iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 impl<'a> Manager<'a> {
-    fn start(house: &'a House) -> Self {
-        install(&house.root().join("config/systemd/user"));
+    fn start(daemon: &'a TestDaemon) -> Self {
+        install(&daemon.root().join("config/systemd/user"));
         let script = "mount -t tmpfs none /run && mkdir -p /run/systemd/system && \
                       exec /usr/lib/systemd/systemd --user --unit=basic.target";
-        let log = fs::File::create(house.root().join("manager.log")).unwrap();
-        let child = house
+        let log = fs::File::create(daemon.root().join("manager.log")).unwrap();
+        let child = daemon
             .command("unshare")
             .args(APART)
             .args(["sh", "-c", script])
@@ -75,7 +75,7 @@ impl<'a> Manager<'a> {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let mut manager = Self { house, child };
+        let mut manager = Self { daemon, child };
         wait_until("the user manager", || {
             let ended = manager.child.try_wait().unwrap();
             assert!(ended.is_none(), "{ended:?}: {}", manager.log());
@@ -85,11 +85,11 @@ impl<'a> Manager<'a> {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.house.root().join("manager.log")).unwrap()
+        fs::read_to_string(self.daemon.root().join("manager.log")).unwrap()
     }
 
     fn systemctl(&self, words: &[&str]) -> Output {
-        self.house.command("systemctl").arg("--user").args(words).output().unwrap()
+        self.daemon.command("systemctl").arg("--user").args(words).output().unwrap()
     }
 
     fn does(&self, words: &[&str]) -> String {
@@ -142,37 +142,37 @@ fn service_needs_no_user_namespace() {
 
 #[test]
 fn socket_unit_has_the_path_that_clients_use() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let [path] = &words("murald.socket", "ListenStream")[..] else { panic!("not one path") };
-    let path = path.replace("%t", house.socket().parent().unwrap().to_str().unwrap());
+    let path = path.replace("%t", daemon.socket().parent().unwrap().to_str().unwrap());
     // systemd-socket-activate passes on only the variables that it is given.
-    let mut activate = house.command("systemd-socket-activate");
-    let daemon = started_as(&house);
-    for (name, value) in daemon.get_envs() {
+    let mut activate = daemon.command("systemd-socket-activate");
+    let command = started_as(&daemon);
+    for (name, value) in command.get_envs() {
         let mut setting = name.to_owned();
         setting.push("=");
         setting.push(value.unwrap());
         activate.arg("-E").arg(setting);
     }
-    activate.args(["-l", &path]).arg(daemon.get_program()).args(daemon.get_args());
+    activate.args(["-l", &path]).arg(command.get_program()).args(command.get_args());
     let child = activate.stderr(Stdio::null()).spawn().unwrap();
     // The socket's path exists a moment before it accepts connections.
-    wait_until("the status", || house.murald(&["status"]).output().unwrap().status.success());
-    house.client().post("/shutdown", &serde_json::json!({})).ok();
+    wait_until("the status", || daemon.murald(&["status"]).output().unwrap().status.success());
+    daemon.client().post("/shutdown", &serde_json::json!({})).ok();
     assert_eq!(end_of(child).code(), Some(0));
 }
 
 #[test]
 fn service_is_not_restarted_after_permanent_failures() {
     let last = words("murald.service", "RestartPreventExitStatus");
-    let check = |house: &House| {
-        let status = end_of(started_as(house).stderr(Stdio::null()).spawn().unwrap());
+    let check = |daemon: &TestDaemon| {
+        let status = end_of(started_as(daemon).stderr(Stdio::null()).spawn().unwrap());
         assert!(last.contains(&status.code().unwrap().to_string()), "{status}");
     };
-    let broken = House::new();
+    let broken = TestDaemon::new();
     broken.configure("[daemon\n");
     check(&broken);
-    check(&House::started());
+    check(&TestDaemon::started());
 }
 
 #[test]
@@ -181,22 +181,22 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
         return;
     }
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = House::on(&desktop);
-    let manager = Manager::start(&house);
+    let daemon = TestDaemon::on(&desktop);
+    let manager = Manager::start(&daemon);
     manager.does(&["start", "murald.service"]);
     // Ready means that the daemon answers without a wait.
-    let picture = house.root().join("red.png");
+    let picture = daemon.root().join("red.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&picture).unwrap();
-    let id = house.import(&[&picture])[0];
+    let id = daemon.import(&[&picture])[0];
     let body = serde_json::json!({ "image_id": id });
-    house.client().post("/wallpaper/set", &body).ok();
+    daemon.client().post("/wallpaper/set", &body).ok();
     let pid = manager.shows("murald.service", "MainPID");
     let backends = || {
         let listed = Command::new("pgrep").args(["-x", "swaybg"]).output().unwrap();
         let pids = String::from_utf8(listed.stdout).unwrap();
         let ours = |pid: &&str| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let wanted = format!("HOME={}", house.root().display());
+            let wanted = format!("HOME={}", daemon.root().display());
             environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
         };
         pids.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
@@ -211,7 +211,7 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
     assert_eq!(backends(), before, "the wallpaper's process stays");
     manager.does(&["start", "murald.service"]);
     wait_until("the wallpaper is known again", || {
-        !house.client().get("/wallpaper/current").ok()["monitors"].as_array().unwrap().is_empty()
+        !daemon.client().get("/wallpaper/current").ok()["monitors"].as_array().unwrap().is_empty()
     });
     assert_eq!(backends(), before, "the process is adopted, not replaced");
 
@@ -223,7 +223,7 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
         now != pid && now != "0" && manager.shows("murald.service", "SubState") == "running"
     });
     assert_eq!(backends(), before);
-    let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
+    let cleared = daemon.murald(&["stop", "--clear"]).output().unwrap();
     assert!(cleared.status.success(), "{cleared:?}");
     assert!(backends().is_empty());
     wait_until("the service is inactive", || {
@@ -242,27 +242,27 @@ fn backends_work_within_the_limits_of_the_service() {
         (Desktop::wayland(&["640x360"]), wayland, "HEADLESS-1"),
         (Desktop::x11(&["640x360"]), x11, "VIRTUAL-1"),
     ] {
-        let house = House::on(&desktop);
-        house.configure("[backend.builtin]\ntransition_type = 'none'\n");
-        let manager = Manager::start(&house);
+        let daemon = TestDaemon::on(&desktop);
+        daemon.configure("[backend.builtin]\ntransition_type = 'none'\n");
+        let manager = Manager::start(&daemon);
         manager.does(&["start", "murald.service"]);
         let pid = manager.shows("murald.service", "MainPID");
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         assert!(status.contains("Seccomp:\t2\n"), "a filter of system calls: {status}");
         for (backend, color) in backends {
             let kind = serde_json::json!({ "backend": { "type": backend } });
-            house.client().patch("/config", &kind).ok();
-            let picture = house.root().join(format!("{backend}.png"));
+            daemon.client().patch("/config", &kind).ok();
+            let picture = daemon.root().join(format!("{backend}.png"));
             image::RgbImage::from_pixel(64, 36, image::Rgb(*color)).save(&picture).unwrap();
-            let body = serde_json::json!({ "image_id": house.import(&[&picture])[0] });
-            let answer = house.client().post("/wallpaper/set", &body).ok();
+            let body = serde_json::json!({ "image_id": daemon.import(&[&picture])[0] });
+            let answer = daemon.client().post("/wallpaper/set", &body).ok();
             assert_eq!(answer["backend"], *backend);
-            let shot = house.root().join("shot.png");
+            let shot = daemon.root().join("shot.png");
             desktop.shot(&shot, output);
             let seen = image::open(&shot).unwrap().to_rgb8();
             assert_eq!(seen.get_pixel(20, 20).0, *color, "{backend}");
         }
-        assert!(house.murald(&["stop", "--clear"]).output().unwrap().status.success());
+        assert!(daemon.murald(&["stop", "--clear"]).output().unwrap().status.success());
     }
 }
 
@@ -271,17 +271,17 @@ fn socket_starts_the_service() {
     if !may_manage("socket_starts_the_service") {
         return;
     }
-    let house = House::new();
-    let manager = Manager::start(&house);
+    let daemon = TestDaemon::new();
+    let manager = Manager::start(&daemon);
     manager.does(&["start", "murald.socket"]);
     assert_eq!(manager.shows("murald.service", "ActiveState"), "inactive");
-    assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
+    assert_eq!(daemon.client().get("/healthz").ok()["status"], "ok");
     // The socket answers before the manager knows that the daemon is ready.
     let state = || manager.shows("murald.service", "ActiveState");
     wait_until("it is ready", || state() == "active");
     // The next client starts the daemon again.
     manager.does(&["stop", "murald.service"]);
-    assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
+    assert_eq!(daemon.client().get("/healthz").ok()["status"], "ok");
 }
 
 #[test]
@@ -289,9 +289,9 @@ fn service_is_not_restarted_with_a_broken_configuration() {
     if !may_manage("service_is_not_restarted_with_a_broken_configuration") {
         return;
     }
-    let house = House::new();
-    house.configure("[daemon\n");
-    let manager = Manager::start(&house);
+    let daemon = TestDaemon::new();
+    daemon.configure("[daemon\n");
+    let manager = Manager::start(&daemon);
     assert!(!manager.systemctl(&["start", "murald.service"]).status.success());
     assert_eq!(manager.shows("murald.service", "ExecMainStatus"), "78");
     assert_eq!(manager.shows("murald.service", "ActiveState"), "failed");

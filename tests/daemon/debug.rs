@@ -5,38 +5,38 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
-fn debug(house: &House) -> Value {
-    house.client().get("/debug").ok()
+fn debug(daemon: &TestDaemon) -> Value {
+    daemon.client().get("/debug").ok()
 }
 
 #[test]
 fn debug_reports_threads_children_and_failures_but_no_secrets() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.configure(
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure(
         "[backend]\ntype = \"swaybg\"\n[hooks]\nwallpaper_changed = \": hush\"\n\
          [remote_gallery]\napi_key = \"hush\"\n",
     );
-    house.start();
+    daemon.start();
     let [red, bad] = ["red", "bad"].map(|name| {
-        let path = house.root().join(format!("{name}.png"));
+        let path = daemon.root().join(format!("{name}.png"));
         let color = image::Rgb([name.len() as u8, 30, name.as_bytes()[0]]);
         image::RgbImage::from_pixel(64, 36, color).save(&path).unwrap();
-        house.import(&[&path])[0]
+        daemon.import(&[&path])[0]
     });
-    let before = debug(&house);
+    let before = debug(&daemon);
     assert_eq!((&before["children"], &before["failures"]), (&json!([]), &json!([])));
-    house.client().post("/wallpaper/set", &json!({ "image_id": red })).ok();
-    let file = house.client().get(&format!("/images/{bad}")).ok()["path"].clone();
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": red })).ok();
+    let file = daemon.client().get(&format!("/images/{bad}")).ok()["path"].clone();
     fs::write(file.as_str().unwrap(), "no picture").unwrap();
     for _ in 0..25 {
-        let answer = house.client().post("/wallpaper/set", &json!({ "image_id": bad }));
+        let answer = daemon.client().post("/wallpaper/set", &json!({ "image_id": bad }));
         assert_eq!(answer.status, 500);
     }
 
-    let found = debug(&house);
+    let found = debug(&daemon);
     assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
     let names: Vec<&str> = found["threads"]
         .as_array()
@@ -69,7 +69,7 @@ fn debug_reports_threads_children_and_failures_but_no_secrets() {
     assert!((1..=3).contains(&clients), "{clients}");
     assert!(!found.to_string().contains("hush"), "{found}");
 
-    let output = house.murald(&["debug"]).output().unwrap();
+    let output = daemon.murald(&["debug"]).output().unwrap();
     let rows = String::from_utf8(output.stdout).unwrap();
     assert!(
         rows.contains(&format!("child\tswaybg (process {}) on HEADLESS-1", child["pid"])),

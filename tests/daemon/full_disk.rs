@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
 use crate::support::client::Answer;
-use crate::support::{House, may_unshare};
+use crate::support::{TestDaemon, may_unshare};
 
 /// A daemon with its data on a disk of 6 MiB.
 struct Cramped {
-    house: House,
+    daemon: TestDaemon,
     child: Child,
 }
 
@@ -28,17 +28,17 @@ impl Cramped {
         if !may_unshare(test, &APART) {
             return None;
         }
-        let house = House::new();
-        fs::create_dir(house.root().join("data")).unwrap();
+        let daemon = TestDaemon::new();
+        fs::create_dir(daemon.root().join("data")).unwrap();
         let script =
             "mount -t tmpfs -o size=6m,mode=700 tmpfs \"$XDG_DATA_HOME\" && exec \"$0\" start";
-        let mut command = house.command("unshare");
+        let mut command = daemon.command("unshare");
         command.args(APART).args(["sh", "-c", script]);
         command.arg(env!("CARGO_BIN_EXE_murald"));
-        let errors = fs::File::create(house.root().join("stderr")).unwrap();
+        let errors = fs::File::create(daemon.root().join("stderr")).unwrap();
         let child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
-        let cramped = Self { house, child };
-        wait_until("the socket", || cramped.house.socket().exists());
+        let cramped = Self { daemon, child };
+        wait_until("the socket", || cramped.daemon.socket().exists());
         Some(cramped)
     }
 
@@ -50,7 +50,7 @@ impl Cramped {
 
     /// Fills the disk completely.
     fn fill(&self) -> PathBuf {
-        let path = self.inside(&self.house.root().join("data/filler"));
+        let path = self.inside(&self.daemon.root().join("data/filler"));
         let mut file = fs::File::create(&path).unwrap();
         let full = std::io::copy(&mut std::io::repeat(7), &mut file).unwrap_err();
         assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
@@ -81,9 +81,9 @@ fn pictures(directory: &Path, count: u32) -> PathBuf {
 }
 
 /// Imports a directory and returns the errors.
-fn import(house: &House, path: &Path) -> Vec<String> {
-    let mut events = house.events("image_processed,image_error,processing_complete");
-    house.client().post("/images", &json!({ "paths": [path] })).ok();
+fn import(daemon: &TestDaemon, path: &Path) -> Vec<String> {
+    let mut events = daemon.events("image_processed,image_error,processing_complete");
+    daemon.client().post("/images", &json!({ "paths": [path] })).ok();
     let mut errors = Vec::new();
     loop {
         let (kind, data) = events.next();
@@ -95,25 +95,25 @@ fn import(house: &House, path: &Path) -> Vec<String> {
     }
 }
 
-fn images(house: &House) -> Vec<Value> {
-    house.client().get("/images?per_page=200").ok()["data"].as_array().unwrap().clone()
+fn images(daemon: &TestDaemon) -> Vec<Value> {
+    daemon.client().get("/images?per_page=200").ok()["data"].as_array().unwrap().clone()
 }
 
 #[test]
 fn import_on_a_full_disk_leaves_nothing_behind() {
     let Some(cramped) = Cramped::new("an import on a full disk") else { return };
-    let house = &cramped.house;
-    let errors = import(house, &pictures(&house.root().join("many"), 12));
+    let daemon = &cramped.daemon;
+    let errors = import(daemon, &pictures(&daemon.root().join("many"), 12));
     // The message is the kernel's, or the database's if the row was what did not fit.
     let is_full =
         |error: &str| error.contains("No space left on device") || error.contains("disk is full");
     for error in &errors {
         assert!(is_full(error), "{error}");
     }
-    let taken = images(house);
+    let taken = images(daemon);
     assert_eq!(taken.len() + errors.len(), 12);
     assert!(!taken.is_empty() && !errors.is_empty(), "{} taken", taken.len());
-    let library = cramped.inside(&house.images());
+    let library = cramped.inside(&daemon.images());
     let files = || fs::read_dir(&library).unwrap().count();
     assert_eq!(files(), taken.len());
     for image in &taken {
@@ -124,17 +124,17 @@ fn import_on_a_full_disk_leaves_nothing_behind() {
     // Imports succeed again once there is free space.
     let ids: Vec<&Value> = taken.iter().map(|image| &image["id"]).collect();
     let body = json!({ "ids": ids }).to_string();
-    let gone = house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    let gone = daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
     assert_eq!(gone["deleted"], taken.len());
-    let two = pictures(&house.root().join("two"), 2);
-    assert_eq!(import(house, &two), [""; 0]);
-    assert_eq!((images(house).len(), files()), (2, 2));
+    let two = pictures(&daemon.root().join("two"), 2);
+    assert_eq!(import(daemon, &two), [""; 0]);
+    assert_eq!((images(daemon).len(), files()), (2, 2));
 }
 
 #[test]
 fn full_disk_refuses_new_rows_and_keeps_existing_ones() {
     let Some(cramped) = Cramped::new("rows on a full disk") else { return };
-    let client = cramped.house.client();
+    let client = cramped.daemon.client();
     let make = |number: u32| -> Answer {
         client.post("/folders", &json!({ "name": format!("{number} {}", "x".repeat(200)) }))
     };
@@ -157,15 +157,15 @@ fn full_disk_refuses_new_rows_and_keeps_existing_ones() {
 #[test]
 fn image_that_cannot_be_removed_stays_in_the_library() {
     let Some(cramped) = Cramped::new("a library that becomes read-only") else { return };
-    let house = &cramped.house;
-    assert_eq!(import(house, &pictures(&house.root().join("one"), 1)), [""; 0]);
-    let folder = house.client().post("/folders", &json!({ "name": "x" })).ok()["id"].clone();
-    let id = images(house)[0]["id"].clone();
+    let daemon = &cramped.daemon;
+    assert_eq!(import(daemon, &pictures(&daemon.root().join("one"), 1)), [""; 0]);
+    let folder = daemon.client().post("/folders", &json!({ "name": "x" })).ok()["id"].clone();
+    let id = images(daemon)[0]["id"].clone();
     let body = json!({ "image_ids": [id], "folder_id": folder });
-    house.client().post("/folders/move-images", &body).ok();
-    let library = house.images();
+    daemon.client().post("/folders/move-images", &body).ok();
+    let library = daemon.images();
     let mount = |line: &str| {
-        let mut command = house.command("nsenter");
+        let mut command = daemon.command("nsenter");
         command.args(["--target", &cramped.child.id().to_string(), "--user", "--mount"]);
         let script = format!("mount {line} \"$0\"");
         command.args(["--preserve-credentials", "sh", "-c", &script]).arg(&library);
@@ -174,16 +174,16 @@ fn image_that_cannot_be_removed_stays_in_the_library() {
     mount("--bind \"$0\"");
     mount("-o remount,bind,ro");
     let delete = || {
-        house.client().send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        daemon.client().send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
     };
     let whole = format!("/folders/{folder}?mode=delete_all");
-    for refused in [delete(), house.client().delete(&whole)] {
+    for refused in [delete(), daemon.client().delete(&whole)] {
         let refused = refused.fails(500);
         let error = format!("cannot remove files from {}", library.display());
         assert_eq!(refused["error"], error);
         assert!(refused["details"].as_str().unwrap().contains("Read-only"), "{refused}");
     }
-    assert_eq!(images(house)[0]["folder_id"], folder);
+    assert_eq!(images(daemon)[0]["folder_id"], folder);
     mount("-o remount,bind,rw");
     assert_eq!(delete().ok(), json!({ "deleted": 1 }));
     assert_eq!(fs::read_dir(cramped.inside(&library)).unwrap().count(), 0);

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Map, Value, json};
 
 use crate::desktop::{wait_for, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// Silent clients time out later than this, so a client that is answered in this time has not
 /// waited for them.
@@ -28,20 +28,20 @@ const GARBAGE: [&[u8]; 8] = [
     b"GET /config HTTP/1.1\r\n\r\nGET /config HTTP/1.1\r\n\r\nGET /config HTTP/1.1\r\n\r\n",
 ];
 
-fn is_well(house: &House) {
+fn is_well(daemon: &TestDaemon) {
     let began = Instant::now();
-    house.client().get("/healthz").ok();
+    daemon.client().get("/healthz").ok();
     let took = began.elapsed();
     assert!(took < PROMPT, "a healthy client waited for {took:?}");
 }
 
 /// Waits until a new client is served, which may need a silent one to be closed.
-fn serves(house: &House) {
-    wait_until("a client is served", || house.client().get("/healthz").status == 200);
+fn serves(daemon: &TestDaemon) {
+    wait_until("a client is served", || daemon.client().get("/healthz").status == 200);
 }
 
-fn connect(house: &House) -> UnixStream {
-    wait_for("a place in the backlog", || match UnixStream::connect(house.socket()) {
+fn connect(daemon: &TestDaemon) -> UnixStream {
+    wait_for("a place in the backlog", || match UnixStream::connect(daemon.socket()) {
         // The queue is full until the daemon has accepted connections.
         Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
         connected => Ok(connected.expect("the daemon listens")),
@@ -49,8 +49,8 @@ fn connect(house: &House) -> UnixStream {
 }
 
 /// Returns the resident memory in MiB.
-fn memory(house: &House) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", house.pid())).unwrap();
+fn memory(daemon: &TestDaemon) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
 }
@@ -64,55 +64,55 @@ pub fn raise_descriptors() -> usize {
 #[test]
 fn ten_thousand_silent_or_garbage_connections_are_survived() {
     let number = raise_descriptors().saturating_sub(500).min(10_000);
-    let mut house = House::started();
-    let before = memory(&house);
+    let mut daemon = TestDaemon::started();
+    let before = memory(&daemon);
     let mut crowd = Vec::with_capacity(number);
     for at in 0..number {
-        let mut socket = connect(&house);
+        let mut socket = connect(&daemon);
         if at % 10 == 0 {
             // The connection may be refused before everything is sent.
             socket.write_all(GARBAGE[at / 10 % GARBAGE.len()]).ok();
         }
         crowd.push(socket);
     }
-    serves(&house);
-    let grown = memory(&house) - before;
+    serves(&daemon);
+    let grown = memory(&daemon) - before;
     println!("{number} connections: {before} MiB and {grown} more");
     assert!(grown < 64, "{number} connections took {grown} MiB");
     // Open connections do not delay the shutdown.
-    house.ends_well();
+    daemon.ends_well();
 }
 
 #[test]
 fn daemon_survives_256_descriptors() {
     raise_descriptors();
-    let house = &mut House::started();
+    let daemon = &mut TestDaemon::started();
     // Limited after the start, so that the daemon expects more descriptors and meets EMFILE.
-    let pid = Pid::from_raw(i32::try_from(house.pid()).unwrap());
+    let pid = Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
     let limit = Rlimit { current: Some(256), maximum: Some(256) };
     prlimit(pid, Resource::Nofile, limit).unwrap();
     let crowd: Vec<_> = (0..400)
         .map(|at| {
-            let mut socket = connect(house);
+            let mut socket = connect(daemon);
             socket.write_all(GARBAGE[at % GARBAGE.len()]).ok();
             socket
         })
         .collect();
-    serves(house);
+    serves(daemon);
     drop(crowd);
-    serves(house);
-    assert_eq!(house.stop(), Some(0));
+    serves(daemon);
+    assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
 fn endless_requests_are_bounded() {
-    let house = &mut House::started();
+    let daemon = &mut TestDaemon::started();
     let piece = vec![b'a'; 1 << 20];
-    let mut header = connect(house);
+    let mut header = connect(daemon);
     header.write_all(b"GET /healthz HTTP/1.1\r\nX: ").unwrap();
-    let mut body = connect(house);
+    let mut body = connect(daemon);
     body.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n").unwrap();
-    let pipelined = connect(house);
+    let pipelined = connect(daemon);
     pipelined.set_nonblocking(true).unwrap();
     let many = b"GET /config HTTP/1.1\r\n\r\n".repeat(1000);
     for _ in 0..300 {
@@ -124,27 +124,27 @@ fn endless_requests_are_bounded() {
         }
     }
     body.write_all(&piece).unwrap();
-    is_well(house);
-    let memory = memory(house);
+    is_well(daemon);
+    let memory = memory(daemon);
     assert!(memory < 64, "{memory} MiB");
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
 }
 
 /// Work that is quadratic in the length is refused, or cheap.
 #[test]
 fn bodies_of_many_small_values_are_refused_or_read() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let text = |at: u32| format!("k{at}").into();
     let list: Vec<Value> = (0..200_000).map(text).collect();
     let object = |list: &[Value]| -> Map<String, Value> {
         list.iter().map(|name| (name.as_str().unwrap().to_owned(), json!(1))).collect()
     };
     let check = |method: &str, path: &str, body: Value, status: u16| {
-        let before = house.processor_time();
-        let answer = house.client().send(method, path, "", body.to_string().as_bytes());
+        let before = daemon.processor_time();
+        let answer = daemon.client().send(method, path, "", body.to_string().as_bytes());
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
         assert!(answer.body.len() < 10_000, "{path} answers {} bytes", answer.body.len());
-        let took = house.processor_time() - before;
+        let took = daemon.processor_time() - before;
         assert!(took < Duration::from_secs(5), "{path} costs {took:?}");
     };
     let images: Vec<_> = (1..200_000).map(|id| json!({"image_id": id, "time": 1})).collect();
@@ -162,12 +162,17 @@ fn bodies_of_many_small_values_are_refused_or_read() {
     let ids = (1..200_000).collect::<Vec<_>>();
     check("POST", "/folders/move-images", json!({"image_ids": ids, "folder_id": null}), 200);
     for part in list[..2000].chunks(500) {
-        house.client().send("PATCH", "/config/app", "", json!(object(part)).to_string().as_bytes());
+        daemon.client().send(
+            "PATCH",
+            "/config/app",
+            "",
+            json!(object(part)).to_string().as_bytes(),
+        );
     }
-    let app = house.client().get("/config/app").ok();
+    let app = daemon.client().get("/config/app").ok();
     let keys = app.as_object().unwrap().len();
     assert!((500..=1000).contains(&keys), "[app] has {keys} keys");
-    house.client().post("/config/reset", &json!({})).ok();
-    assert!(house.client().get("/config/app").ok().as_object().unwrap().len() < 50);
-    is_well(&house);
+    daemon.client().post("/config/reset", &json!({})).ok();
+    assert!(daemon.client().get("/config/app").ok().as_object().unwrap().len() < 50);
+    is_well(&daemon);
 }

@@ -9,28 +9,28 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::desktop::wait_until;
-use crate::support::{House, may_unshare};
+use crate::support::{TestDaemon, may_unshare};
 
 /// A daemon started by a shell that has changed something before.
 struct Shelled(Child);
 
 impl Shelled {
-    fn start(house: &House, preparation: &str) -> Self {
+    fn start(daemon: &TestDaemon, preparation: &str) -> Self {
         let script = format!("{preparation}; exec {} start", env!("CARGO_BIN_EXE_murald"));
-        Self::spawn(house, house.command("/bin/sh").args(["-c", &script]))
+        Self::spawn(daemon, daemon.command("/bin/sh").args(["-c", &script]))
     }
 
-    fn spawn(house: &House, command: &mut Command) -> Self {
-        let errors = fs::File::create(house.root().join("stderr")).unwrap();
+    fn spawn(daemon: &TestDaemon, command: &mut Command) -> Self {
+        let errors = fs::File::create(daemon.root().join("stderr")).unwrap();
         let child = command.stderr(errors).stdout(Stdio::null()).spawn().unwrap();
         let started = Self(child);
-        wait_until("the socket", || house.socket().exists());
-        house.client().get("/healthz").ok();
+        wait_until("the socket", || daemon.socket().exists());
+        daemon.client().get("/healthz").ok();
         started
     }
 
-    fn stop(mut self, house: &House) {
-        house.client().post("/shutdown", &json!({})).ok();
+    fn stop(mut self, daemon: &TestDaemon) {
+        daemon.client().post("/shutdown", &json!({})).ok();
         wait_until("the end", || self.0.try_wait().unwrap().is_some());
         assert!(self.0.wait().unwrap().success());
     }
@@ -43,8 +43,8 @@ impl Drop for Shelled {
     }
 }
 
-fn stderr(house: &House) -> String {
-    fs::read_to_string(house.root().join("stderr")).unwrap()
+fn stderr(daemon: &TestDaemon) -> String {
+    fs::read_to_string(daemon.root().join("stderr")).unwrap()
 }
 
 fn fifo(path: &Path) {
@@ -57,54 +57,54 @@ fn daemon_starts_without_inotify() {
     if !may_unshare("a start without inotify", &apart) {
         return;
     }
-    let house = House::new();
+    let daemon = TestDaemon::new();
     // The limit of a new user namespace is its own.
     let script = format!(
         "echo 0 > /proc/sys/user/max_inotify_instances && exec {} start",
         env!("CARGO_BIN_EXE_murald")
     );
-    let mut command = house.command("unshare");
-    let daemon = Shelled::spawn(&house, command.args(apart).args(["/bin/sh", "-c", &script]));
-    let warnings = || house.client().get("/config").ok()["warnings"].to_string();
+    let mut command = daemon.command("unshare");
+    let shelled = Shelled::spawn(&daemon, command.args(apart).args(["/bin/sh", "-c", &script]));
+    let warnings = || daemon.client().get("/config").ok()["warnings"].to_string();
     wait_until("it says so", || warnings().contains("edits apply on SIGHUP only"));
-    daemon.stop(&house);
+    shelled.stop(&daemon);
 }
 
 #[test]
 fn time_zone_that_is_a_pipe_does_not_block() {
-    let mut house = House::new();
-    let zone = house.root().join("zone");
+    let mut daemon = TestDaemon::new();
+    let zone = daemon.root().join("zone");
     fifo(&zone);
-    house.env("TZ", &zone);
-    house.start();
-    let client = house.client();
+    daemon.env("TZ", &zone);
+    daemon.start();
+    let client = daemon.client();
     client.post("/playlists", &json!({ "name": "x" }));
     assert!(client.get("/playlists").ok()[0]["created_at"].as_str().unwrap().ends_with("+00:00"));
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
 fn log_that_is_a_pipe_does_not_block() {
-    let house = House::new();
-    let log = house.root().join("pipe");
+    let daemon = TestDaemon::new();
+    let log = daemon.root().join("pipe");
     fifo(&log);
-    house.configure(&format!("[daemon]\nlog_file = {log:?}\n"));
-    let daemon = Shelled::start(&house, ":");
-    daemon.stop(&house);
-    assert!(stderr(&house).contains("cannot write the log"), "{}", stderr(&house));
+    daemon.configure(&format!("[daemon]\nlog_file = {log:?}\n"));
+    let shelled = Shelled::start(&daemon, ":");
+    shelled.stop(&daemon);
+    assert!(stderr(&daemon).contains("cannot write the log"), "{}", stderr(&daemon));
 }
 
 #[test]
 fn files_are_private_whatever_the_umask() {
-    let house = House::new();
-    let daemon = Shelled::start(&house, "umask 000");
-    let path = house.root().join("a.png");
+    let daemon = TestDaemon::new();
+    let shelled = Shelled::start(&daemon, "umask 000");
+    let path = daemon.root().join("a.png");
     image::RgbImage::from_pixel(800, 600, image::Rgb([1, 2, 3])).save(&path).unwrap();
-    let id = house.import(&[&path])[0];
-    assert_eq!(house.client().get(&format!("/images/{id}/thumbnail?resolution=720p")).status, 200);
+    let id = daemon.import(&[&path])[0];
+    assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail?resolution=720p")).status, 200);
     let mut seen = 0;
     let mut directories: Vec<PathBuf> =
-        ["config", "data", "cache"].iter().map(|name| house.root().join(name)).collect();
+        ["config", "data", "cache"].iter().map(|name| daemon.root().join(name)).collect();
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let (path, found) = entry.map(|e| (e.path(), e.metadata().unwrap())).unwrap();
@@ -115,6 +115,6 @@ fn files_are_private_whatever_the_umask() {
         }
     }
     assert!(seen > 10, "only {seen}");
-    assert_eq!(fs::metadata(house.socket()).unwrap().mode() & 0o777, 0o600);
-    daemon.stop(&house);
+    assert_eq!(fs::metadata(daemon.socket()).unwrap().mode() & 0o777, 0o600);
+    shelled.stop(&daemon);
 }

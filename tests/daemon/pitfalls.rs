@@ -8,31 +8,31 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Client;
 
-fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
-    let path = house.root().join(name);
+fn plain(daemon: &TestDaemon, name: &str, color: [u8; 3]) -> PathBuf {
+    let path = daemon.root().join(name);
     image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
     path
 }
 
-fn page(house: &House) -> i64 {
-    let root = house.root().join("page");
+fn page(daemon: &TestDaemon) -> i64 {
+    let root = daemon.root().join("page");
     fs::create_dir(&root).unwrap();
     fs::write(root.join("index.html"), "<html><title>Rain</title>").unwrap();
-    let answer = house.client().post("/images/import-web", &json!({ "path": root })).ok();
+    let answer = daemon.client().post("/images/import-web", &json!({ "path": root })).ok();
     answer["id"].as_i64().unwrap()
 }
 
-fn set(house: &House, body: &Value) -> crate::support::client::Answer {
-    house.client().post("/wallpaper/set", body)
+fn set(daemon: &TestDaemon, body: &Value) -> crate::support::client::Answer {
+    daemon.client().post("/wallpaper/set", body)
 }
 
 #[test]
 fn only_one_of_many_daemons_started_at_once_keeps_running() {
-    let house = House::new();
-    let start = || house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
+    let daemon = TestDaemon::new();
+    let start = || daemon.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
     let mut children: Vec<_> = (0..6).map(|_| start()).collect();
     wait_until("one is left", || {
         let ended = children.iter_mut().filter_map(|child| child.try_wait().unwrap());
@@ -40,18 +40,18 @@ fn only_one_of_many_daemons_started_at_once_keeps_running() {
         assert!(ended.iter().all(|code| *code == Some(75)), "{ended:?}");
         ended.len() == 5
     });
-    wait_until("it answers", || house.socket().exists());
-    house.client().get("/healthz").ok();
+    wait_until("it answers", || daemon.socket().exists());
+    daemon.client().get("/healthz").ok();
     children.retain_mut(|child| child.try_wait().unwrap().is_none());
     // Neither the socket nor the lock of a killed daemon blocks the next one.
     children[0].kill().unwrap();
     children[0].wait().unwrap();
-    assert!(house.socket().exists());
+    assert!(daemon.socket().exists());
     let mut next = start();
     wait_until("the next answers", || {
-        std::os::unix::net::UnixStream::connect(house.socket()).is_ok()
+        std::os::unix::net::UnixStream::connect(daemon.socket()).is_ok()
     });
-    house.client().get("/healthz").ok();
+    daemon.client().get("/healthz").ok();
     next.kill().unwrap();
     next.wait().unwrap();
 }
@@ -59,103 +59,103 @@ fn only_one_of_many_daemons_started_at_once_keeps_running() {
 #[test]
 fn startup_events_reach_early_subscribers() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::on(&desktop);
-    house.only(&[]);
-    house.configure("[backend.builtin]\nenabled = false\n");
-    house.start();
-    let told = house.events("backend_unavailable").wait_for("backend_unavailable");
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.only(&[]);
+    daemon.configure("[backend.builtin]\nenabled = false\n");
+    daemon.start();
+    let told = daemon.events("backend_unavailable").wait_for("backend_unavailable");
     assert!(told["checked"].as_array().unwrap().contains(&json!("swaybg")), "{told}");
     assert!(told.get("backend").is_none() && told.get("retrying").is_none(), "{told}");
 }
 
 #[test]
 fn no_backend_is_available_without_a_session() {
-    let house = House::started();
-    let current = house.client().get("/wallpaper/current").fails(503);
+    let daemon = TestDaemon::started();
+    let current = daemon.client().get("/wallpaper/current").fails(503);
     assert_eq!(current["error_code"], "no_backend");
     assert!(current["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")), "{current}");
-    let image = house.import(&[&plain(&house, "a.png", [200, 30, 30])])[0];
-    let set = set(&house, &json!({ "image_id": image })).fails(503);
+    let image = daemon.import(&[&plain(&daemon, "a.png", [200, 30, 30])])[0];
+    let set = set(&daemon, &json!({ "image_id": image })).fails(503);
     assert_eq!((&set["error"], &set["meta"]), (&current["error"], &current["meta"]));
 }
 
 #[test]
 fn library_on_a_missing_disk_is_kept() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::started_on(&desktop);
-    let pictures = [plain(&house, "a.png", [200, 30, 30]), plain(&house, "b.png", [30, 180, 60])];
-    let ids = house.import(&[&pictures[0], &pictures[1]]);
-    set(&house, &json!({ "image_id": ids[0] })).ok();
+    let mut daemon = TestDaemon::started_on(&desktop);
+    let pictures = [plain(&daemon, "a.png", [200, 30, 30]), plain(&daemon, "b.png", [30, 180, 60])];
+    let ids = daemon.import(&[&pictures[0], &pictures[1]]);
+    set(&daemon, &json!({ "image_id": ids[0] })).ok();
     let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
-    house.client().post("/playlists", &json!({ "name": "all", "images": items })).ok();
+    daemon.client().post("/playlists", &json!({ "name": "all", "images": items })).ok();
     let mount = |from: &Path, to: &Path| {
         for entry in fs::read_dir(from).unwrap().flatten() {
             fs::rename(entry.path(), to.join(entry.file_name())).unwrap();
         }
     };
-    let away = house.root().join("away");
+    let away = daemon.root().join("away");
     fs::create_dir(&away).unwrap();
-    mount(&house.images(), &away);
+    mount(&daemon.images(), &away);
     for id in &ids {
-        set(&house, &json!({ "image_id": id })).fails(404);
+        set(&daemon, &json!({ "image_id": id })).fails(404);
     }
-    house.client().post("/playlists/1/start", &json!({})).fails(404);
-    house.kill9();
-    house.start();
-    wait_until("it is missed", || house.log().contains("Is the disk mounted?"));
-    assert_eq!(house.client().get("/playlists/1").ok()["images"].as_array().unwrap().len(), 2);
-    mount(&away, &house.images());
-    set(&house, &json!({ "image_id": ids[1] })).ok();
-    assert_eq!(house.client().get("/images").ok()["pagination"]["total_items"], 2);
+    daemon.client().post("/playlists/1/start", &json!({})).fails(404);
+    daemon.kill9();
+    daemon.start();
+    wait_until("it is missed", || daemon.log().contains("Is the disk mounted?"));
+    assert_eq!(daemon.client().get("/playlists/1").ok()["images"].as_array().unwrap().len(), 2);
+    mount(&away, &daemon.images());
+    set(&daemon, &json!({ "image_id": ids[1] })).ok();
+    assert_eq!(daemon.client().get("/images").ok()["pagination"]["total_items"], 2);
 }
 
 #[test]
 fn html_wallpaper_without_its_package_is_purged() {
-    let house = House::started();
-    let (id, other) = (page(&house), plain(&house, "other.png", [1, 2, 3]));
-    house.import(&[&other]);
-    let mut events = house.events("image_orphan_purged");
+    let daemon = TestDaemon::started();
+    let (id, other) = (page(&daemon), plain(&daemon, "other.png", [1, 2, 3]));
+    daemon.import(&[&other]);
+    let mut events = daemon.events("image_orphan_purged");
     let root =
-        house.client().get(&format!("/images/{id}")).ok()["web_meta"]["package_root"].clone();
+        daemon.client().get(&format!("/images/{id}")).ok()["web_meta"]["package_root"].clone();
     fs::remove_dir_all(root.as_str().unwrap()).unwrap();
-    set(&house, &json!({ "image_id": id })).fails(404);
+    set(&daemon, &json!({ "image_id": id })).fails(404);
     assert_eq!(events.wait_for("image_orphan_purged")["image_id"], id);
-    house.client().get(&format!("/images/{id}")).fails(404);
+    daemon.client().get(&format!("/images/{id}")).fails(404);
 }
 
 #[test]
 fn unshowable_image_is_refused_in_every_mode_and_not_picked() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
-    let house = House::started_on(&desktop);
-    let (page, picture) = (page(&house), plain(&house, "a.png", [200, 30, 30]));
+    let daemon = TestDaemon::started_on(&desktop);
+    let (page, picture) = (page(&daemon), plain(&daemon, "a.png", [200, 30, 30]));
     for mode in ["individual", "clone", "extend"] {
         for monitors in [json!([]), json!(["HEADLESS-2"])] {
             let body = json!({ "image_id": page, "mode": mode, "monitors": monitors });
-            let refused = set(&house, &body).fails(400);
+            let refused = set(&daemon, &body).fails(400);
             assert_eq!(refused["error_code"], "incompatible_backend");
             let meta = json!({ "backend": "swaybg", "media_type": "web", "image_id": page,
                 "image_name": "page" });
             assert_eq!(refused["meta"], meta);
         }
     }
-    let picture = house.import(&[&picture])[0];
+    let picture = daemon.import(&[&picture])[0];
     for _ in 0..8 {
-        let answer = house.client().post("/wallpaper/random", &json!({})).ok();
+        let answer = daemon.client().post("/wallpaper/random", &json!({})).ok();
         assert_eq!(answer["image_id"], picture);
     }
 }
 
 #[test]
 fn empty_lists_are_arrays_not_null() {
-    let house = House::started();
-    let client = house.client();
+    let daemon = TestDaemon::started();
+    let client = daemon.client();
     for path in ["/playlists", "/playlists/active", "/monitors", "/images/history", "/api/themes"] {
         assert_eq!(client.get(path).ok(), json!([]), "{path}");
     }
     assert_eq!(client.get("/folders").ok(), json!({ "data": [] }));
     assert_eq!(client.get("/images/tags").ok(), json!({ "tags": [] }));
     assert_eq!(client.get("/images?page=9").ok()["data"], json!([]));
-    let image = house.import(&[&plain(&house, "a.png", [9, 9, 9])])[0];
+    let image = daemon.import(&[&plain(&daemon, "a.png", [9, 9, 9])])[0];
     let image = client.get(&format!("/images/{image}")).ok();
     assert_eq!((&image["tags"], &image["colors"]), (&json!([]), &json!(["#090909"])));
     check_methods(&client);
@@ -173,12 +173,12 @@ fn check_methods(client: &Client) {
 #[test]
 fn event_fields_keep_their_order() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let house = House::started_on(&desktop);
-    let picture = house.import(&[&plain(&house, "a.png", [200, 30, 30])])[0];
+    let daemon = TestDaemon::started_on(&desktop);
+    let picture = daemon.import(&[&plain(&daemon, "a.png", [200, 30, 30])])[0];
     let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
-    let mut events = house.events("");
-    house.client().post("/playlists", &body).ok();
-    house.client().post("/playlists/1/start", &json!({})).ok();
+    let mut events = daemon.events("");
+    daemon.client().post("/playlists", &body).ok();
+    daemon.client().post("/playlists/1/start", &json!({})).ok();
     events.wait_for("gallery_changed");
     let mut check = |kind: &str, fields: &[&str]| {
         let event = events.wait_for(kind);
@@ -208,18 +208,18 @@ fn event_fields_keep_their_order() {
     check("playlist_started", &playlist);
     let change = ["playlist_id", "image_index", "image_id", "monitors"];
     check("playlist_image_changed", &change);
-    house.client().post("/playlists/1/pause", &json!({})).ok();
+    daemon.client().post("/playlists/1/pause", &json!({})).ok();
     check("playlist_paused", &["playlist_id"]);
-    house.client().post("/playlists/active/resume", &json!({})).ok();
+    daemon.client().post("/playlists/active/resume", &json!({})).ok();
     check("playlist_resumed", &["action", "resumed"]);
-    house.client().post("/playlists/active/stop", &json!({})).ok();
+    daemon.client().post("/playlists/active/stop", &json!({})).ok();
     check("playlist_stopped", &["action", "stopped"]);
-    house.client().patch("/config/app", &json!({ "theme": "light" })).ok();
+    daemon.client().patch("/config/app", &json!({ "theme": "light" })).ok();
     check("config_changed", &["sections"]);
-    house.client().post("/config/reset", &json!({})).ok();
+    daemon.client().post("/config/reset", &json!({})).ok();
     assert_eq!(check("config_changed", &["sections", "source"])["source"], "api_reset_all");
-    fs::remove_file(house.images().join("a.png")).unwrap();
-    set(&house, &json!({ "image_id": picture })).fails(404);
+    fs::remove_file(daemon.images().join("a.png")).unwrap();
+    set(&daemon, &json!({ "image_id": picture })).fails(404);
     let purged = [
         "image_id",
         "reason",

@@ -13,12 +13,12 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::support::{House, PATIENCE};
+use crate::support::{PATIENCE, TestDaemon};
 
 /// Runs `murald start`, which must fail by itself.
-fn failed_start(house: &House) -> Output {
+fn failed_start(daemon: &TestDaemon) -> Output {
     let mut child =
-        house.murald(&["start"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        daemon.murald(&["start"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("it ends", || child.try_wait().unwrap().is_some());
     child.wait_with_output().unwrap()
 }
@@ -28,22 +28,22 @@ fn stderr(output: &Output) -> String {
 }
 
 /// Returns the lines of the log as JSON.
-fn log(house: &House) -> Vec<Value> {
-    house.log().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+fn log(daemon: &TestDaemon) -> Vec<Value> {
+    daemon.log().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 #[test]
 fn daemon_replaces_one_that_was_just_killed() {
-    let house = House::new();
-    let mut killed = start_after(&house, ":");
+    let daemon = TestDaemon::new();
+    let mut killed = start_after(&daemon, ":");
     for _ in 0..5 {
         killed.kill().unwrap();
         // The killed daemon is not reaped yet, so the next one has to wait for its end.
-        let next = house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
+        let next = daemon.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
         wait_until("the next answers", || {
-            let running = fs::read_to_string(house.socket().with_extension("lock")).unwrap();
+            let running = fs::read_to_string(daemon.socket().with_extension("lock")).unwrap();
             running.starts_with(&format!("{}\n", next.id()))
-                && UnixStream::connect(house.socket()).is_ok()
+                && UnixStream::connect(daemon.socket()).is_ok()
         });
         killed.wait().unwrap();
         killed = next;
@@ -54,23 +54,23 @@ fn daemon_replaces_one_that_was_just_killed() {
 
 #[test]
 fn second_daemon_is_refused() {
-    let mut house = House::started();
-    let second = failed_start(&house);
+    let mut daemon = TestDaemon::started();
+    let second = failed_start(&daemon);
     assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
     assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
-    assert_eq!(house.client().get("/healthz").ok(), json!({ "status": "ok" }));
+    assert_eq!(daemon.client().get("/healthz").ok(), json!({ "status": "ok" }));
     // A daemon with another socket must not use the same library, either.
-    let other = house.root().join("other.sock");
-    let mut command = house.murald(&["start", "--socket", other.to_str().unwrap()]);
+    let other = daemon.root().join("other.sock");
+    let mut command = daemon.murald(&["start", "--socket", other.to_str().unwrap()]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
     assert!(stderr(&output).contains("db/murald.lock") && !other.exists(), "{}", stderr(&output));
     // And one with another database must not use the same images.
-    let config = house.root().join("second.toml");
-    let database = house.root().join("second");
+    let config = daemon.root().join("second.toml");
+    let database = daemon.root().join("second");
     let toml = format!("[daemon]\ndatabase_dir = {database:?}\nsocket_path = {other:?}\n");
     fs::write(&config, toml).unwrap();
-    let mut command = house.murald(&["start", "--config", config.to_str().unwrap()]);
+    let mut command = daemon.murald(&["start", "--config", config.to_str().unwrap()]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
     assert!(
@@ -78,42 +78,43 @@ fn second_daemon_is_refused() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(house.stop(), Some(0));
-    assert!(!house.socket().exists());
+    assert_eq!(daemon.stop(), Some(0));
+    assert!(!daemon.socket().exists());
 }
 
 #[test]
 fn live_socket_of_another_program_is_not_replaced() {
-    let mut house = House::new();
-    let other = UnixListener::bind(house.socket()).unwrap();
-    assert_eq!(failed_start(&house).status.code(), Some(75));
+    let mut daemon = TestDaemon::new();
+    let other = UnixListener::bind(daemon.socket()).unwrap();
+    assert_eq!(failed_start(&daemon).status.code(), Some(75));
     drop(other);
     // Without its listener, the socket is stale.
-    assert!(house.socket().exists());
-    house.start();
-    house.client().get("/healthz").ok();
+    assert!(daemon.socket().exists());
+    daemon.start();
+    daemon.client().get("/healthz").ok();
 }
 
 #[test]
 fn socket_is_private_whatever_the_umask() {
-    let mut house = House::new();
-    let mut command = house.command("/bin/sh");
+    let mut daemon = TestDaemon::new();
+    let mut command = daemon.command("/bin/sh");
     let script = format!("umask 000; exec {} start", env!("CARGO_BIN_EXE_murald"));
     let mut child = command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("the socket", || house.socket().exists());
-    assert_eq!(fs::metadata(house.socket()).unwrap().mode() & 0o777, 0o600);
-    house.client().get("/healthz").ok();
+    wait_until("the socket", || daemon.socket().exists());
+    assert_eq!(fs::metadata(daemon.socket()).unwrap().mode() & 0o777, 0o600);
+    daemon.client().get("/healthz").ok();
     child.kill().unwrap();
     child.wait().unwrap();
-    house.start();
+    daemon.start();
 }
 
 /// Runs as root, or with a sudo that needs no password; test machines have one of them.
 #[test]
 fn other_users_are_refused_on_an_open_socket() {
-    let house = House::started();
-    let socket = house.socket();
-    for (path, mode) in [(house.root(), 0o755), (socket.parent().unwrap(), 0o755), (&socket, 0o666)]
+    let daemon = TestDaemon::started();
+    let socket = daemon.socket();
+    for (path, mode) in
+        [(daemon.root(), 0o755), (socket.parent().unwrap(), 0o755), (&socket, 0o666)]
     {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
@@ -131,17 +132,17 @@ fn other_users_are_refused_on_an_open_socket() {
     let answer = String::from_utf8_lossy(&output.stdout);
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}{}", stderr(&output));
     assert!(answer.contains("another user's"), "{answer}");
-    house.client().get("/healthz").ok();
+    daemon.client().get("/healthz").ok();
 }
 
 #[test]
 fn invalid_settings_exit_with_78_and_the_file_is_unchanged() {
     let check = |toml: &str, says: &[&str]| {
-        let house = House::new();
-        house.configure(toml);
-        let output = failed_start(&house);
+        let daemon = TestDaemon::new();
+        daemon.configure(toml);
+        let output = failed_start(&daemon);
         assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
-        let path = house.config_file();
+        let path = daemon.config_file();
         for part in says.iter().chain([&path.to_str().unwrap()]) {
             assert!(stderr(&output).contains(part), "{} lacks {part}", stderr(&output));
         }
@@ -158,39 +159,39 @@ fn invalid_settings_exit_with_78_and_the_file_is_unchanged() {
 
 #[test]
 fn daemon_stops_in_time_whatever_clients_are_connected() {
-    let mut house = House::started();
-    let mut events = house.events("");
-    let silent = UnixStream::connect(house.socket()).unwrap();
-    let mut half = UnixStream::connect(house.socket()).unwrap();
+    let mut daemon = TestDaemon::started();
+    let mut events = daemon.events("");
+    let silent = UnixStream::connect(daemon.socket()).unwrap();
+    let mut half = UnixStream::connect(daemon.socket()).unwrap();
     half.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 100\r\n\r\n{").unwrap();
-    let mut idle = UnixStream::connect(house.socket()).unwrap();
+    let mut idle = UnixStream::connect(daemon.socket()).unwrap();
     idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     idle.read_exact(&mut [0; 64]).unwrap();
-    house.signal("-TERM");
+    daemon.signal("-TERM");
     assert!(events.try_next().is_none(), "the stream ends cleanly");
-    assert_eq!(house.wait().code(), Some(0));
-    assert!(!house.log().contains("continuing without"), "{}", house.log());
-    assert!(!house.socket().exists());
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert!(!daemon.log().contains("continuing without"), "{}", daemon.log());
+    assert!(!daemon.socket().exists());
     drop((silent, half, idle));
 }
 
 #[test]
 fn client_can_stop_the_daemon() {
-    let mut house = House::started();
-    let answer = house.client().post("/shutdown", &json!({})).ok();
+    let mut daemon = TestDaemon::started();
+    let answer = daemon.client().post("/shutdown", &json!({})).ok();
     assert_eq!(answer, json!({ "status": "shutting_down" }));
-    assert_eq!(house.wait().code(), Some(0));
+    assert_eq!(daemon.wait().code(), Some(0));
 }
 
 #[test]
 fn service_manager_is_notified_of_ready_and_stopping() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     // An abstract socket name, as systemd uses in containers.
     let name = format!("murald-test-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
     let manager = UnixDatagram::bind_addr(&address).unwrap();
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut command = house.murald(&["start"]);
+    let mut command = daemon.murald(&["start"]);
     command.env("NOTIFY_SOCKET", format!("@{name}")).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let hear = || {
@@ -199,33 +200,33 @@ fn service_manager_is_notified_of_ready_and_stopping() {
         String::from_utf8_lossy(&buffer[..length]).into_owned()
     };
     assert_eq!(hear(), "READY=1");
-    house.client().get("/healthz").ok();
-    house.client().post("/shutdown", &json!({})).ok();
+    daemon.client().get("/healthz").ok();
+    daemon.client().post("/shutdown", &json!({})).ok();
     assert_eq!(hear(), "STOPPING=1");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn sighup_reopens_the_log_and_reloads_the_configuration() {
-    let house = House::started();
-    let path = house.root().join("data/murald/daemon.log");
+    let daemon = TestDaemon::started();
+    let path = daemon.root().join("data/murald/daemon.log");
     fs::rename(&path, path.with_extension("old")).unwrap();
-    house.signal("-HUP");
-    wait_until("the new log", || house.log().contains("reopened the log"));
-    house.client().get("/healthz").ok();
+    daemon.signal("-HUP");
+    wait_until("the new log", || daemon.log().contains("reopened the log"));
+    daemon.client().get("/healthz").ok();
 }
 
 #[test]
 fn requests_are_logged_with_their_ids() {
-    let house = House::started();
-    let client = house.client();
+    let daemon = TestDaemon::started();
+    let client = daemon.client();
     let own = client.send("GET", "/nowhere", "X-Request-ID: my.own-id_1\r\n", b"");
     own.fails(404);
     assert_eq!(own.header("x-request-id"), Some("my.own-id_1"));
     let refused = client.send("GET", "/nowhere", "X-Request-ID: not an id\r\n", b"");
     let fresh = refused.header("x-request-id").unwrap().to_owned();
     assert_ne!(fresh, "not an id");
-    let of = |id: &str| log(&house).into_iter().find(|line| line["request_id"] == id);
+    let of = |id: &str| log(&daemon).into_iter().find(|line| line["request_id"] == id);
     wait_until("the line", || of("my.own-id_1").is_some() && of(&fresh).is_some());
     // Successful requests and event streams are logged, too.
     let well = client.get("/healthz").header("x-request-id").unwrap().to_owned();
@@ -240,7 +241,7 @@ fn requests_are_logged_with_their_ids() {
         assert!(!line[field].is_null(), "{line} lacks {field}");
     }
     // Successful requests are not written to stderr, as there may be very many.
-    let said = || fs::read_to_string(house.root().join("stderr")).unwrap();
+    let said = || fs::read_to_string(daemon.root().join("stderr")).unwrap();
     wait_until("the others on stderr", || {
         said().contains("my.own-id_1") && said().contains(&fresh)
     });
@@ -250,12 +251,12 @@ fn requests_are_logged_with_their_ids() {
 
 #[test]
 fn log_is_rotated_by_size() {
-    let mut house = House::new();
-    house.configure("[daemon]\nlog_max_size_mb = 1\nlog_max_backups = 2\nlog_level = \"debug\"\n");
-    house.start();
-    let client = house.client();
+    let mut daemon = TestDaemon::new();
+    daemon.configure("[daemon]\nlog_max_size_mb = 1\nlog_max_backups = 2\nlog_level = \"debug\"\n");
+    daemon.start();
+    let client = daemon.client();
     let long = "x".repeat(7000);
-    let log = house.root().join("data/murald/daemon.log");
+    let log = daemon.root().join("data/murald/daemon.log");
     let numbered = |number: u32| log.with_extension(format!("log.{number}"));
     for _ in 0..1000 {
         client.get(&format!("/{long}")).fails(404);
@@ -269,24 +270,24 @@ fn log_is_rotated_by_size() {
 
 #[test]
 fn daemon_starts_without_a_writable_log() {
-    let mut house = House::new();
-    let file = house.root().join("in-the-way");
+    let mut daemon = TestDaemon::new();
+    let file = daemon.root().join("in-the-way");
     fs::write(&file, "").unwrap();
-    house.configure(&format!("[daemon]\nlog_file = \"{}/daemon.log\"\n", file.display()));
-    house.start();
-    house.client().get("/healthz").ok();
-    let said = fs::read_to_string(house.root().join("stderr")).unwrap();
+    daemon.configure(&format!("[daemon]\nlog_file = \"{}/daemon.log\"\n", file.display()));
+    daemon.start();
+    daemon.client().get("/healthz").ok();
+    let said = fs::read_to_string(daemon.root().join("stderr")).unwrap();
     assert!(said.contains("cannot write the log"), "{said}");
 }
 
 /// Starts a daemon with a socket as descriptor 3, as described in sd_listen_fds(3); the shell sets
 /// LISTEN_PID.
-fn given(house: &House, socket: impl Into<OwnedFd>) -> Child {
+fn given(daemon: &TestDaemon, socket: impl Into<OwnedFd>) -> Child {
     let script = format!(
         "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec {} start",
         env!("CARGO_BIN_EXE_murald")
     );
-    let mut command = house.command("/bin/sh");
+    let mut command = daemon.command("/bin/sh");
     command.args(["-c", &script]).stderr(Stdio::piped());
     command.stdin(Stdio::from(socket.into())).spawn().unwrap()
 }
@@ -294,13 +295,13 @@ fn given(house: &House, socket: impl Into<OwnedFd>) -> Child {
 #[test]
 fn unusable_socket_of_the_service_manager_is_refused() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, socket};
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let local = TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
-    bind(&deaf, &SocketAddrUnix::new(house.root().join("deaf.sock")).unwrap()).unwrap();
-    let datagrams = UnixDatagram::bind(house.root().join("datagrams.sock")).unwrap();
+    bind(&deaf, &SocketAddrUnix::new(daemon.root().join("deaf.sock")).unwrap()).unwrap();
+    let datagrams = UnixDatagram::bind(daemon.root().join("datagrams.sock")).unwrap();
     for socket in [local.into(), deaf, datagrams.into()] {
-        let output = given(&house, socket).wait_with_output().unwrap();
+        let output = given(&daemon, socket).wait_with_output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && told.contains("no listening Unix socket"), "{told}");
     }
@@ -308,9 +309,9 @@ fn unusable_socket_of_the_service_manager_is_refused() {
 
 #[test]
 fn socket_of_the_service_manager_is_used() {
-    let house = House::new();
-    let path = house.root().join("passed.sock");
-    let mut child = given(&house, UnixListener::bind(&path).unwrap());
+    let daemon = TestDaemon::new();
+    let path = daemon.root().join("passed.sock");
+    let mut child = given(&daemon, UnixListener::bind(&path).unwrap());
     let client = crate::support::client::Client::new(&path);
     assert_eq!(client.get("/healthz").ok(), json!({ "status": "ok" }));
     client.post("/shutdown", &json!({})).ok();
@@ -320,45 +321,45 @@ fn socket_of_the_service_manager_is_used() {
 
 #[test]
 fn second_signal_ends_the_daemon_at_once() {
-    let mut house = House::started();
-    let picture = house.root().join("large.bmp");
+    let mut daemon = TestDaemon::started();
+    let picture = daemon.root().join("large.bmp");
     image::RgbImage::new(600, 600).save(&picture).unwrap();
-    let id = house.import(&[&picture])[0];
+    let id = daemon.import(&[&picture])[0];
     // A response that the client does not read delays the shutdown.
-    let mut slow = UnixStream::connect(house.socket()).unwrap();
+    let mut slow = UnixStream::connect(daemon.socket()).unwrap();
     write!(slow, "GET /images/{id}/raw HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     slow.read_exact(&mut [0; 64]).unwrap();
-    house.signal("-INT");
-    wait_until("the end has begun", || UnixStream::connect(house.socket()).is_err());
-    house.signal("-INT");
-    assert_eq!(house.wait().code(), Some(143));
+    daemon.signal("-INT");
+    wait_until("the end has begun", || UnixStream::connect(daemon.socket()).is_err());
+    daemon.signal("-INT");
+    assert_eq!(daemon.wait().code(), Some(143));
 }
 
 #[test]
 fn unwritable_directories_are_reported() {
-    let mut house = House::new();
-    fs::create_dir_all(house.root().join("data/murald")).unwrap();
+    let mut daemon = TestDaemon::new();
+    fs::create_dir_all(daemon.root().join("data/murald")).unwrap();
     // A file in place of the directory, so that even root cannot create it.
-    fs::write(house.root().join("data/murald/images"), "").unwrap();
-    house.start();
-    let picture = house.root().join("a.png");
+    fs::write(daemon.root().join("data/murald/images"), "").unwrap();
+    daemon.start();
+    let picture = daemon.root().join("a.png");
     image::RgbImage::new(8, 8).save(&picture).unwrap();
-    let mut events = house.events("image_error,processing_complete");
-    house.client().post("/images", &json!({ "paths": [picture] })).ok();
+    let mut events = daemon.events("image_error,processing_complete");
+    daemon.client().post("/images", &json!({ "paths": [picture] })).ok();
     let error = events.wait_for("image_error");
     assert!(error["error"].as_str().unwrap().contains("cannot"), "{error}");
     assert_eq!(events.wait_for("processing_complete")["failed"], 1);
-    house.client().get("/healthz").ok();
-    fs::set_permissions(house.root(), fs::Permissions::from_mode(0o700)).unwrap();
+    daemon.client().get("/healthz").ok();
+    fs::set_permissions(daemon.root(), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 #[test]
 fn version_is_printed_without_a_daemon() {
-    let house = House::new();
-    let output = house.murald(&["--version"]).output().unwrap();
+    let daemon = TestDaemon::new();
+    let output = daemon.murald(&["--version"]).output().unwrap();
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).contains(env!("CARGO_PKG_VERSION")));
-    let unknown = house.murald(&["frobnicate"]).output().unwrap();
+    let unknown = daemon.murald(&["frobnicate"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(2));
     let nobody = Command::new(env!("CARGO_BIN_EXE_murald"))
         .args(["--socket", "/nowhere/murald.sock", "status"])
@@ -368,21 +369,21 @@ fn version_is_printed_without_a_daemon() {
 }
 
 /// Starts a daemon from a shell that has run `shell` before.
-fn start_after(house: &House, shell: &str) -> std::process::Child {
+fn start_after(daemon: &TestDaemon, shell: &str) -> std::process::Child {
     let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
-    let mut command = house.command("/bin/sh");
+    let mut command = daemon.command("/bin/sh");
     let child = command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("it listens", || UnixStream::connect(house.socket()).is_ok());
+    wait_until("it listens", || UnixStream::connect(daemon.socket()).is_ok());
     child
 }
 
 #[test]
 fn daemon_serves_with_32_descriptors() {
-    let house = House::new();
-    let mut child = start_after(&house, "ulimit -n 32");
-    let client = house.client();
+    let daemon = TestDaemon::new();
+    let mut child = start_after(&daemon, "ulimit -n 32");
+    let client = daemon.client();
     client.get("/images").ok();
-    let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(house.socket()).unwrap()).collect();
+    let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
     drop(silent);
     wait_until("those that went", || client.get("/images").status == 200);
     client.post("/shutdown", &json!({})).ok();

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::faults::plain;
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// Returns how often the threads of these processes have gone to sleep.
 fn sleeps(pids: &[u32]) -> u64 {
@@ -33,30 +33,30 @@ fn rests(pids: &[u32]) {
 
 #[test]
 fn daemon_sleeps_when_idle() {
-    let house = House::started();
-    house.client().get("/healthz").ok();
+    let daemon = TestDaemon::started();
+    daemon.client().get("/healthz").ok();
     // The daemon searches for a compositor a few times, and then relies on inotify.
-    rests(&[house.pid()]);
+    rests(&[daemon.pid()]);
 }
 
 #[test]
 fn daemon_and_drawing_process_sleep_while_a_wallpaper_is_shown() {
     let desktop = Desktop::wayland(&["320x240"]);
-    let mut house = House::on(&desktop);
-    house.configure("[backend]\ntype = \"builtin\"\n");
-    house.start();
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure("[backend]\ntype = \"builtin\"\n");
+    daemon.start();
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
-        .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
+        .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
     let hour = json!({ "type": "timer", "interval": 3600 });
     let items = ids.map(|id| json!({ "image_id": id }));
     let body = json!({ "name": "slow", "configuration": hour, "images": items });
-    let list = house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
-    let mut events = house.events("");
+    let list = daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    let mut events = daemon.events("");
     let start = json!({ "monitors": ["HEADLESS-1"] });
-    house.client().post(&format!("/playlists/{list}/start"), &start).ok();
+    daemon.client().post(&format!("/playlists/{list}/start"), &start).ok();
     events.wait_for("wallpaper_changed");
-    let drawing = house.drawing();
+    let drawing = daemon.drawing();
     assert_eq!(drawing.len(), 1);
-    rests(&[&[house.pid()], &*drawing].concat());
-    assert_eq!(house.drawing(), drawing);
+    rests(&[&[daemon.pid()], &*drawing].concat());
+    assert_eq!(daemon.drawing(), drawing);
 }

@@ -14,7 +14,7 @@ use murald::internals::wire::EventKind;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 fn pages() -> Vec<PathBuf> {
     let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("man")).unwrap();
@@ -334,23 +334,23 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
 /// Runs the commands of a page in order, for a user with two pictures.
 fn commands_work(commands: &[String]) {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.env("MURALD_AUTOSTART", "1");
-    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
-    house.stub("systemctl", "#!/bin/sh\n[ \"$2\" = enable ]\n");
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.env("MURALD_AUTOSTART", "1");
+    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.stub("systemctl", "#!/bin/sh\n[ \"$2\" = enable ]\n");
     // The page's transitions are the built-in renderer's, whatever this machine has installed.
-    house.configure("[backend]\ntype = \"builtin\"\n");
-    let pictures = house.root().join("Pictures");
+    daemon.configure("[backend]\ntype = \"builtin\"\n");
+    let pictures = daemon.root().join("Pictures");
     fs::create_dir(&pictures).unwrap();
     for (name, color) in [("lake.jpg", [32, 64, 160]), ("hill.png", [90, 90, 20])] {
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(pictures.join(name)).unwrap();
     }
     for line in commands {
         let here = line.replace("DP-1", "HEADLESS-1");
-        let output = house.command("sh").args(["-c", &here]).output().unwrap();
+        let output = daemon.command("sh").args(["-c", &here]).output().unwrap();
         assert!(output.status.success(), "{line}: {output:?}");
     }
-    house.murald(&["stop", "--clear"]).output().unwrap();
+    daemon.murald(&["stop", "--clear"]).output().unwrap();
 }
 
 #[test]
@@ -386,8 +386,8 @@ fn commands_of_the_migration_page_work() {
 
 #[test]
 fn example_manifest_of_an_html_wallpaper_is_understood() {
-    let house = House::started();
-    let package = house.root().join("rain");
+    let daemon = TestDaemon::started();
+    let package = daemon.root().join("rain");
     fs::create_dir(&package).unwrap();
     let examples = examples("murald.1", "HTML WALLPAPERS");
     fs::write(package.join("waypaper.json"), &examples[0]).unwrap();
@@ -395,7 +395,7 @@ fn example_manifest_of_an_html_wallpaper_is_understood() {
     let blue = image::RgbImage::from_pixel(64, 36, image::Rgb([32, 64, 160]));
     blue.save(package.join("preview.png")).unwrap();
     let line = ["import-web", package.to_str().unwrap(), "--json"];
-    let output = house.murald(&line).output().unwrap();
+    let output = daemon.murald(&line).output().unwrap();
     let image: Value = serde_json::from_slice(&output.stdout).unwrap();
     let web = &image["web_meta"];
     for (field, value) in serde_json::from_str::<Value>(&examples[0]).unwrap().as_object().unwrap()
@@ -412,11 +412,11 @@ fn example_manifest_of_an_html_wallpaper_is_understood() {
 #[test]
 fn examples_of_the_api_page_work() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = House::started_on(&desktop);
+    let daemon = TestDaemon::started_on(&desktop);
     for (name, color) in [("lake", [32, 64, 160]), ("hill", [90, 90, 20])] {
-        let path = house.root().join(format!("{name}.png"));
+        let path = daemon.root().join(format!("{name}.png"));
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
-        house.import(&[&path]);
+        daemon.import(&[&path]);
     }
     let examples = examples("murald-api.7", "EXAMPLES");
     let mut blocks = examples.iter();
@@ -425,11 +425,11 @@ fn examples_of_the_api_page_work() {
     for example in blocks {
         let script = format!("set -eu\n{first}\n{example}\n");
         let mut child =
-            house.command("sh").arg("-c").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
+            daemon.command("sh").arg("-c").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
         // The last example waits for a wallpaper.
         while child.try_wait().unwrap().is_none() {
             if script.contains("/events") {
-                house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+                daemon.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -443,6 +443,6 @@ fn examples_of_the_api_page_work() {
     assert!(said[3].starts_with("HTTP/1.1 200") && said[3].contains(r#""status":"set""#));
     assert_eq!(said[4].split_whitespace().collect::<String>(), r#"["lake","evening"]"#);
     assert_eq!(said[5], r#"{"status":"started"}"#);
-    assert_eq!(said[6].trim_end(), house.images().join("lake.png").to_str().unwrap());
+    assert_eq!(said[6].trim_end(), daemon.images().join("lake.png").to_str().unwrap());
     assert_eq!(said.len(), 7, "an example without a check");
 }

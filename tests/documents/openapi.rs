@@ -14,7 +14,7 @@ use murald::internals::http::ROUTES;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Client;
 
 fn description() -> PathBuf {
@@ -98,26 +98,26 @@ impl Recorder {
 #[test]
 fn every_answer_and_event_fits_its_schema() {
     let desktop = Desktop::wayland(&["640x360", "800x600"]);
-    let house = House::started_on(&desktop);
-    let mut events = house.events("");
+    let daemon = TestDaemon::started_on(&desktop);
+    let mut events = daemon.events("");
     // Read events as they come: a slow client would lose some.
     let told = std::thread::spawn(move || {
         std::iter::from_fn(|| events.try_next())
             .map(|(event, data)| json!({ "event": event, "data": data }))
             .collect::<Vec<_>>()
     });
-    let to = Recorder { client: house.client(), records: RefCell::default() };
+    let to = Recorder { client: daemon.client(), records: RefCell::default() };
     for (at, color) in [[200, 30, 30], [30, 60, 200], [9, 9, 9]].into_iter().enumerate() {
-        let path = house.root().join(format!("picture {at}.png"));
+        let path = daemon.root().join(format!("picture {at}.png"));
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
     }
     let pictures: Vec<PathBuf> =
-        (0..3).map(|at| house.root().join(format!("picture {at}.png"))).collect();
+        (0..3).map(|at| daemon.root().join(format!("picture {at}.png"))).collect();
     the_daemon(&to);
-    images(&to, &house, &pictures);
-    videos(&to, &house);
-    wallpapers(&to, &house);
-    playlists(&to, &house);
+    images(&to, &daemon, &pictures);
+    videos(&to, &daemon);
+    wallpapers(&to, &daemon);
+    playlists(&to, &daemon);
     folders(&to);
     settings(&to);
     // The daemon's stop ends the stream.
@@ -166,16 +166,16 @@ fn the_daemon(to: &Recorder) {
     to.post("/shutdown", json!({ "clear": "yes" }));
 }
 
-fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
-    house.import(&pictures.iter().map(PathBuf::as_path).collect::<Vec<_>>());
-    let missing = house.root().join("missing.png");
-    let mut events = house.events("processing_complete");
+fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
+    daemon.import(&pictures.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let missing = daemon.root().join("missing.png");
+    let mut events = daemon.events("processing_complete");
     to.post("/images", json!({ "paths": [missing, pictures[0]] }));
     events.wait_for("processing_complete");
     for wrong in [json!({}), json!({ "paths": [] }), json!({ "paths": ["x"] }), json!([1])] {
         to.post("/images", wrong);
     }
-    let package = house.root().join("page");
+    let package = daemon.root().join("page");
     fs::create_dir(&package).unwrap();
     to.post("/images/import-web", json!({ "path": package }));
     fs::write(package.join("index.html"), "<html>").unwrap();
@@ -194,7 +194,7 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
     }
     to.post("/library/purge-missing", json!({}));
     to.get("/library/watch");
-    let watched = house.root().join("watched");
+    let watched = daemon.root().join("watched");
     to.ask("PUT", "/library/watch", json!({ "watch": [watched], "in_place": true }));
     to.ask("PUT", "/library/watch", json!({ "watch": ["pictures"] }));
     to.post("/library/scan", json!({}));
@@ -224,15 +224,15 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
     to.ask("DELETE", "/images", json!({ "ids": [] }));
 }
 
-fn videos(to: &Recorder, house: &House) {
-    let path = house.root().join("clip.mp4");
-    let made = house
+fn videos(to: &Recorder, daemon: &TestDaemon) {
+    let path = daemon.root().join("clip.mp4");
+    let made = daemon
         .command("ffmpeg")
         .args(["-v", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=64x36:rate=10"])
         .arg(&path)
         .status();
     assert!(made.unwrap().success());
-    let id = house.import(&[&path])[0];
+    let id = daemon.import(&[&path])[0];
     to.get(&format!("/images/{id}"));
     for id in [id, 1, 99] {
         to.post(&format!("/images/{id}/ensure-browser-preview"), Value::Null);
@@ -250,7 +250,7 @@ fn videos(to: &Recorder, house: &House) {
     }
 }
 
-fn wallpapers(to: &Recorder, house: &House) {
+fn wallpapers(to: &Recorder, daemon: &TestDaemon) {
     to.get("/wallpaper/current");
     to.post("/wallpaper/set", json!({ "image_id": 1, "monitor": "HEADLESS-1" }));
     to.post("/wallpaper/set", json!({ "image_id": 2, "mode": "extend" }));
@@ -285,14 +285,14 @@ fn wallpapers(to: &Recorder, house: &House) {
     // An image without its file is purged when it is requested.
     let path = to.get("/images/3")["path"].as_str().unwrap().to_owned();
     fs::remove_file(path).unwrap();
-    let mut events = house.events("image_orphan_purged");
+    let mut events = daemon.events("image_orphan_purged");
     to.post("/wallpaper/set", json!({ "image_id": 3 }));
     events.wait_for("image_orphan_purged");
     to.ask("DELETE", "/images/history", Value::Null);
     to.post("/wallpaper/back", Value::Null);
 }
 
-fn playlists(to: &Recorder, house: &House) {
+fn playlists(to: &Recorder, daemon: &TestDaemon) {
     let items = json!([{ "image_id": 1 }, { "image_id": 2 }]);
     let body = json!({ "name": "both", "configuration": { "type": "manual" }, "images": items });
     to.post("/playlists", body.clone());
@@ -307,7 +307,7 @@ fn playlists(to: &Recorder, house: &House) {
     to.ask("PATCH", "/playlists/1", json!({ "configuration": { "order": "random" } }));
     to.ask("PATCH", "/playlists/1", json!({ "x": 1 }));
     to.post("/playlists/1/next", Value::Null);
-    let mut events = house.events("playlist_image_changed");
+    let mut events = daemon.events("playlist_image_changed");
     to.post("/playlists/1/start", json!({ "mode": "each" }));
     events.wait_for("playlist_image_changed");
     to.get("/playlists/active");

@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 
 use murald::internals::http::{Limits, Response};
 
-use super::support::{Client, House, PATIENCE, PROMPT};
+use super::support::{Client, PATIENCE, PROMPT, TestServer};
 use crate::wait::wait_for;
 
 #[test]
 fn shutdown_waits_for_running_requests_not_idle_clients() {
-    let mut house = House::new();
-    let mut idle = house.connect();
+    let mut server = TestServer::new();
+    let mut idle = server.connect();
     assert_eq!(idle.get("/tiny").status, 200);
-    let mut halfway = house.connect();
+    let mut halfway = server.connect();
     halfway.say("GET /ti");
-    let (mut running, mut reading) = (house.connect(), house.connect());
+    let (mut running, mut reading) = (server.connect(), server.connect());
     running.say("GET /later HTTP/1.1\r\n\r\n");
-    let giver = house.givers.recv().unwrap();
+    let giver = server.givers.recv().unwrap();
     reading.say("GET /large HTTP/1.1\r\n\r\n");
     reading.read_until("\r\n\r\n");
 
-    let server = house.server.take().unwrap();
-    let end = std::thread::spawn(move || server.end(Instant::now() + PATIENCE));
+    let inner = server.server.take().unwrap();
+    let end = std::thread::spawn(move || inner.end(Instant::now() + PATIENCE));
     assert!(idle.is_hung_up() && halfway.is_hung_up());
-    assert!(std::os::unix::net::UnixStream::connect(&house.socket).is_err());
+    assert!(std::os::unix::net::UnixStream::connect(&server.socket).is_err());
     giver(Ok(Response::bytes(200, "text/plain", b"done".as_slice())));
     let reply = running.reply();
     assert_eq!((reply.text(), reply.header("Connection")), ("done", Some("close")));
@@ -39,14 +39,14 @@ fn shutdown_waits_for_running_requests_not_idle_clients() {
 
 #[test]
 fn shutdown_keeps_its_deadline_and_answers_waiting_clients() {
-    let mut house = House::with(Limits { last_turn: PATIENCE, ..Limits::default() });
-    let (mut waiting, mut keen) = (house.connect(), house.connect());
+    let mut server = TestServer::with(Limits { last_turn: PATIENCE, ..Limits::default() });
+    let (mut waiting, mut keen) = (server.connect(), server.connect());
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
-    let giver = house.givers.recv().unwrap();
+    let giver = server.givers.recv().unwrap();
     keen.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
-    let _giver = house.givers.recv().unwrap();
+    let _giver = server.givers.recv().unwrap();
     let soon = Instant::now() + Duration::from_millis(100);
-    let late = house.server.take().unwrap().end(soon);
+    let late = server.server.take().unwrap().end(soon);
     assert!(late.is_empty(), "{late:?} are late");
     for client in [&mut waiting, &mut keen] {
         let reply = client.reply();
@@ -59,16 +59,16 @@ fn shutdown_keeps_its_deadline_and_answers_waiting_clients() {
 
 #[test]
 fn stuck_request_does_not_delay_the_shutdown_of_others() {
-    let mut house = House::new();
-    let pipe = house.directory.path().join("pipe");
+    let mut server = TestServer::new();
+    let pipe = server.directory.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
-    let mut stuck = house.connect();
+    let mut stuck = server.connect();
     stuck.say("GET /stuck HTTP/1.1\r\n\r\n");
-    let (mut idle, mut gone) = (house.connect(), house.connect());
+    let (mut idle, mut gone) = (server.connect(), server.connect());
     assert_eq!((idle.get("/tiny").status, gone.get("/tiny").status), (200, 200));
     drop(gone);
     let mut pipe = writer(&pipe);
-    let late = house.server.take().unwrap().end(Instant::now() + PROMPT);
+    let late = server.server.take().unwrap().end(Instant::now() + PROMPT);
     assert_eq!(late, ["http-0"]);
     assert!(idle.is_hung_up());
     pipe.write_all(b"at last").unwrap();
@@ -82,10 +82,10 @@ fn writer(pipe: &Path) -> File {
 
 #[test]
 fn dropped_server_stops_at_once() {
-    let mut house = House::new();
-    let mut client = house.connect();
+    let mut server = TestServer::new();
+    let mut client = server.connect();
     client.say("GET /events HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
-    drop(house.server.take());
+    drop(server.server.take());
     while client.more() {}
-    assert!(Client::try_to(&house.socket).is_none());
+    assert!(Client::try_to(&server.socket).is_none());
 }

@@ -1,19 +1,19 @@
 //! Answers with a file: the whole of it, a range, or 304 if the client has it already.
 
-use super::support::{House, LARGE};
+use super::support::{LARGE, TestServer};
 use crate::wait::wait_until;
 
-fn house() -> House {
-    let house = House::new();
-    std::fs::write(house.directory.path().join("ten"), b"0123456789").unwrap();
-    std::fs::write(house.directory.path().join("none"), b"").unwrap();
-    house
+fn server() -> TestServer {
+    let server = TestServer::new();
+    std::fs::write(server.directory.path().join("ten"), b"0123456789").unwrap();
+    std::fs::write(server.directory.path().join("none"), b"").unwrap();
+    server
 }
 
 #[test]
 fn files_are_sent_with_cache_headers() {
-    let house = house();
-    let mut client = house.connect();
+    let server = server();
+    let mut client = server.connect();
     let whole = client.get("/file/ten");
     assert_eq!((whole.status, whole.text()), (200, "0123456789"));
     assert_eq!(whole.header("Content-Type"), Some("image/png"));
@@ -49,16 +49,16 @@ fn files_are_sent_with_cache_headers() {
     check(&format!("Range: bytes=0-0\r\nIf-Range: {tag}"), 206, "0", Some("bytes 0-0/10"));
     check(&format!("Range: bytes=0-0\r\nIf-Range: {date}"), 206, "0", Some("bytes 0-0/10"));
     check("Range: bytes=0-0\r\nIf-Range: \"old\"", 200, "0123456789", None);
-    house.end();
+    server.end();
 }
 
 #[test]
 fn odd_files_and_requests_are_answered() {
-    let house = house();
-    let mut client = house.connect();
+    let server = server();
+    let mut client = server.connect();
     assert_eq!((client.get("/file/none").status, client.get("/file/gone").status), (200, 404));
     assert_eq!(client.get("/file/%2e").status, 404);
-    let fifo = house.directory.path().join("fifo");
+    let fifo = server.directory.path().join("fifo");
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, 0o600.into(), 0).unwrap();
     assert_eq!(client.get("/file/fifo").status, 404);
@@ -66,28 +66,28 @@ fn odd_files_and_requests_are_answered() {
     let head = client.reply_to(true).unwrap();
     assert_eq!((head.status, head.header("Content-Length")), (200, Some("10")));
     assert_eq!(client.get("/file/ten").text(), "0123456789");
-    house.end();
+    server.end();
 }
 
 #[test]
 fn large_file_is_streamed_between_other_requests() {
-    let house = house();
+    let server = server();
     let bytes: Vec<u8> = (0..LARGE).map(|at| (at / 7) as u8).collect();
-    std::fs::write(house.directory.path().join("large"), &bytes).unwrap();
-    let mut client = house.connect();
+    std::fs::write(server.directory.path().join("large"), &bytes).unwrap();
+    let mut client = server.connect();
     client.say("GET /file/large HTTP/1.1\r\n\r\nGET /file/ten HTTP/1.1\r\n\r\n");
-    house.is_well();
+    server.is_well();
     assert!(client.reply().body == bytes);
     assert_eq!(client.reply().text(), "0123456789");
-    house.end();
+    server.end();
 }
 
 #[test]
 fn connection_is_closed_if_the_file_shrinks() {
-    let house = house();
-    let path = house.directory.path().join("large");
+    let server = server();
+    let path = server.directory.path().join("large");
     std::fs::write(&path, vec![1; LARGE]).unwrap();
-    let mut client = house.connect();
+    let mut client = server.connect();
     client.say("GET /file/large HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
     std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
     let mut read = 0;
@@ -96,5 +96,5 @@ fn connection_is_closed_if_the_file_shrinks() {
         !client.more()
     });
     assert!(client.text().len() < LARGE);
-    house.end();
+    server.end();
 }

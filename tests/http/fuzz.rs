@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use super::support::House;
+use super::support::TestServer;
 
 const SEEDS: [&[u8]; 6] = [
     b"GET /tiny HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -49,16 +49,16 @@ impl Random {
 
 #[test]
 fn fuzzed_http_requests_do_no_harm() {
-    let house = House::new();
+    let server = TestServer::new();
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let began = Instant::now();
     for round in 0..15_000 {
         let bytes = random.damaged();
-        let mut socket = UnixStream::connect(&house.socket).unwrap();
+        let mut socket = UnixStream::connect(&server.socket).unwrap();
         // The server may refuse the request before all of it is sent.
         socket.write_all(&bytes).ok();
         if round % 500 == 0 {
-            house.is_well();
+            server.is_well();
         }
         // Some clients wait for the answer, most hang up.
         if random.below(4) == 0 {
@@ -71,6 +71,6 @@ fn fuzzed_http_requests_do_no_harm() {
         }
     }
     println!("15,000 requests in {:?}", began.elapsed());
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }

@@ -12,7 +12,7 @@ use murald::internals::http::{Limits, Listening, Server};
 use murald::internals::thread::Spawner;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-use super::support::{Client, ENDLESS, House, is_well, odd_router};
+use super::support::{Client, ENDLESS, TestServer, is_well, odd_router};
 use crate::wait::wait_until;
 
 /// A server in its own process, so that its descriptors and memory can be limited and measured.
@@ -193,31 +193,31 @@ fn thread_of_a_connection_ends_with_it() {
 
 #[test]
 fn connection_is_refused_if_no_thread_can_start() {
-    let house = House::with(Limits { stack: ENDLESS, ..Limits::default() });
-    let mut client = house.connect();
+    let server = TestServer::with(Limits { stack: ENDLESS, ..Limits::default() });
+    let mut client = server.connect();
     let refused = client.reply();
     assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
     assert!(client.is_hung_up());
-    house.end();
+    server.end();
 }
 
 #[test]
 fn connection_beyond_the_limit_is_refused_until_a_silent_one_times_out() {
     let limits = Limits { connections: 4, idle_when_full: SOON, ..Limits::default() };
-    let house = House::with(limits);
-    let mut waiting = house.connect();
+    let server = TestServer::with(limits);
+    let mut waiting = server.connect();
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
-    let giver = house.givers.recv().unwrap();
-    let _others: Vec<_> = (0..3).map(|_| house.connect()).collect();
-    let mut new = house.connect();
+    let giver = server.givers.recv().unwrap();
+    let _others: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    let mut new = server.connect();
     let refused = new.get("/tiny");
     assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
     assert!(new.is_hung_up());
-    wait_until("a silent one is closed", || house.connect().get("/tiny").status == 200);
+    wait_until("a silent one is closed", || server.connect().get("/tiny").status == 200);
     // A client that waits for its answer does not count as silent.
     drop(giver);
     assert_eq!(waiting.reply().status, 500);
-    house.end();
+    server.end();
 }
 
 #[test]
@@ -241,21 +241,21 @@ fn slow_connections_of_every_kind_time_out() {
             linger: SOON,
             ..Limits::default()
         };
-        let house = House::with(limits);
-        let mut crowd: Vec<_> = (0..40).map(|_| house.connect()).collect();
+        let server = TestServer::with(limits);
+        let mut crowd: Vec<_> = (0..40).map(|_| server.connect()).collect();
         for client in &mut crowd {
             client.say(bytes);
         }
-        wait_until("a client is served", || house.connect().get("/tiny").status == 200);
+        wait_until("a client is served", || server.connect().get("/tiny").status == 200);
         drop(crowd);
-        house.end();
+        server.end();
     }
 }
 
 #[test]
 fn endless_head_is_refused() {
-    let house = House::with(Limits { linger: Duration::from_secs(600), ..Limits::default() });
-    let mut client = house.connect();
+    let server = TestServer::with(Limits { linger: Duration::from_secs(600), ..Limits::default() });
+    let mut client = server.connect();
     client.say("GET /tiny HTTP/1.1\r\nX: ");
     let piece = vec![b'a'; 1 << 20];
     let mut sent = 0;
@@ -265,14 +265,14 @@ fn endless_head_is_refused() {
         assert!(sent < 100, "the server reads without end");
     }
     assert_eq!(client.reply().status, 431);
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }
 
 #[test]
 fn pipelined_requests_are_not_buffered_if_nobody_reads_the_answers() {
-    let house = House::new();
-    let client = house.connect();
+    let server = TestServer::new();
+    let client = server.connect();
     client.socket.set_nonblocking(true).unwrap();
     let many = b"GET /large HTTP/1.1\r\n\r\n".repeat(1000);
     let mut socket = &client.socket;
@@ -280,35 +280,35 @@ fn pipelined_requests_are_not_buffered_if_nobody_reads_the_answers() {
         "the server stops reading",
         || matches!(socket.write(&many), Err(error) if error.kind() == ErrorKind::WouldBlock),
     );
-    house.is_well();
+    server.is_well();
     drop(client);
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }
 
 #[test]
 fn simultaneous_clients_are_all_answered() {
-    let house = House::new();
-    let mut clients: Vec<_> = (0..64).map(|_| house.connect()).collect();
+    let server = TestServer::new();
+    let mut clients: Vec<_> = (0..64).map(|_| server.connect()).collect();
     for client in &mut clients {
         client.say("GET /tiny HTTP/1.1\r\n\r\n");
     }
     for client in &mut clients {
         assert_eq!(client.reply().text(), "tiny");
     }
-    house.end();
+    server.end();
 }
 
 #[test]
 fn handler_panics_are_answered() {
-    let house = House::new();
-    let mut client = house.connect();
+    let server = TestServer::new();
+    let mut client = server.connect();
     for _ in 0..20 {
         let reply = client.get("/panic");
         assert_eq!((reply.status, reply.json()["error"].as_str()), (500, Some("internal error")));
     }
     let secret = client.get("/fail");
     assert!(secret.status == 500 && !secret.text().contains("SELECT"), "{}", secret.text());
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }

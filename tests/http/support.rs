@@ -24,7 +24,7 @@ pub(crate) const LARGE: usize = 8 << 20;
 /// A stack larger than the address space.
 pub(crate) const ENDLESS: usize = if usize::BITS == 64 { (1_u64 << 47) as usize } else { 3 << 30 };
 
-pub(crate) struct House {
+pub(crate) struct TestServer {
     pub(crate) bus: EventBus,
     /// The pending requests to `/later`.
     pub(crate) givers: Receiver<Giver>,
@@ -92,7 +92,7 @@ pub(crate) fn odd_router(bus: &EventBus, give: Sender<Giver>, directory: &Path) 
     Router::new(Odd { bus: bus.clone(), givers, directory }, &ODD)
 }
 
-impl House {
+impl TestServer {
     pub(crate) fn new() -> Self {
         Self::with(Limits::default())
     }

@@ -4,42 +4,42 @@ use std::time::Duration;
 
 use murald::internals::http::{Limits, Response};
 
-use super::support::{House, LARGE, PATIENCE};
+use super::support::{LARGE, PATIENCE, TestServer};
 
 const SHORT: Duration = Duration::from_millis(60);
 
-fn one(change: impl FnOnce(&mut Limits)) -> House {
+fn one(change: impl FnOnce(&mut Limits)) -> TestServer {
     let mut limits = Limits::default();
     change(&mut limits);
-    House::with(limits)
+    TestServer::with(limits)
 }
 
 #[test]
 fn idle_connection_is_closed() {
-    let house = one(|limits| limits.idle = SHORT);
-    let mut client = house.connect();
+    let server = one(|limits| limits.idle = SHORT);
+    let mut client = server.connect();
     assert_eq!(client.get("/tiny").text(), "tiny");
     assert!(client.is_hung_up());
-    assert!(house.connect().is_hung_up());
-    house.is_well();
-    house.end();
+    assert!(server.connect().is_hung_up());
+    server.is_well();
+    server.end();
 }
 
 #[test]
 fn unfinished_head_or_body_times_out() {
-    let check = |house: House, bytes: &str| {
-        let mut clients: Vec<_> = (0..16).map(|_| house.connect()).collect();
+    let check = |server: TestServer, bytes: &str| {
+        let mut clients: Vec<_> = (0..16).map(|_| server.connect()).collect();
         for client in &mut clients {
             client.say(bytes);
         }
-        house.is_well();
+        server.is_well();
         for client in &mut clients {
             assert_eq!(client.reply().status, 408);
             client.socket.shutdown(std::net::Shutdown::Write).unwrap();
             assert!(client.is_hung_up());
         }
-        house.is_well();
-        house.end();
+        server.is_well();
+        server.end();
     };
     check(one(|limits| limits.head_time = SHORT), "GET / HTTP/1.1\r\nHost: ");
     check(
@@ -54,8 +54,8 @@ fn unfinished_head_or_body_times_out() {
 
 #[test]
 fn slowly_sent_head_does_not_extend_its_deadline() {
-    let house = one(|limits| limits.head_time = SHORT);
-    let mut client = house.connect();
+    let server = one(|limits| limits.head_time = SHORT);
+    let mut client = server.connect();
     client.say("GET / HTTP/1.1\r\nX: ");
     client.socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let mut piece = [0; 16];
@@ -66,17 +66,17 @@ fn slowly_sent_head_does_not_extend_its_deadline() {
         assert!(std::time::Instant::now() < end, "the slow head is never refused");
     }
     assert!(piece.starts_with(b"HTTP/1.1 408"));
-    house.end();
+    server.end();
 }
 
 #[test]
 fn clients_that_do_not_read_their_answer_are_closed() {
-    let house = one(|limits| limits.write_pause = SHORT);
-    let mut clients: Vec<_> = (0..16).map(|_| house.connect()).collect();
+    let server = one(|limits| limits.write_pause = SHORT);
+    let mut clients: Vec<_> = (0..16).map(|_| server.connect()).collect();
     for client in &mut clients {
         client.say("GET /large HTTP/1.1\r\n\r\n");
     }
-    house.is_well();
+    server.is_well();
     for client in &mut clients {
         // Waits until the server has closed the connection, so only a part of the answer can be read.
         let mut waited =
@@ -86,91 +86,91 @@ fn clients_that_do_not_read_their_answer_are_closed() {
         while client.more() {}
         assert!(client.text().len() < LARGE);
     }
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }
 
 #[test]
 fn slow_request_does_not_block_others() {
-    let house = House::new();
-    let mut clients: Vec<_> = (0..8).map(|_| house.connect()).collect();
+    let server = TestServer::new();
+    let mut clients: Vec<_> = (0..8).map(|_| server.connect()).collect();
     for client in &mut clients {
         // The second request must wait for the answer to the first.
         client.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
     }
-    let givers: Vec<_> = clients.iter().map(|_| house.givers.recv().unwrap()).collect();
-    house.is_well();
+    let givers: Vec<_> = clients.iter().map(|_| server.givers.recv().unwrap()).collect();
+    server.is_well();
     for giver in givers {
         giver(Ok(Response::bytes(200, "text/plain", b"late".as_slice())));
     }
     for client in &mut clients {
         assert_eq!((client.reply().text(), client.reply().text()), ("late", "tiny"));
     }
-    house.end();
+    server.end();
 }
 
 #[test]
 fn slow_requests_are_bounded_in_number_and_time() {
-    let house = one(|limits| limits.waiting = 1);
-    let mut client = house.connect();
+    let server = one(|limits| limits.waiting = 1);
+    let mut client = server.connect();
     client.say("GET /later HTTP/1.1\r\n\r\n");
-    let giver = house.givers.recv().unwrap();
-    let refused = house.connect().get("/later");
+    let giver = server.givers.recv().unwrap();
+    let refused = server.connect().get("/later");
     assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
-    house.is_well();
+    server.is_well();
     drop(giver);
     assert_eq!(client.reply().status, 500);
     // The place is free again after the answer.
     client.say("GET /later?ms=30 HTTP/1.1\r\n\r\n");
-    let giver = house.givers.recv().unwrap();
+    let giver = server.givers.recv().unwrap();
     assert_eq!(client.reply().status, 503);
     giver(Ok(Response::empty(204)));
     // A client that disconnects does no harm.
     client.say("GET /later HTTP/1.1\r\n\r\n");
-    let giver = house.givers.recv().unwrap();
+    let giver = server.givers.recv().unwrap();
     drop(client);
     giver(Ok(Response::empty(204)));
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }
 
 #[test]
 fn slow_bodies_do_not_block_other_bodies() {
-    let house = House::new();
+    let server = TestServer::new();
     let head = "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
     // Bodies that are large already, and then stop.
     let slow: Vec<_> = (0..20)
         .map(|_| {
-            let mut client = house.connect();
+            let mut client = server.connect();
             client.say(head).say(vec![b'x'; 70_000]);
             client
         })
         .collect();
     for _ in 0..3 {
-        let mut quick = house.connect();
+        let mut quick = server.connect();
         quick.say(head).say(vec![b'y'; 100_000]);
         assert_eq!(quick.reply().body.len(), 100_000);
     }
-    house.is_well();
+    server.is_well();
     drop(slow);
-    house.is_well();
-    house.end();
+    server.is_well();
+    server.end();
 }
 
 #[test]
 fn chunked_body_may_come_in_pieces_and_times_out() {
-    let house = House::new();
-    let mut client = house.connect();
+    let server = TestServer::new();
+    let mut client = server.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(client.reply().status, 100);
     for byte in b"5;name=value\r\nhello\r\n6\r\n world\r\n0\r\nSum: 1\r\nB:\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
         client.say([*byte]);
     }
     assert_eq!((client.reply().text(), client.reply().text()), ("hello world", "tiny"));
-    house.end();
-    let house = one(|limits| limits.body_pause = SHORT);
-    let mut client = house.connect();
+    server.end();
+    let server = one(|limits| limits.body_pause = SHORT);
+    let mut client = server.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel");
     assert_eq!(client.reply().status, 408);
-    house.end();
+    server.end();
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use murald::internals::color::{self, Rgb};
 use serde_json::{Value, json};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// The two differ in how the white point and the matrix are rounded.
 const TOLERANCE: f64 = 0.05;
@@ -45,14 +45,14 @@ fn lab_and_hue_groups_agree_with_imagemagick() {
 
 #[test]
 fn searches_by_colour_agree_with_imagemagicks_distances() {
-    let house = House::started();
-    let (ids, palettes) = library(&house);
+    let daemon = TestDaemon::started();
+    let (ids, palettes) = library(&daemon);
     let flat: Vec<Rgb> = palettes.iter().flatten().copied().collect();
-    let seen = ask(house.root(), &flat);
+    let seen = ask(daemon.root(), &flat);
     let labs: Vec<Vec<[f64; 3]>> =
         seen.chunks(3).map(|palette| palette.iter().map(|seen| seen.lab).collect()).collect();
     let check = |query: &str, nearest: &dyn Fn(usize) -> f64, within: f64| {
-        let found = found(&house, query);
+        let found = found(&daemon, query);
         for (at, id) in ids.iter().enumerate() {
             let distance = nearest(at);
             // Nearer to the limit than the two agree, either answer is right.
@@ -66,7 +66,7 @@ fn searches_by_colour_agree_with_imagemagicks_distances() {
         pairs.fold(f64::INFINITY, f64::min)
     };
     let asked = scattered(12, 7);
-    for (rgb, seen) in asked.iter().zip(ask(house.root(), &asked)) {
+    for (rgb, seen) in asked.iter().zip(ask(daemon.root(), &asked)) {
         for within in [5.0, 20.0, 60.0] {
             let query = format!("colors_near=%23{}~{within}", &color::hex(*rgb)[1..]);
             check(&query, &|at| between(&labs[at], &[seen.lab]), within);
@@ -81,7 +81,7 @@ fn searches_by_colour_agree_with_imagemagicks_distances() {
         check(&format!("palette_similar_to={}&palette_max_delta_e=6.5", ids[at]), &apart, 6.5);
     }
     for group in (0..12).chain([99]) {
-        let found = found(&house, &format!("hue_group={group}"));
+        let found = found(&daemon, &format!("hue_group={group}"));
         for (at, id) in ids.iter().enumerate() {
             // The first colour that is not grey decides. If a doubtful one comes before it, the group is
             // unknown.
@@ -95,15 +95,15 @@ fn searches_by_colour_agree_with_imagemagicks_distances() {
 }
 
 /// Pictures with palettes of three colours each.
-fn library(house: &House) -> (Vec<i64>, Vec<[Rgb; 3]>) {
-    let directory = house.root().join("pictures");
+fn library(daemon: &TestDaemon) -> (Vec<i64>, Vec<[Rgb; 3]>) {
+    let directory = daemon.root().join("pictures");
     fs::create_dir(&directory).unwrap();
     for number in 0..PICTURES {
         let color = image::Rgb([number as u8 * 5, 9, 200]);
         let path = directory.join(format!("{number:02}.png"));
         image::RgbImage::from_pixel(8, 8, color).save(path).unwrap();
     }
-    let ids = house.import(&[&directory]);
+    let ids = daemon.import(&[&directory]);
     assert_eq!(ids.len(), PICTURES);
     let mut palettes: Vec<[Rgb; 3]> =
         scattered(PICTURES * 3, 99).chunks(3).map(|c| [c[0], c[1], c[2]]).collect();
@@ -112,13 +112,13 @@ fn library(house: &House) -> (Vec<i64>, Vec<[Rgb; 3]>) {
     palettes[1] = [[90, 90, 96], [20; 3], [30, 200, 40]];
     for (id, palette) in ids.iter().zip(&palettes) {
         let colors: Vec<String> = palette.iter().map(|rgb| color::hex(*rgb)).collect();
-        house.client().patch(&format!("/images/{id}"), &json!({ "colors": colors })).ok();
+        daemon.client().patch(&format!("/images/{id}"), &json!({ "colors": colors })).ok();
     }
     (ids, palettes)
 }
 
-fn found(house: &House, query: &str) -> BTreeSet<i64> {
-    let page = house.client().get(&format!("/images?per_page=200&{query}")).ok();
+fn found(daemon: &TestDaemon, query: &str) -> BTreeSet<i64> {
+    let page = daemon.client().get(&format!("/images?per_page=200&{query}")).ok();
     let ids =
         |data: &Value| data.as_array().unwrap().iter().map(|i| i["id"].as_i64().unwrap()).collect();
     ids(&page["data"])

@@ -14,7 +14,7 @@ use murald::internals::store::{self, Store, edits, pending_files};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::{Answer, Client};
 
 const CLIENTS: u64 = 16;
@@ -36,17 +36,17 @@ struct Scene {
 fn rows_and_files_agree_after_sixteen_clients_changed_them() {
     let seconds = std::env::var("MURALD_CROWD_SECONDS").ok().and_then(|text| text.parse().ok());
     let length = Duration::from_secs(seconds.unwrap_or(8));
-    let mut house = House::new();
-    let sources = sources(&house.root().join("sources"));
-    house.start();
+    let mut daemon = TestDaemon::new();
+    let sources = sources(&daemon.root().join("sources"));
+    daemon.start();
     let first: Vec<&Path> = sources.iter().take(KEPT).map(PathBuf::as_path).collect();
-    let kept = house.import(&first);
+    let kept = daemon.import(&first);
     assert_eq!(kept.len(), KEPT);
     let scene = Scene { sources, kept, done: AtomicU64::new(0), busy: AtomicU64::new(0) };
     let until = Instant::now() + length;
     std::thread::scope(|scope| {
         for number in 1..=CLIENTS {
-            let (scene, client) = (&scene, house.client());
+            let (scene, client) = (&scene, daemon.client());
             scope.spawn(move || {
                 let mut dice = Dice(number);
                 while Instant::now() < until {
@@ -56,32 +56,32 @@ fn rows_and_files_agree_after_sixteen_clients_changed_them() {
             });
         }
     });
-    wait_for_imports(&house);
-    let listed = check_totals(&house.client());
-    let log = house.log();
+    wait_for_imports(&daemon);
+    let listed = check_totals(&daemon.client());
+    let log = daemon.log();
     // A full queue is a 503, and every 5xx is an error in the log.
     let is_error =
         |line: &&str| line.contains("\"level\":\"error\"") && !line.contains("\"status\":503");
     assert!(!log.contains("locked") && log.lines().find(is_error).is_none(), "see the log");
-    assert_eq!(house.stop(), Some(0));
-    check_agreement(&house, &scene, &listed);
-    house.start();
-    wait_for_imports(&house);
-    assert_eq!(check_totals(&house.client()), listed, "the start changed something");
+    assert_eq!(daemon.stop(), Some(0));
+    check_agreement(&daemon, &scene, &listed);
+    daemon.start();
+    wait_for_imports(&daemon);
+    assert_eq!(check_totals(&daemon.client()), listed, "the start changed something");
     let (done, busy) = (scene.done.into_inner(), scene.busy.into_inner());
     eprintln!("{done} requests in {length:?}, {busy} imports told to wait; {} left", listed.len());
 }
 
 /// Waits until all imports have ended: batches run one after another, so this one ends last.
-fn wait_for_imports(house: &House) {
-    let nothing = house.root().join("nothing");
+fn wait_for_imports(daemon: &TestDaemon) {
+    let nothing = daemon.root().join("nothing");
     fs::create_dir_all(&nothing).unwrap();
-    let mut events = house.events("processing_complete");
-    let mut batch = house.client().post("/images", &json!({ "paths": [nothing] }));
+    let mut events = daemon.events("processing_complete");
+    let mut batch = daemon.client().post("/images", &json!({ "paths": [nothing] }));
     while batch.status == 503 {
         // The queue is full; it has room when a batch has ended.
         events.wait_for("processing_complete");
-        batch = house.client().post("/images", &json!({ "paths": [nothing] }));
+        batch = daemon.client().post("/images", &json!({ "paths": [nothing] }));
     }
     let batch = batch.ok();
     while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
@@ -243,8 +243,8 @@ fn check_totals(client: &Client) -> BTreeMap<i64, String> {
 }
 
 /// Checks that every row has its file with the right content, and that every file has a row.
-fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>) {
-    let store = Store::open(&house.database()).unwrap();
+fn check_agreement(daemon: &TestDaemon, scene: &Scene, listed: &BTreeMap<i64, String>) {
+    let store = Store::open(&daemon.database()).unwrap();
     let rows: Vec<(i64, PathBuf, Checksum)> =
         store.read(images::files).map_err(|error: store::Error| error).unwrap();
     assert_eq!(
@@ -253,7 +253,7 @@ fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>)
     );
     let owned: BTreeSet<PathBuf> = rows.iter().map(|(_, path, _)| path.clone()).collect();
     let files: BTreeSet<PathBuf> =
-        fs::read_dir(house.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(daemon.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files, owned);
     for (id, path, checksum) in &rows {
         let content: Checksum = Sha256::digest(fs::read(path).unwrap()).into();

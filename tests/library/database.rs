@@ -8,31 +8,31 @@ use murald::internals::store::{self, Store};
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// A house with two pictures and no running daemon, and the pictures' ids.
-fn house() -> (House, Vec<i64>) {
-    let mut house = House::started();
-    let paths = [1, 2].map(|number| house.root().join(format!("{number}.png")));
+/// A test daemon with two pictures and no running daemon, and the pictures' ids.
+fn daemon() -> (TestDaemon, Vec<i64>) {
+    let mut daemon = TestDaemon::started();
+    let paths = [1, 2].map(|number| daemon.root().join(format!("{number}.png")));
     for (path, shade) in paths.iter().zip([9, 200]) {
         image::RgbImage::from_pixel(40, 30, image::Rgb([shade, 9, 9])).save(path).unwrap();
     }
-    let mut ids = house.import(&[&paths[0], &paths[1]]);
+    let mut ids = daemon.import(&[&paths[0], &paths[1]]);
     // Ids follow the order of the paths, but the events come in the order in which the files are done.
     ids.sort_unstable();
-    assert_eq!(house.stop(), Some(0));
-    (house, ids)
+    assert_eq!(daemon.stop(), Some(0));
+    (daemon, ids)
 }
 
-fn library(house: &House, words: &[&str]) -> (Option<i32>, Value, String) {
+fn library(daemon: &TestDaemon, words: &[&str]) -> (Option<i32>, Value, String) {
     let Output { status, stdout, stderr } =
-        house.murald(&[&["library"], words, &["--json"]].concat()).output().unwrap();
+        daemon.murald(&[&["library"], words, &["--json"]].concat()).output().unwrap();
     let told = String::from_utf8(stderr).unwrap();
     (status.code(), serde_json::from_slice(&stdout).unwrap_or_default(), told)
 }
 
-fn ids(house: &House) -> Vec<i64> {
-    let page = house.client().get("/images?sort_by=imported_at&sort_order=asc").ok();
+fn ids(daemon: &TestDaemon) -> Vec<i64> {
+    let page = daemon.client().get("/images?sort_by=imported_at&sort_order=asc").ok();
     let data = page["data"].as_array().unwrap();
     assert_eq!(page["pagination"]["total_items"], data.len());
     data.iter().map(|image| image["id"].as_i64().unwrap()).collect()
@@ -40,105 +40,105 @@ fn ids(house: &House) -> Vec<i64> {
 
 #[test]
 fn damaged_database_is_reported_and_restored() {
-    let (mut house, before) = house();
-    let (code, ..) = library(&house, &["check"]);
+    let (mut daemon, before) = daemon();
+    let (code, ..) = library(&daemon, &["check"]);
     assert_eq!(code, Some(0));
     // An earlier backup has less than the database has now.
-    let backups = house.database().with_file_name("backup");
+    let backups = daemon.database().with_file_name("backup");
     fs::remove_dir_all(&backups).ok();
-    house.start();
-    house.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": ["lake"] })).ok();
+    daemon.start();
+    daemon.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": ["lake"] })).ok();
     wait_until("the backup", || {
-        let (code, report, told) = library(&house, &["check"]);
+        let (code, report, told) = library(&daemon, &["check"]);
         assert_eq!((code, &report["problems"]), (Some(0), &json!([])), "{told}");
         assert_eq!((&report["images"], &report["missing"]), (&json!(2), &json!(0)));
         report["backups"].as_array().unwrap().len() == 1
     });
-    let (code, _, told) = library(&house, &["restore"]);
+    let (code, _, told) = library(&daemon, &["restore"]);
     assert_eq!(code, Some(75), "{told}");
-    assert_eq!(ids(&house), before);
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(ids(&daemon), before);
+    assert_eq!(daemon.stop(), Some(0));
 
-    fs::write(house.database(), "no database").unwrap();
-    let output = house.murald(&["start"]).output().unwrap();
+    fs::write(daemon.database(), "no database").unwrap();
+    let output = daemon.murald(&["start"]).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(70), "{told}");
     assert!(told.contains("file is not a database"), "{told}");
     assert!(told.contains("`murald library restore`"), "{told}");
-    let (code, report, told) = library(&house, &["check"]);
+    let (code, report, told) = library(&daemon, &["check"]);
     assert_eq!((code, report["problems"].as_array().unwrap().len()), (Some(1), 1), "{told}");
     assert!(told.contains("library restore"), "{told}");
 
-    let (code, _, told) = library(&house, &["restore", "/nowhere"]);
+    let (code, _, told) = library(&daemon, &["restore", "/nowhere"]);
     assert_eq!(code, Some(1), "{told}");
-    let (code, restored, told) = library(&house, &["restore"]);
+    let (code, restored, told) = library(&daemon, &["restore"]);
     assert_eq!(code, Some(0), "{told}");
     assert!(Path::new(restored["from"].as_str().unwrap()).starts_with(&backups));
     assert_eq!(fs::read(restored["aside"].as_str().unwrap()).unwrap(), b"no database");
-    house.start();
-    assert_eq!(ids(&house), before);
-    house.kill9();
-    house.start();
-    assert_eq!(ids(&house), before);
+    daemon.start();
+    assert_eq!(ids(&daemon), before);
+    daemon.kill9();
+    daemon.start();
+    assert_eq!(ids(&daemon), before);
 
     // The file is deleted while the daemon runs: its content is saved, up to the last change.
-    let health = || house.client().get("/info").ok()["database"].clone();
+    let health = || daemon.client().get("/info").ok()["database"].clone();
     assert_eq!(health(), json!({ "state": "ok", "saved": null, "message": null }));
-    fs::remove_file(house.database()).unwrap();
+    fs::remove_file(daemon.database()).unwrap();
     let tag = |tag: &str| {
-        house.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": [tag] })).ok();
+        daemon.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": [tag] })).ok();
     };
     tag("sea");
     wait_until("the copy", || health()["saved"].is_string());
     let (now, saved) = (health(), health()["saved"].as_str().unwrap().to_owned());
     assert_eq!(now["state"], "replaced");
     assert!(now["message"].as_str().unwrap().contains(&format!("restore {saved}`")), "{now}");
-    assert!(house.log().contains("deleted or replaced"), "{}", house.log());
+    assert!(daemon.log().contains("deleted or replaced"), "{}", daemon.log());
     tag("shore");
-    assert_eq!(house.stop(), Some(0));
-    assert!(!house.database().exists());
-    assert_eq!(library(&house, &["restore", &saved]).0, Some(0));
-    house.start();
-    assert_eq!(ids(&house), before);
-    let image = house.client().get(&format!("/images/{}", before[0])).ok();
+    assert_eq!(daemon.stop(), Some(0));
+    assert!(!daemon.database().exists());
+    assert_eq!(library(&daemon, &["restore", &saved]).0, Some(0));
+    daemon.start();
+    assert_eq!(ids(&daemon), before);
+    let image = daemon.client().get(&format!("/images/{}", before[0])).ok();
     assert_eq!(image["tags"], json!(["shore"]));
 }
 
 #[test]
 fn database_is_checked_after_an_unclean_shutdown() {
-    let (mut house, ids) = house();
-    house.start();
-    house.client().patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["lake"] })).ok();
-    house.kill9();
-    house.start();
-    wait_until("the check", || house.log().contains("the database is intact"));
-    assert_eq!(house.client().get(&format!("/images/{}", ids[0])).ok()["tags"], json!(["lake"]));
+    let (mut daemon, ids) = daemon();
+    daemon.start();
+    daemon.client().patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["lake"] })).ok();
+    daemon.kill9();
+    daemon.start();
+    wait_until("the check", || daemon.log().contains("the database is intact"));
+    assert_eq!(daemon.client().get(&format!("/images/{}", ids[0])).ok()["tags"], json!(["lake"]));
 }
 
 #[test]
 fn list_skips_an_image_whose_row_cannot_be_read() {
-    let (mut house, before) = house();
-    let store = Store::open(&house.database()).unwrap();
+    let (mut daemon, before) = daemon();
+    let store = Store::open(&daemon.database()).unwrap();
     let spoil = |c: &store::Connection| -> Result<usize, store::Error> {
         Ok(c.execute("UPDATE image SET web_meta = '{' WHERE id = ?1", [before[0]])?)
     };
     store.write(|c| spoil(c)).unwrap();
     store.checkpoint().unwrap();
     drop(store);
-    house.start();
-    assert_eq!(ids(&house), before[1..]);
-    let warnings = house.client().get("/info").ok()["warnings"].to_string();
+    daemon.start();
+    assert_eq!(ids(&daemon), before[1..]);
+    let warnings = daemon.client().get("/info").ok()["warnings"].to_string();
     assert!(warnings.contains("1 of the library's images cannot be read"), "{warnings}");
-    let answer = house.client().get(&format!("/images/{}", before[0]));
+    let answer = daemon.client().get(&format!("/images/{}", before[0]));
     assert!(answer.text().contains("`murald library restore`"), "{}", answer.text());
     answer.fails(500);
-    let (code, report, _) = library(&house, &["check"]);
+    let (code, report, _) = library(&daemon, &["check"]);
     assert_eq!(code, Some(1));
     let named = format!("image {} cannot be read", before[0]);
     assert!(report["problems"][0].as_str().unwrap().starts_with(&named), "{report}");
     // Other images are imported, and the unreadable row's file is not adopted as a new image.
-    let path = house.root().join("3.png");
+    let path = daemon.root().join("3.png");
     image::RgbImage::from_pixel(40, 30, image::Rgb([9, 9, 200])).save(&path).unwrap();
-    let third = house.import(&[&path]);
-    assert_eq!(ids(&house), [before[1], third[0]]);
+    let third = daemon.import(&[&path]);
+    assert_eq!(ids(&daemon), [before[1], third[0]]);
 }

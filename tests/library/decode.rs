@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
 use crate::support::dead_disk::DeadDisk;
-use crate::support::{House, left_out};
+use crate::support::{TestDaemon, left_out};
 
 /// Pids of a daemon's decoding processes.
 fn processes(daemon: u32) -> Vec<u32> {
@@ -33,13 +33,13 @@ fn large(directory: &Path, number: u8) -> PathBuf {
     path
 }
 
-fn import(house: &House, paths: &[&Path]) -> Value {
-    house.client().post("/images", &json!({ "paths": paths })).ok()
+fn import(daemon: &TestDaemon, paths: &[&Path]) -> Value {
+    daemon.client().post("/images", &json!({ "paths": paths })).ok()
 }
 
-fn names(house: &House) -> Vec<String> {
+fn names(daemon: &TestDaemon) -> Vec<String> {
     // The newest image comes first.
-    let page = house.client().get("/images?per_page=200").ok();
+    let page = daemon.client().get("/images?per_page=200").ok();
     let rows = page["data"].as_array().unwrap();
     rows.iter().rev().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -53,14 +53,14 @@ fn memory(pid: u32, name: &str) -> u64 {
 
 #[test]
 fn dead_disk_fails_its_file_and_the_batch_continues() {
-    let mut house = House::started();
-    let (before, dying) = (house.root().join("before"), house.root().join("dying"));
+    let mut daemon = TestDaemon::started();
+    let (before, dying) = (daemon.root().join("before"), daemon.root().join("dying"));
     [&before, &dying].into_iter().for_each(|path| fs::create_dir(path).unwrap());
     (0..12).for_each(|number| drop(large(&before, number)));
     let lost = large(&dying, 90);
-    let after = large(house.root(), 91);
-    let mut events = house.events("image_processed,image_error,processing_complete");
-    let batch = import(&house, &[&before, &lost, &after]);
+    let after = large(daemon.root(), 91);
+    let mut events = daemon.events("image_processed,image_error,processing_complete");
+    let batch = import(&daemon, &[&before, &lost, &after]);
     // All files were found before the disk dies; this one is read after that.
     let Some(dead) = DeadDisk::over(&dying) else {
         return left_out("a source on a dead disk", "this user may not mount");
@@ -71,31 +71,31 @@ fn dead_disk_fails_its_file_and_the_batch_continues() {
     let end = events.wait_for("processing_complete");
     assert_eq!((&end["batch_id"], &end["failed"]), (&batch["batch_id"], &json!(1)));
     let expected: Vec<_> = (0..12).chain([91]).map(|number| format!("{number:02}")).collect();
-    assert_eq!(names(&house), expected, "in the order in which they were named");
+    assert_eq!(names(&daemon), expected, "in the order in which they were named");
     // The same while the daemon stops.
     drop(dead);
     fs::remove_dir_all(&before).unwrap();
     fs::create_dir(&before).unwrap();
     (20..32).for_each(|number| drop(large(&before, number)));
-    import(&house, &[&before, &lost]);
+    import(&daemon, &[&before, &lost]);
     let Some(_dead) = DeadDisk::over(&dying) else { panic!("it was mounted before") };
-    wait_until("the files before it", || names(&house).len() >= 24);
+    wait_until("the files before it", || names(&daemon).len() >= 24);
     let begun = Instant::now();
-    house.ends_well();
+    daemon.ends_well();
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[test]
 fn killed_decoder_fails_at_most_its_file() {
-    let house = House::started();
-    let directory = house.root().join("source");
+    let daemon = TestDaemon::started();
+    let directory = daemon.root().join("source");
     fs::create_dir(&directory).unwrap();
     (0..24).for_each(|number| drop(large(&directory, number)));
-    let mut events = house.events("image_processed,image_error,processing_complete");
-    import(&house, &[&directory]);
+    let mut events = daemon.events("image_processed,image_error,processing_complete");
+    import(&daemon, &[&directory]);
     let (mut failed, mut landed, mut killed) = (0, 0, 0);
     loop {
-        for pid in processes(house.pid()) {
+        for pid in processes(daemon.pid()) {
             let kill = Command::new("kill").args(["-9", &pid.to_string()]).output().unwrap();
             killed += usize::from(kill.status.success());
         }
@@ -111,32 +111,32 @@ fn killed_decoder_fails_at_most_its_file() {
         }
     }
     assert!(killed > 0 && failed + landed == 24, "{killed} killed, {failed} failed, {landed}");
-    assert_eq!(names(&house).len(), landed);
-    assert_eq!(fs::read_dir(house.images()).unwrap().count(), landed, "there is a partial file");
-    house.import(&[&directory]);
-    assert_eq!(names(&house).len(), 24);
+    assert_eq!(names(&daemon).len(), landed);
+    assert_eq!(fs::read_dir(daemon.images()).unwrap().count(), landed, "there is a partial file");
+    daemon.import(&[&directory]);
+    assert_eq!(names(&daemon).len(), 24);
 }
 
 #[test]
 fn bombs_and_large_pictures_cost_the_daemon_little_memory() {
-    let house = House::started();
-    house.import(&[&large(house.root(), 1)]);
-    let before = memory(house.pid(), "VmHWM:");
-    let huge = house.root().join("huge.png");
+    let daemon = TestDaemon::started();
+    daemon.import(&[&large(daemon.root(), 1)]);
+    let before = memory(daemon.pid(), "VmHWM:");
+    let huge = daemon.root().join("huge.png");
     image::RgbaImage::from_pixel(5000, 4000, image::Rgba([9, 8, 7, 255])).save(&huge).unwrap();
-    house.import(&[&huge]);
+    daemon.import(&[&huge]);
     // A header that claims 65,535 rows and columns.
-    let bomb = house.root().join("bomb.png");
+    let bomb = daemon.root().join("bomb.png");
     let mut bytes = fs::read(&huge).unwrap();
     bytes[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
     let sum = crc32(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&sum.to_be_bytes());
     fs::write(&bomb, bytes).unwrap();
-    let mut events = house.events("image_error");
-    import(&house, &[&bomb]);
+    let mut events = daemon.events("image_error");
+    import(&daemon, &[&bomb]);
     let error = events.wait_for("image_error")["error"].as_str().unwrap().to_owned();
     assert!(error.contains("65535"), "{error}");
-    let after = memory(house.pid(), "VmHWM:");
+    let after = memory(daemon.pid(), "VmHWM:");
     assert!(after < before + (8 << 10), "{before} KiB before, {after} KiB after");
 }
 
@@ -147,26 +147,26 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[test]
 fn decoders_exit_with_the_daemon() {
-    let mut house = House::started();
-    let directory = house.root().join("source");
+    let mut daemon = TestDaemon::started();
+    let directory = daemon.root().join("source");
     fs::create_dir(&directory).unwrap();
     (0..12).for_each(|number| drop(large(&directory, number)));
-    import(&house, &[&directory]);
-    let daemon = house.pid();
+    import(&daemon, &[&directory]);
+    let pid = daemon.pid();
     let mut all = Vec::new();
     wait_until("a process that decodes", || {
-        all = processes(daemon);
+        all = processes(pid);
         !all.is_empty()
     });
     wait_until("the limits of the process", || {
-        all = processes(daemon);
+        all = processes(pid);
         let limits = format!("/proc/{}/limits", all.first().copied().unwrap_or_default());
         let limits = fs::read_to_string(limits).unwrap_or_default();
         let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or("");
         limit("Max address space").contains("1610612736")
             && limit("Max open files").contains(" 64 ")
     });
-    house.kill9();
+    daemon.kill9();
     wait_until("the exit of the decoders", || {
         let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/root")).read_link().is_ok();
         !all.iter().any(is_there)

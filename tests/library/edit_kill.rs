@@ -36,12 +36,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn victim() {
     if let Some(directory) = std::env::var_os("MURALD_VICTIM") {
         let directory = Path::new(&directory);
-        let house = House::start(directory);
+        let daemon = TestDaemon::start(directory);
         let seed = std::env::var("MURALD_ROUND").unwrap().parse().unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| rename_for_ever(&house, directory, seed));
-            scope.spawn(|| rename_for_ever(&house, directory, seed + 1_000_000));
-            delete_for_ever(&house, directory);
+            scope.spawn(|| rename_for_ever(&daemon, directory, seed));
+            scope.spawn(|| rename_for_ever(&daemon, directory, seed + 1_000_000));
+            delete_for_ever(&daemon, directory);
         });
     }
 }
@@ -66,14 +66,14 @@ fn prepare(directory: &Path) -> BTreeMap<i64, (Vec<String>, Checksum)> {
     fs::create_dir(&source).unwrap();
     (0..KEPT + PREY)
         .for_each(|number| fs::write(source.join(format!("{number}.bmp")), bmp(number)).unwrap());
-    let house = House::start(directory);
-    house.import(vec![source]);
-    for image in house.images() {
+    let daemon = TestDaemon::start(directory);
+    daemon.import(vec![source]);
+    for image in daemon.images() {
         let tags = Some(vec![format!("tag {}", image.name)]);
         let change = edits::ImageChange { tags, ..Default::default() };
-        house.library.edit(image.id, None, &change).unwrap();
+        daemon.library.edit(image.id, None, &change).unwrap();
     }
-    let kept = house.images().into_iter().filter(is_kept);
+    let kept = daemon.images().into_iter().filter(is_kept);
     kept.map(|image| (image.id, (image.tags, image.checksum))).collect()
 }
 
@@ -109,11 +109,11 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round:
     };
     let repaired = u32::from(notes(&store) > 0);
     drop(store);
-    let house = House::start(directory);
-    house.reconciled();
+    let daemon = TestDaemon::start(directory);
+    daemon.reconciled();
     // An empty batch ends after the adoption of files without rows.
-    house.import(Vec::new());
-    let rows = house.images();
+    daemon.import(Vec::new());
+    let rows = daemon.images();
     let owned: BTreeSet<PathBuf> = rows.iter().map(|image| image.path.clone()).collect();
     let files = fs::read_dir(directory.join("images")).unwrap();
     let files: BTreeSet<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
@@ -128,35 +128,35 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round:
         let image = now.get(id).unwrap_or_else(|| panic!("round {round}: image {id} is lost"));
         assert_eq!((&image.tags, &image.checksum), (tags, checksum), "round {round}");
     }
-    assert_eq!(notes(&house.store), 0, "round {round}");
+    assert_eq!(notes(&daemon.store), 0, "round {round}");
     repaired
 }
 
-fn rename_for_ever(house: &House, directory: &Path, seed: u64) {
+fn rename_for_ever(daemon: &TestDaemon, directory: &Path, seed: u64) {
     let mut dice = Dice(seed);
-    let kept: Vec<Image> = house.images().into_iter().filter(is_kept).collect();
+    let kept: Vec<Image> = daemon.images().into_iter().filter(is_kept).collect();
     loop {
         let image = &kept[dice.below(u64::from(KEPT)) as usize];
         let name = format!("name {}", dice.below(NAMES));
-        let folder = house.library.create_folder(&format!("{}", dice.0), None).unwrap();
+        let folder = daemon.library.create_folder(&format!("{}", dice.0), None).unwrap();
         let change = edits::ImageChange { folder_id: Some(Some(folder.id)), ..Default::default() };
-        house.library.edit(image.id, Some(&name), &change).unwrap();
-        house.library.move_images(&[image.id], None).unwrap();
-        house.library.dissolve_folder(folder.id).unwrap();
+        daemon.library.edit(image.id, Some(&name), &change).unwrap();
+        daemon.library.move_images(&[image.id], None).unwrap();
+        daemon.library.dissolve_folder(folder.id).unwrap();
         fs::write(directory.join("begun"), "").unwrap();
     }
 }
 
-fn delete_for_ever(house: &House, directory: &Path) {
+fn delete_for_ever(daemon: &TestDaemon, directory: &Path) {
     loop {
-        let prey = house.images().into_iter().filter(|image| !is_kept(image));
+        let prey = daemon.images().into_iter().filter(|image| !is_kept(image));
         let ids = prey.map(|image| image.id).collect();
-        house.library.delete(&DeleteImages { ids, ..DeleteImages::default() }).unwrap();
-        house.import(vec![directory.join("source")]);
+        daemon.library.delete(&DeleteImages { ids, ..DeleteImages::default() }).unwrap();
+        daemon.import(vec![directory.join("source")]);
     }
 }
 
-struct House {
+struct TestDaemon {
     library: Library,
     store: Store,
     bus: EventBus,
@@ -165,7 +165,7 @@ struct House {
     _deaths: Deaths,
 }
 
-impl House {
+impl TestDaemon {
     fn start(directory: &Path) -> Self {
         let (spawner, deaths) = Spawner::new();
         let settings = Settings {

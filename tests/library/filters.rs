@@ -2,27 +2,27 @@
 
 use serde_json::{Value, json};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// A house with four pictures that differ in name, size and colour.
-fn house() -> House {
-    let house = House::started();
+/// A test daemon with four pictures that differ in name, size and colour.
+fn daemon() -> TestDaemon {
+    let daemon = TestDaemon::started();
     for (name, (width, height), color) in [
         ("Wide lake", (300, 100), [200, 20, 20]),
         ("wide hill", (200, 100), [20, 20, 200]),
         ("Tall tree", (100, 300), [205, 30, 25]),
         ("square", (200, 200), [128, 128, 128]),
     ] {
-        let path = house.root().join(format!("{name}.png"));
+        let path = daemon.root().join(format!("{name}.png"));
         image::RgbImage::from_pixel(width, height, image::Rgb(color)).save(&path).unwrap();
-        house.import(&[&path]);
+        daemon.import(&[&path]);
     }
-    house
+    daemon
 }
 
 /// The ids of a list, in ascending order.
-fn ids(house: &House, query: &str) -> Vec<i64> {
-    let list = house.client().get(&format!("/images?sort_by=imported_at&sort_order=asc&{query}"));
+fn ids(daemon: &TestDaemon, query: &str) -> Vec<i64> {
+    let list = daemon.client().get(&format!("/images?sort_by=imported_at&sort_order=asc&{query}"));
     let ids = |list: Value| -> Vec<i64> {
         let data = list["data"].as_array().unwrap().iter();
         data.map(|image| image["id"].as_i64().unwrap()).collect()
@@ -32,8 +32,9 @@ fn ids(house: &House, query: &str) -> Vec<i64> {
 
 #[test]
 fn images_are_filtered_by_size_name_and_content() {
-    let house = house();
-    let check = |query: &str, expected: &[i64]| assert_eq!(ids(&house, query), expected, "{query}");
+    let daemon = daemon();
+    let check =
+        |query: &str, expected: &[i64]| assert_eq!(ids(&daemon, query), expected, "{query}");
     check("orientation=landscape", &[1, 2]);
     check("orientation=portrait", &[3]);
     check("orientation=square", &[4]);
@@ -46,24 +47,24 @@ fn images_are_filtered_by_size_name_and_content() {
     check("hue_group=0,99", &[1, 3, 4]);
     check("colors=gray", &[4]);
     check("colors_near=crimson~40", &[1, 3]);
-    let sum = house.client().get("/images/3").ok()["checksum"].as_str().unwrap().to_owned();
+    let sum = daemon.client().get("/images/3").ok()["checksum"].as_str().unwrap().to_owned();
     check(&format!("checksum={sum}"), &[3]);
     check(&format!("checksum={}", sum.trim_start_matches("sha256:")), &[3]);
     check(&format!("checksum={}", "0".repeat(64)), &[]);
     check(&format!("name=square&checksum={sum}"), &[]);
     for bad in ["orientation=wide", "min_width=0", "checksum=x", "hue_group=12", "recursive=x"] {
-        house.client().get(&format!("/images?{bad}")).fails(400);
+        daemon.client().get(&format!("/images?{bad}")).fails(400);
     }
     // A new name counts at once.
-    house.client().patch("/images/2", &json!({ "name": "other" })).ok();
+    daemon.client().patch("/images/2", &json!({ "name": "other" })).ok();
     check("name=other", &[2]);
     check("name=wide%20hill", &[]);
 }
 
 #[test]
 fn recursive_filter_includes_subfolders() {
-    let house = house();
-    let client = house.client();
+    let daemon = daemon();
+    let client = daemon.client();
     client.post("/folders", &json!({ "name": "sea" })).ok();
     client.post("/folders", &json!({ "name": "bay", "parent_id": 1 })).ok();
     let into = |image: i64, folder: i64| {
@@ -71,26 +72,26 @@ fn recursive_filter_includes_subfolders() {
     };
     into(1, 1);
     into(2, 2);
-    assert_eq!(ids(&house, "folder_id=1"), [1]);
-    assert_eq!(ids(&house, "folder_id=1&recursive=true"), [1, 2]);
-    assert_eq!(ids(&house, "folder_id=2&recursive=true"), [2]);
-    assert_eq!(ids(&house, "folder_id=root&recursive=true"), [1, 2, 3, 4]);
-    assert_eq!(ids(&house, "folder_id=root&recursive=false"), [3, 4]);
-    assert_eq!(ids(&house, "folder_id=9&recursive=true"), [0; 0]);
+    assert_eq!(ids(&daemon, "folder_id=1"), [1]);
+    assert_eq!(ids(&daemon, "folder_id=1&recursive=true"), [1, 2]);
+    assert_eq!(ids(&daemon, "folder_id=2&recursive=true"), [2]);
+    assert_eq!(ids(&daemon, "folder_id=root&recursive=true"), [1, 2, 3, 4]);
+    assert_eq!(ids(&daemon, "folder_id=root&recursive=false"), [3, 4]);
+    assert_eq!(ids(&daemon, "folder_id=9&recursive=true"), [0; 0]);
 }
 
 #[test]
 fn similar_images_are_sorted_by_likeness_by_default() {
-    let house = house();
+    let daemon = daemon();
     let list = |query: &str| -> Vec<Value> {
-        let list = house.client().get(&format!("/images?palette_similar_to=1&{query}")).ok();
+        let list = daemon.client().get(&format!("/images?palette_similar_to=1&{query}")).ok();
         list["data"].as_array().unwrap().iter().map(|image| image["id"].clone()).collect()
     };
     assert_eq!(list("palette_max_delta_e=300"), [3, 4, 2]);
     assert_eq!(list("palette_max_delta_e=300&per_page=1&page=2"), [4]);
     assert_eq!(list("palette_max_delta_e=300&sort_by=name&sort_order=asc"), [4, 3, 2]);
     // `/images/ids` ignores the page: it lists all ids, at one instant.
-    let ids = |query: &str| house.client().get(&format!("/images/ids?{query}"));
+    let ids = |query: &str| daemon.client().get(&format!("/images/ids?{query}"));
     let like = "palette_similar_to=1&palette_max_delta_e=300&per_page=1&page=2";
     assert_eq!(ids(like).ok(), json!({ "ids": [3, 4, 2] }));
     ids("palette_similar_to=99").fails(404);

@@ -9,7 +9,7 @@ use std::process::Command;
 use image::RgbImage;
 use serde_json::{Value, json};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
 const SIZE: (u32, u32) = (96, 64);
 
@@ -82,14 +82,14 @@ const CASES: &[Case] = &[
 
 #[test]
 fn files_of_other_programs_have_the_right_record_and_thumbnail() {
-    let mut house = House::new();
-    let scene = scene(house.root());
-    house.start();
+    let mut daemon = TestDaemon::new();
+    let scene = scene(daemon.root());
+    daemon.start();
     let mut wrong = Vec::new();
     for case in CASES {
-        let path = house.root().join(case.file);
+        let path = daemon.root().join(case.file);
         convert(&scene, case.made, &path);
-        let record = record(&house, &path);
+        let record = record(&daemon, &path);
         let said = (&record["format"], &record["animated"], &record["width"], &record["height"]);
         assert_eq!(
             said,
@@ -98,7 +98,7 @@ fn files_of_other_programs_have_the_right_record_and_thumbnail() {
             case.file
         );
         assert_eq!(record["duration"], 0.0, "{}", case.file);
-        let distance = distance(&thumbnail(&house, &record), &shown(&path, ""));
+        let distance = distance(&thumbnail(&daemon, &record), &shown(&path, ""));
         if distance > case.within {
             wrong.push(format!("{}: {distance:.1}", case.file));
         }
@@ -108,13 +108,13 @@ fn files_of_other_programs_have_the_right_record_and_thumbnail() {
 
 #[test]
 fn error_names_the_variety_that_even_ffmpeg_refuses() {
-    let mut house = House::new();
-    let scene = scene(house.root());
-    house.start();
-    let path = house.root().join("lab.tiff");
+    let mut daemon = TestDaemon::new();
+    let scene = scene(daemon.root());
+    daemon.start();
+    let path = daemon.root().join("lab.tiff");
     convert(&scene, "-colorspace Lab", &path);
-    let mut events = house.events("image_error");
-    house.client().post("/images", &json!({ "paths": [path] })).ok();
+    let mut events = daemon.events("image_error");
+    daemon.client().post("/images", &json!({ "paths": [path] })).ok();
     let (_, told) = events.next();
     let why = told["error"].as_str().unwrap();
     let said = [
@@ -126,55 +126,55 @@ fn error_names_the_variety_that_even_ffmpeg_refuses() {
 
 #[test]
 fn picture_without_its_end_marker_is_imported_with_a_note() {
-    let mut house = House::new();
-    let scene = scene(house.root());
-    house.start();
-    let (whole, cut) = (house.root().join("whole.jpg"), house.root().join("cut.jpg"));
+    let mut daemon = TestDaemon::new();
+    let scene = scene(daemon.root());
+    daemon.start();
+    let (whole, cut) = (daemon.root().join("whole.jpg"), daemon.root().join("cut.jpg"));
     convert(&scene, "-quality 92", &whole);
     let content = fs::read(&whole).unwrap();
     fs::write(&cut, &content[..content.len() - 2]).unwrap();
-    let mut events = house.events("image_processed");
+    let mut events = daemon.events("image_processed");
     let body = json!({ "paths": [cut], "wait": true });
-    let answer = house.client().post("/images", &body).ok();
+    let answer = daemon.client().post("/images", &body).ok();
     let note = "its end marker is missing";
     assert_eq!(answer["notes"], json!([{ "path": cut, "note": note }]));
     assert_eq!(events.next().1["note"], note);
-    let record = house.client().get(&format!("/images/{}", answer["images"][0])).ok();
-    assert!(distance(&thumbnail(&house, &record), &shown(&whole, "")) < 4.0);
+    let record = daemon.client().get(&format!("/images/{}", answer["images"][0])).ok();
+    assert!(distance(&thumbnail(&daemon, &record), &shown(&whole, "")) < 4.0);
     // A file that is imported by `set` gives the same note.
-    let other = house.root().join("other.jpg");
+    let other = daemon.root().join("other.jpg");
     fs::write(&other, [&content[..content.len() - 2], &[0xff, 0xfe, 0, 2]].concat()).unwrap();
     let body = json!({ "path": other, "default": true });
-    let answer = house.client().post("/wallpaper/set", &body).ok();
+    let answer = daemon.client().post("/wallpaper/set", &body).ok();
     assert_eq!(answer["warnings"], json!([format!("imported {}: {note}", other.display())]));
 }
 
 #[test]
 fn pictures_of_all_eight_orientations_are_turned_upright() {
-    let mut house = House::new();
-    let scene = scene(house.root());
-    house.start();
-    let plain = house.root().join("plain.jpg");
+    let mut daemon = TestDaemon::new();
+    let scene = scene(daemon.root());
+    daemon.start();
+    let plain = daemon.root().join("plain.jpg");
     convert(&scene, "-quality 92", &plain);
     let plain = fs::read(plain).unwrap();
     for orientation in 1..=8 {
-        let path = house.root().join(format!("turned {orientation}.jpg"));
+        let path = daemon.root().join(format!("turned {orientation}.jpg"));
         fs::write(&path, tagged(&plain, orientation)).unwrap();
-        let record = record(&house, &path);
+        let record = record(&daemon, &path);
         let (width, height) = if orientation < 5 { SIZE } else { (SIZE.1, SIZE.0) };
         let said = (&record["width"], &record["height"]);
         assert_eq!(said, (&width.into(), &height.into()), "orientation {orientation}");
-        let distance = distance(&thumbnail(&house, &record), &shown(&path, "-auto-orient"));
+        let distance = distance(&thumbnail(&daemon, &record), &shown(&path, "-auto-orient"));
         assert!(distance < 4.0, "orientation {orientation}: {distance:.1}");
     }
 }
 
 #[test]
 fn animated_png_is_recognised() {
-    let mut house = House::new();
-    let scene = scene(house.root());
-    house.start();
-    let path = house.root().join("moves.png");
+    let mut daemon = TestDaemon::new();
+    let scene = scene(daemon.root());
+    daemon.start();
+    let path = daemon.root().join("moves.png");
     let made = Command::new("ffmpeg")
         .args(["-v", "error", "-loop", "1", "-t", "0.5", "-r", "10", "-i"])
         .arg(&scene)
@@ -183,22 +183,22 @@ fn animated_png_is_recognised() {
         .arg(&path)
         .status();
     assert!(made.unwrap().success());
-    let record = record(&house, &path);
+    let record = record(&daemon, &path);
     assert_eq!((&record["format"], &record["animated"]), (&"png".into(), &true.into()));
-    assert!(distance(&thumbnail(&house, &record), &shown(&path, "")) < 4.0);
+    assert!(distance(&thumbnail(&daemon, &record), &shown(&path, "")) < 4.0);
 }
 
 /// Display P3, as telephones write it. Little CMS, through vips, gives the expected sRGB.
 #[test]
 fn photograph_in_a_wider_colour_space_is_converted_to_srgb() {
-    let mut house = House::new();
-    let scene = scene(house.root());
-    house.start();
+    let mut daemon = TestDaemon::new();
+    let scene = scene(daemon.root());
+    daemon.start();
     let vips = |from: &Path, to: &str, arguments: &[&str]| {
         let status = Command::new("vips")
             .arg("icc_transform")
             .arg(from)
-            .arg(house.root().join(to))
+            .arg(daemon.root().join(to))
             .args(arguments)
             .status();
         assert!(status.unwrap().success(), "{to}");
@@ -208,11 +208,11 @@ fn photograph_in_a_wider_colour_space_is_converted_to_srgb() {
     for (file, profile) in wide.into_iter().chain(inks) {
         let quality = if file.ends_with("jpg") || file.ends_with("webp") { "[Q=95]" } else { "" };
         vips(&scene, &format!("{file}{quality}"), &[profile, "--input-profile", "srgb"]);
-        let path = house.root().join(file);
+        let path = daemon.root().join(file);
         vips(&path, "expected.png", &["srgb", "--embedded"]);
-        let record = record(&house, &path);
-        let expected = shown(&house.root().join("expected.png"), "");
-        let ours = distance(&thumbnail(&house, &record), &expected);
+        let record = record(&daemon, &path);
+        let expected = shown(&daemon.root().join("expected.png"), "");
+        let ours = distance(&thumbnail(&daemon, &record), &expected);
         let ignored = distance(&shown(&path, "-strip"), &expected);
         assert!(ours < 4.0 && ours * 2.0 < ignored, "{file}: {ours:.1}, ignored {ignored:.1}");
         let colors = |record: &Value| record["colors"].as_array().unwrap().len();
@@ -238,16 +238,16 @@ fn convert(from: &Path, made: &str, to: &Path) {
 }
 
 /// Imports a file, and returns its record.
-fn record(house: &House, path: &Path) -> Value {
-    let id = house.import(&[path])[0];
-    house.client().get(&format!("/images/{id}")).ok()
+fn record(daemon: &TestDaemon, path: &Path) -> Value {
+    let id = daemon.import(&[path])[0];
+    daemon.client().get(&format!("/images/{id}")).ok()
 }
 
 /// A thumbnail as ImageMagick decodes it.
-fn thumbnail(house: &House, record: &Value) -> RgbImage {
-    let answer = house.client().get(&format!("/images/{}/thumbnail", record["id"]));
+fn thumbnail(daemon: &TestDaemon, record: &Value) -> RgbImage {
+    let answer = daemon.client().get(&format!("/images/{}/thumbnail", record["id"]));
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let path = house.root().join("thumbnail.webp");
+    let path = daemon.root().join("thumbnail.webp");
     fs::write(&path, answer.body).unwrap();
     shown(&path, "")
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A picture that is different for each number.
 fn picture(directory: &Path, name: &str, number: u32) -> PathBuf {
@@ -22,8 +22,8 @@ fn picture(directory: &Path, name: &str, number: u32) -> PathBuf {
     path
 }
 
-fn source(house: &House, number: u32) -> PathBuf {
-    let directory = house.root().join("source");
+fn source(daemon: &TestDaemon, number: u32) -> PathBuf {
+    let directory = daemon.root().join("source");
     fs::create_dir_all(&directory).unwrap();
     (0..number).for_each(|n| drop(picture(&directory, &format!("{n:02}.jpg"), n)));
     directory
@@ -34,8 +34,8 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 /// Checks that rows and files agree and that no temporary file is left; returns their number.
-fn check_agreement(house: &House) -> usize {
-    let page = house.client().get("/images?per_page=200").ok();
+fn check_agreement(daemon: &TestDaemon) -> usize {
+    let page = daemon.client().get("/images?per_page=200").ok();
     let rows: BTreeSet<PathBuf> = page["data"]
         .as_array()
         .unwrap()
@@ -43,7 +43,7 @@ fn check_agreement(house: &House) -> usize {
         .map(|image| image["path"].as_str().unwrap().into())
         .collect();
     let files: BTreeSet<PathBuf> =
-        fs::read_dir(house.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(daemon.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(rows, files);
     assert_eq!(page["pagination"]["total_items"], rows.len());
     rows.len()
@@ -51,10 +51,10 @@ fn check_agreement(house: &House) -> usize {
 
 #[test]
 fn batch_publishes_an_event_for_each_picture() {
-    let house = House::started();
-    let source = source(&house, 30);
-    let mut events = house.events("");
-    let started = house.client().post("/images", &json!({ "paths": [source] }));
+    let daemon = TestDaemon::started();
+    let source = source(&daemon, 30);
+    let mut events = daemon.events("");
+    let started = daemon.client().post("/images", &json!({ "paths": [source] }));
     assert_eq!(started.status, 202);
     let started = started.ok();
     assert_eq!(keys(&started), ["status", "total", "batch_id"]);
@@ -73,7 +73,7 @@ fn batch_publishes_an_event_for_each_picture() {
                 assert_eq!(keys(&data), fields);
                 // The image can be read as soon as its event is published.
                 let id = &data["image"]["id"];
-                let image = house.client().get(&format!("/images/{id}")).ok();
+                let image = daemon.client().get(&format!("/images/{id}")).ok();
                 assert_eq!(image, data["image"]);
                 numbers.push(data["current"].as_u64().unwrap());
             }
@@ -87,33 +87,33 @@ fn batch_publishes_an_event_for_each_picture() {
     assert_eq!(keys(&complete), fields);
     assert_eq!((&complete["succeeded"], &complete["failed"]), (&json!(30), &json!(0)));
     assert_eq!(complete["batch_id"], started["batch_id"]);
-    assert_eq!(check_agreement(&house), 30);
+    assert_eq!(check_agreement(&daemon), 30);
 
     // A second import finds only duplicates.
-    let mut events = house.events("image_processed,processing_complete");
-    house.client().post("/images", &json!({ "paths": [source] })).ok();
+    let mut events = daemon.events("image_processed,processing_complete");
+    daemon.client().post("/images", &json!({ "paths": [source] })).ok();
     for _ in 0..30 {
         assert_eq!(events.wait_for("image_processed")["duplicate"], true);
     }
     assert_eq!(events.wait_for("processing_complete")["succeeded"], 30);
-    assert_eq!(check_agreement(&house), 30);
+    assert_eq!(check_agreement(&daemon), 30);
 }
 
 #[test]
 fn record_describes_the_picture() {
-    let house = House::started();
-    let path = picture(house.root(), "Some picture.png", 7);
+    let daemon = TestDaemon::started();
+    let path = picture(daemon.root(), "Some picture.png", 7);
     let packet = "<dc:description><rdf:li>A lake at dawn</rdf:li></dc:description>";
     fs::write(&path, [&fs::read(&path).unwrap()[..], packet.as_bytes()].concat()).unwrap();
-    let id = house.import(&[&path])[0];
-    let client = house.client();
+    let id = daemon.import(&[&path])[0];
+    let client = daemon.client();
     let image = client.get(&format!("/images/{id}")).ok();
     let expected = json!({
         "name": "Some picture", "media_type": "image", "format": "png", "width": 800,
         "height": 500, "duration": 0.0, "animated": false, "audio_enabled": false, "tags": [],
         "folder_id": null, "is_selected": false, "source_path": path, "description": "A lake at dawn",
         "file_size": fs::metadata(&path).unwrap().len(),
-        "path": house.images().join("Some picture.png"),
+        "path": daemon.images().join("Some picture.png"),
     });
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(image[field], *value, "{field}");
@@ -147,15 +147,15 @@ fn record_describes_the_picture() {
     let gone =
         client.send("DELETE", "/images", "", json!({ "ids": [id, 999] }).to_string().as_bytes());
     assert_eq!(gone.ok(), json!({ "deleted": 1 }));
-    assert_eq!(check_agreement(&house), 0);
+    assert_eq!(check_agreement(&daemon), 0);
     client.send("DELETE", "/images", "", br#"{"ids": []}"#).fails(400);
 }
 
 /// A directory with one file of each bad kind, and one good JPEG with the wrong extension.
-fn hostile(house: &House) -> PathBuf {
-    let directory = house.root().join("hostile");
+fn hostile(daemon: &TestDaemon) -> PathBuf {
+    let directory = daemon.root().join("hostile");
     fs::create_dir(&directory).unwrap();
-    let good = fs::read(picture(house.root(), "good.jpg", 1)).unwrap();
+    let good = fs::read(picture(daemon.root(), "good.jpg", 1)).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(directory.join(name), bytes).unwrap();
     write("truncated.jpg", &good[..good.len() / 2]);
     write("zero.png", b"");
@@ -185,12 +185,12 @@ fn bomb() -> Vec<u8> {
 
 #[test]
 fn hostile_files_are_reported_and_the_batch_continues() {
-    let house = House::started();
-    let directory = hostile(&house);
-    let last = picture(house.root(), "zz-last.png", 5);
-    let mut events = house.events("image_processed,image_error,processing_complete");
+    let daemon = TestDaemon::started();
+    let directory = hostile(&daemon);
+    let last = picture(daemon.root(), "zz-last.png", 5);
+    let mut events = daemon.events("image_processed,image_error,processing_complete");
     let paths = json!({ "paths": [directory, "/no/such/file.png", last] });
-    let total = house.client().post("/images", &paths).ok()["total"].as_u64().unwrap();
+    let total = daemon.client().post("/images", &paths).ok()["total"].as_u64().unwrap();
     let (mut bad, mut good) = (Vec::new(), Vec::new());
     let complete = loop {
         let (kind, data) = events.next();
@@ -220,8 +220,8 @@ fn hostile_files_are_reported_and_the_batch_continues() {
     assert_eq!(bad, expected);
     assert_eq!(good, ["really-a-jpeg", "zz-last"]);
     assert_eq!(complete["failed"].as_u64().unwrap() + 2, total);
-    assert_eq!(check_agreement(&house), 2);
-    let status = fs::read_to_string(format!("/proc/{}/status", house.pid())).unwrap();
+    assert_eq!(check_agreement(&daemon), 2);
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
     assert!(peak < 300 << 10, "{peak} kB at the peak");
@@ -229,17 +229,17 @@ fn hostile_files_are_reported_and_the_batch_continues() {
 
 #[test]
 fn unknown_files_in_a_directory_are_skipped() {
-    let house = House::started();
-    let directory = house.root().join("mixed");
+    let daemon = TestDaemon::started();
+    let directory = daemon.root().join("mixed");
     fs::create_dir_all(&directory).unwrap();
     picture(&directory, "a.png", 3);
     for name in ["notes.txt", "Makefile", "called.png"] {
         fs::write(directory.join(name), "no picture").unwrap();
     }
-    let named = house.root().join("named.txt");
+    let named = daemon.root().join("named.txt");
     fs::write(&named, "no picture").unwrap();
-    let mut events = house.events("image_error,processing_complete");
-    house.client().post("/images", &json!({ "paths": [directory, named] })).ok();
+    let mut events = daemon.events("image_error,processing_complete");
+    daemon.client().post("/images", &json!({ "paths": [directory, named] })).ok();
     let mut told = Vec::new();
     let complete = loop {
         let (kind, data) = events.next();
@@ -264,8 +264,8 @@ fn unknown_files_in_a_directory_are_skipped() {
 
 #[test]
 fn bad_requests_start_nothing() {
-    let house = House::started();
-    let client = house.client();
+    let daemon = TestDaemon::started();
+    let client = daemon.client();
     let post = |body: Value| client.post("/images", &body);
     post(json!({})).fails(400);
     post(json!({ "paths": "one" })).fails(400);
@@ -284,13 +284,13 @@ fn bad_requests_start_nothing() {
 
 #[test]
 fn cancelled_batch_keeps_what_it_has_imported() {
-    let house = House::started();
-    let source = source(&house, 60);
-    let mut events = house.events("image_processed,processing_complete,processing_cancelled");
+    let daemon = TestDaemon::started();
+    let source = source(&daemon, 60);
+    let mut events = daemon.events("image_processed,processing_complete,processing_cancelled");
     let batch =
-        house.client().post("/images", &json!({ "paths": [source] })).ok()["batch_id"].clone();
+        daemon.client().post("/images", &json!({ "paths": [source] })).ok()["batch_id"].clone();
     events.wait_for("image_processed");
-    let cancelled = house.client().post("/images/cancel-import", &json!({ "batch_id": batch }));
+    let cancelled = daemon.client().post("/images/cancel-import", &json!({ "batch_id": batch }));
     assert_eq!(cancelled.ok(), json!({ "status": "cancelled", "batch_id": batch }));
     let mut taken = 1;
     let last = loop {
@@ -303,35 +303,35 @@ fn cancelled_batch_keeps_what_it_has_imported() {
     };
     assert_eq!((&last["batch_id"], &last["succeeded"]), (&batch, &json!(taken)));
     assert!(taken < 60);
-    assert_eq!(check_agreement(&house), taken);
-    house.client().post("/images/cancel-import", &json!({ "batch_id": batch })).fails(404);
+    assert_eq!(check_agreement(&daemon), taken);
+    daemon.client().post("/images/cancel-import", &json!({ "batch_id": batch })).fails(404);
 }
 
 #[test]
 fn rows_and_files_agree_after_the_daemon_is_killed() {
-    let mut house = House::started();
-    let source = source(&house, 40);
+    let mut daemon = TestDaemon::started();
+    let source = source(&daemon, 40);
     for round in 0..5 {
-        let mut events = house.events("image_processed,processing_complete");
-        house.client().post("/images", &json!({ "paths": [source] })).ok();
+        let mut events = daemon.events("image_processed,processing_complete");
+        daemon.client().post("/images", &json!({ "paths": [source] })).ok();
         for _ in 0..=round * 6 {
             events.next();
         }
-        house.kill9();
-        house.start();
+        daemon.kill9();
+        daemon.start();
         // Files are reconciled in the background after the start.
         let temporary = || {
-            let entries = fs::read_dir(house.images()).unwrap();
+            let entries = fs::read_dir(daemon.images()).unwrap();
             entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with('.'))
         };
         wait_until("no temporary file", || !temporary());
         wait_until("agreement", || {
-            let page = house.client().get("/images?per_page=200").ok();
-            let files = fs::read_dir(house.images()).unwrap().count();
+            let page = daemon.client().get("/images?per_page=200").ok();
+            let files = fs::read_dir(daemon.images()).unwrap().count();
             page["pagination"]["total_items"] == files
         });
-        check_agreement(&house);
+        check_agreement(&daemon);
     }
-    house.import(&[&source]);
-    assert_eq!(check_agreement(&house), 40);
+    daemon.import(&[&source]);
+    assert_eq!(check_agreement(&daemon), 40);
 }

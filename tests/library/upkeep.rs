@@ -6,22 +6,22 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
-/// A house with plain pictures of these names and colours, and their ids.
-fn house(pictures: &[(&str, [u8; 3])]) -> (House, Vec<i64>) {
-    let house = House::started();
+/// A test daemon with plain pictures of these names and colours, and their ids.
+fn daemon(pictures: &[(&str, [u8; 3])]) -> (TestDaemon, Vec<i64>) {
+    let daemon = TestDaemon::started();
     let ids = pictures.iter().map(|&(name, color)| {
-        let path = house.root().join(name);
+        let path = daemon.root().join(name);
         image::RgbImage::from_pixel(40, 30, image::Rgb(color)).save(&path).unwrap();
-        house.import(&[&path])[0]
+        daemon.import(&[&path])[0]
     });
     let ids = ids.collect();
-    (house, ids)
+    (daemon, ids)
 }
 
-fn names(house: &House, query: &str) -> Vec<String> {
-    let page = house.client().get(&format!("/images?sort_by=name&sort_order=asc&{query}")).ok();
+fn names(daemon: &TestDaemon, query: &str) -> Vec<String> {
+    let page = daemon.client().get(&format!("/images?sort_by=name&sort_order=asc&{query}")).ok();
     let data = page["data"].as_array().unwrap().clone();
     assert_eq!(page["pagination"]["total_items"], data.len());
     data.iter().map(|image| image["name"].as_str().unwrap().to_owned()).collect()
@@ -29,16 +29,16 @@ fn names(house: &House, query: &str) -> Vec<String> {
 
 #[test]
 fn renaming_an_image_renames_its_file() {
-    let (house, ids) = house(&[("one.png", [9, 9, 9]), ("two.png", [200, 9, 9])]);
-    let client = house.client();
+    let (daemon, ids) = daemon(&[("one.png", [9, 9, 9]), ("two.png", [200, 9, 9])]);
+    let client = daemon.client();
     let rename =
         |id: i64, name: &str| client.patch(&format!("/images/{id}"), &json!({ "name": name }));
-    let mut events = house.events("gallery_changed");
+    let mut events = daemon.events("gallery_changed");
     let image = rename(ids[0], "  Lake at night.png ").ok();
     assert_eq!(image["name"], "Lake at night");
     let path: PathBuf = image["path"].as_str().unwrap().into();
-    assert_eq!(path, house.images().join("Lake at night.png"));
-    assert!(path.is_file() && !house.images().join("one.png").exists());
+    assert_eq!(path, daemon.images().join("Lake at night.png"));
+    assert!(path.is_file() && !daemon.images().join("one.png").exists());
     assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
     // A name in use, the image's own name, and invalid names.
     assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
@@ -51,14 +51,14 @@ fn renaming_an_image_renames_its_file() {
     }
     assert_eq!(rename(ids[0], &"ö".repeat(125)).ok()["name"], "ö".repeat(125));
     rename(999, "x").fails(404);
-    let files: Vec<_> = fs::read_dir(house.images()).unwrap().collect();
+    let files: Vec<_> = fs::read_dir(daemon.images()).unwrap().collect();
     assert_eq!(files.len(), 2);
 }
 
 #[test]
 fn invalid_change_is_refused_as_a_whole() {
-    let (house, ids) = house(&[("one.png", [9, 9, 9])]);
-    let client = house.client();
+    let (daemon, ids) = daemon(&[("one.png", [9, 9, 9])]);
+    let client = daemon.client();
     let path = format!("/images/{}", ids[0]);
     let patch = |body: Value| client.patch(&path, &body);
     let before = client.get(&path).ok();
@@ -109,17 +109,17 @@ fn invalid_change_is_refused_as_a_whole() {
 #[test]
 fn searches_combine_all_filters() {
     let red = [220, 20, 20];
-    let (house, ids) = house(&[
+    let (daemon, ids) = daemon(&[
         ("Red lake.png", red),
         ("Red forest.png", [200, 40, 30]),
         ("Blue lake.png", [20, 30, 220]),
         ("Grey.png", [120, 120, 120]),
     ]);
-    let client = house.client();
+    let client = daemon.client();
     client.patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["Calm", "water"] })).ok();
     client.patch(&format!("/images/{}", ids[2]), &json!({ "tags": ["water"] })).ok();
     let check =
-        |query: &str, expected: &[&str]| assert_eq!(names(&house, query), expected, "{query}");
+        |query: &str, expected: &[&str]| assert_eq!(names(&daemon, query), expected, "{query}");
     check("search=LAKE", &["Blue lake", "Red lake"]);
     check("search=calm%20red", &["Red lake"]);
     check("tags=water", &["Blue lake", "Red lake"]);
@@ -151,17 +151,17 @@ fn searches_combine_all_filters() {
 
 #[test]
 fn media_type_gif_lists_animated_pictures() {
-    let (house, _) = house(&[("Still.png", [9, 9, 9])]);
+    let (daemon, _) = daemon(&[("Still.png", [9, 9, 9])]);
     for (name, frames) in
         [("Moving.gif", &["xc:red", "xc:blue"][..]), ("Standing.gif", &["xc:red"])]
     {
-        let path = house.root().join(name);
+        let path = daemon.root().join(name);
         let made = Command::new("convert").args(["-size", "8x8"]).args(frames).arg(&path).status();
         assert!(made.unwrap().success());
-        house.import(&[&path]);
+        daemon.import(&[&path]);
     }
     let check =
-        |query: &str, expected: &[&str]| assert_eq!(names(&house, query), expected, "{query}");
+        |query: &str, expected: &[&str]| assert_eq!(names(&daemon, query), expected, "{query}");
     check("media_type=gif", &["Moving"]);
     check("animated=true", &["Moving"]);
     check("animated=false", &["Standing", "Still"]);
@@ -172,12 +172,12 @@ fn media_type_gif_lists_animated_pictures() {
 
 #[test]
 fn change_without_effect_publishes_no_event() {
-    let (house, ids) = house(&[("one.png", [9, 9, 9])]);
-    let client = house.client();
+    let (daemon, ids) = daemon(&[("one.png", [9, 9, 9])]);
+    let client = daemon.client();
     let image = format!("/images/{}", ids[0]);
     let folder = client.post("/folders", &json!({ "name": "Lakes" })).ok();
     let home = format!("/folders/{}", folder["id"]);
-    let mut events = house.events("gallery_changed");
+    let mut events = daemon.events("gallery_changed");
     for same in [json!({}), json!({ "name": "one.png" }), json!({ "tags": [], "folder_id": null })]
     {
         client.patch(&image, &same).ok();
@@ -202,10 +202,10 @@ fn change_without_effect_publishes_no_event() {
 
 #[test]
 fn missing_file_is_named_in_the_error() {
-    let (house, ids) = house(&[("one.png", [9, 9, 9])]);
-    let client = house.client();
+    let (daemon, ids) = daemon(&[("one.png", [9, 9, 9])]);
+    let client = daemon.client();
     let image = format!("/images/{}", ids[0]);
-    fs::remove_file(house.images().join("one.png")).unwrap();
+    fs::remove_file(daemon.images().join("one.png")).unwrap();
     client.get(&format!("{image}/raw")).fails(404);
     let refused = client.patch(&image, &json!({ "name": "two" })).fails(404);
     assert_eq!(refused["error"], format!("the file of image {} is missing", ids[0]));
@@ -215,8 +215,8 @@ fn missing_file_is_named_in_the_error() {
 
 #[test]
 fn folders_can_be_created_moved_searched_and_deleted() {
-    let (house, ids) = house(&[("a.png", [1, 2, 3]), ("b.png", [200, 2, 3])]);
-    let client = house.client();
+    let (daemon, ids) = daemon(&[("a.png", [1, 2, 3]), ("b.png", [200, 2, 3])]);
+    let client = daemon.client();
     let make = |name: &str, parent: Value| {
         client.post("/folders", &json!({ "name": name, "parent_id": parent }))
     };
@@ -232,8 +232,8 @@ fn folders_can_be_created_moved_searched_and_deleted() {
         client.post("/folders/move-images", &json!({ "image_ids": ids, "folder_id": lakes["id"] }));
     assert_eq!(moved.ok(), json!({ "moved": 2 }));
     client.post("/folders/move-images", &json!({ "image_ids": ids })).fails(400);
-    assert_eq!(names(&house, &format!("folder_id={}", lakes["id"])), ["a", "b"]);
-    assert!(names(&house, "folder_id=root").is_empty());
+    assert_eq!(names(&daemon, &format!("folder_id={}", lakes["id"])), ["a", "b"]);
+    assert!(names(&daemon, "folder_id=root").is_empty());
 
     let path = client.get(&format!("/folders/{}/path", lakes["id"])).ok();
     let path: Vec<&Value> = path["data"].as_array().unwrap().iter().map(|f| &f["name"]).collect();
@@ -266,22 +266,22 @@ fn folders_can_be_created_moved_searched_and_deleted() {
         "deleted": true, "mode": "keep_contents", "images_deleted": 0, "folders_deleted": 1,
     });
     assert_eq!(kept, expected);
-    assert_eq!(names(&house, &format!("folder_id={}", top["id"])), ["a", "b"]);
+    assert_eq!(names(&daemon, &format!("folder_id={}", top["id"])), ["a", "b"]);
     client.delete(&format!("/folders/{}?mode=everything", top["id"])).fails(400);
     let gone = client.delete(&format!("/folders/{}?mode=delete_all", top["id"])).ok();
     assert_eq!((&gone["images_deleted"], &gone["folders_deleted"]), (&json!(2), &json!(2)));
-    assert!(names(&house, "").is_empty());
-    assert_eq!(fs::read_dir(house.images()).unwrap().count(), 0);
+    assert!(names(&daemon, "").is_empty());
+    assert_eq!(fs::read_dir(daemon.images()).unwrap().count(), 0);
     client.get(&format!("/folders/{}", top["id"])).fails(404);
 }
 
 #[test]
 fn themes_of_the_user_are_served() {
-    let (house, _) = house(&[]);
-    let directory = house.root().join("config/murald/themes");
+    let (daemon, _) = daemon(&[]);
+    let directory = daemon.root().join("config/murald/themes");
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("night-sky.css"), ":root { --a: #000 }").unwrap();
-    let client = house.client();
+    let client = daemon.client();
     let expected = json!([{
         "name": "night-sky", "display_name": "Night Sky", "displayName": "Night Sky",
         "source": "user", "url": "/api/themes/night-sky.css",

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::desktop::{wait_for, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Answer;
 
 /// Makes a package with a manifest, a preview and a file in a subdirectory.
-pub fn package(house: &House, name: &str) -> PathBuf {
-    let root = house.root().join(name);
+pub fn package(daemon: &TestDaemon, name: &str) -> PathBuf {
+    let root = daemon.root().join(name);
     fs::create_dir_all(root.join("assets")).unwrap();
     let manifest = json!({
         "waypaper": "1", "title": "Rain", "author": "somebody", "entry": "page.html",
@@ -30,30 +30,30 @@ pub fn package(house: &House, name: &str) -> PathBuf {
     root
 }
 
-pub fn import(house: &House, path: &Path) -> Answer {
-    house.client().post("/images/import-web", &json!({ "path": path }))
+pub fn import(daemon: &TestDaemon, path: &Path) -> Answer {
+    daemon.client().post("/images/import-web", &json!({ "path": path }))
 }
 
 /// Names in the library's directory.
-fn shelf(house: &House) -> BTreeSet<String> {
-    let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
+fn shelf(daemon: &TestDaemon) -> BTreeSet<String> {
+    let entries = fs::read_dir(daemon.images()).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
-fn rows(house: &House) -> BTreeSet<String> {
-    let page = house.client().get("/images?per_page=200").ok();
+fn rows(daemon: &TestDaemon) -> BTreeSet<String> {
+    let page = daemon.client().get("/images?per_page=200").ok();
     let names = page["data"].as_array().unwrap().iter();
     names.map(|image| image["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn package_is_imported_with_all_its_files() {
-    let house = House::started();
-    let mut events = house.events("gallery_changed");
-    let source = package(&house, "rain, at #1");
-    let image = import(&house, &source).ok();
+    let daemon = TestDaemon::started();
+    let mut events = daemon.events("gallery_changed");
+    let source = package(&daemon, "rain, at #1");
+    let image = import(&daemon, &source).ok();
     assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
-    let root = house.images().join("Rain");
+    let root = daemon.images().join("Rain");
     assert_eq!(image["name"], "Rain", "the name is not the title");
     assert_eq!((&image["media_type"], &image["format"]), (&json!("web"), &json!("html")));
     assert_eq!(image["path"], json!(root.join("page.html")));
@@ -73,60 +73,60 @@ fn package_is_imported_with_all_its_files() {
         "undeclared overrides are dropped"
     );
     let left_out = r#"\"gone\": the package does not declare it"#;
-    wait_until("the warning about the override", || house.log().contains(left_out));
+    wait_until("the warning about the override", || daemon.log().contains(left_out));
     assert_eq!(image["preview_path"], json!(root.join("preview.png")));
     assert_eq!(fs::read(root.join("assets/app.js")).unwrap(), b"let x = 1;");
     let id = image["id"].as_i64().unwrap();
-    let raw = house.client().get(&format!("/images/{id}/raw"));
+    let raw = daemon.client().get(&format!("/images/{id}/raw"));
     assert_eq!(raw.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(raw.text().contains("<html>"));
-    let thumbnail = house.client().get(&format!("/images/{id}/thumbnail?resolution=4k"));
+    let thumbnail = daemon.client().get(&format!("/images/{id}/thumbnail?resolution=4k"));
     assert_eq!(thumbnail.header("content-type"), Some("image/webp"));
 
     // The path of its manifest stands for the package.
-    assert_eq!(import(&house, &source.join("waypaper.json")).ok()["id"], id);
+    assert_eq!(import(&daemon, &source.join("waypaper.json")).ok()["id"], id);
 
     // The same content is a duplicate, whatever its directory is called.
-    let copy = house.root().join("copy");
+    let copy = daemon.root().join("copy");
     fs::rename(&source, &copy).unwrap();
-    assert_eq!(import(&house, &copy).ok()["id"], id);
-    assert_eq!(rows(&house).len(), 1);
+    assert_eq!(import(&daemon, &copy).ok()["id"], id);
+    assert_eq!(rows(&daemon).len(), 1);
 
     // Another package of the same title gets a number; a rename moves the directory.
-    let other = package(&house, "rain, at #1");
+    let other = package(&daemon, "rain, at #1");
     fs::write(other.join("assets/app.js"), "let x = 2;").unwrap();
-    assert_eq!(import(&house, &other).ok()["name"], "Rain_1");
+    assert_eq!(import(&daemon, &other).ok()["name"], "Rain_1");
     let rename =
-        |name: &str| house.client().patch(&format!("/images/{id}"), &json!({ "name": name })).ok();
+        |name: &str| daemon.client().patch(&format!("/images/{id}"), &json!({ "name": name })).ok();
     // A dot is part of a directory's name, not the start of an extension.
     for name in ["sea 1.5", "sea 2.5"] {
         let renamed = rename(name);
         assert_eq!(renamed["name"], name);
-        assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join(name)));
+        assert_eq!(renamed["web_meta"]["package_root"], json!(daemon.images().join(name)));
     }
     // A search finds the title even after a rename.
-    let found = house.client().get("/images?search=RAIN").ok();
+    let found = daemon.client().get("/images?search=RAIN").ok();
     assert_eq!(found["pagination"]["total_items"], 2);
     let renamed = rename("sea");
-    assert_eq!(renamed["path"], json!(house.images().join("sea/page.html")));
-    assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join("sea")));
-    assert_eq!(renamed["preview_path"], json!(house.images().join("sea/preview.png")));
-    assert_eq!(shelf(&house), BTreeSet::from(["sea".to_owned(), "Rain_1".to_owned()]));
-    assert!(house.client().get(&format!("/images/{id}/raw")).text().contains("<html>"));
+    assert_eq!(renamed["path"], json!(daemon.images().join("sea/page.html")));
+    assert_eq!(renamed["web_meta"]["package_root"], json!(daemon.images().join("sea")));
+    assert_eq!(renamed["preview_path"], json!(daemon.images().join("sea/preview.png")));
+    assert_eq!(shelf(&daemon), BTreeSet::from(["sea".to_owned(), "Rain_1".to_owned()]));
+    assert!(daemon.client().get(&format!("/images/{id}/raw")).text().contains("<html>"));
 
     let deleted =
-        house.client().send("DELETE", "/images", "", json!({"ids": [id]}).to_string().as_bytes());
+        daemon.client().send("DELETE", "/images", "", json!({"ids": [id]}).to_string().as_bytes());
     assert_eq!(deleted.ok(), json!({ "deleted": 1 }));
-    assert_eq!(shelf(&house), BTreeSet::from(["Rain_1".to_owned()]));
+    assert_eq!(shelf(&daemon), BTreeSet::from(["Rain_1".to_owned()]));
 }
 
 #[test]
 fn page_without_a_manifest_gets_one_and_a_thumbnail() {
-    let house = House::started();
-    let source = house.root().join("Quiet night");
+    let daemon = TestDaemon::started();
+    let source = daemon.root().join("Quiet night");
     fs::create_dir(&source).unwrap();
     fs::write(source.join("index.html"), "<html>").unwrap();
-    let image = import(&house, &source.join("index.html")).ok();
+    let image = import(&daemon, &source.join("index.html")).ok();
     assert_eq!(image["web_meta"]["title"], "Quiet night");
     assert!(image.get("preview_path").is_none());
     assert_eq!((&image["colors"], &image["hue_group"]), (&json!([]), &json!(99)));
@@ -137,20 +137,20 @@ fn page_without_a_manifest_gets_one_and_a_thumbnail() {
     assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
     // A deleted thumbnail is made again.
     fs::remove_file(image["thumbnails"]["default"].as_str().unwrap()).unwrap();
-    let thumbnail = house.client().get(&format!("/images/{}/thumbnail", image["id"]));
+    let thumbnail = daemon.client().get(&format!("/images/{}/thumbnail", image["id"]));
     assert_eq!(thumbnail.status, 200);
 }
 
 #[test]
 fn invalid_package_is_refused_without_leftovers() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let check = |spoil: &dyn Fn(&Path), expected: &str| {
-        let root = package(&house, "bad");
+        let root = package(&daemon, "bad");
         spoil(&root);
-        let answer = import(&house, &root);
+        let answer = import(&daemon, &root);
         let body = answer.fails(400);
         assert!(body["error"].as_str().unwrap().contains(expected), "{body}");
-        assert!(shelf(&house).is_empty(), "{:?}", shelf(&house));
+        assert!(shelf(&daemon).is_empty(), "{:?}", shelf(&daemon));
         fs::remove_dir_all(root).unwrap();
     };
     let manifest = |text: &'static str| {
@@ -180,23 +180,23 @@ fn invalid_package_is_refused_without_leftovers() {
         ("/nowhere/at/all", "No such file"),
         ("/etc/hostname", "not a directory"),
     ] {
-        let body = import(&house, Path::new(path)).fails(400);
+        let body = import(&daemon, Path::new(path)).fails(400);
         assert!(body["error"].as_str().unwrap().contains(expected), "{body}");
     }
-    house.client().post("/images/import-web", &json!({})).fails(400);
-    let body = json!({ "path": package(&house, "x"), "folder_id": 7 });
-    house.client().post("/images/import-web", &body).fails(404);
+    daemon.client().post("/images/import-web", &json!({})).fails(400);
+    let body = json!({ "path": package(&daemon, "x"), "folder_id": 7 });
+    daemon.client().post("/images/import-web", &body).fails(404);
     let body = json!({ "paths": ["/etc/hostname"], "folder_id": 7 });
-    house.client().post("/images", &body).fails(404);
-    assert!(rows(&house).is_empty());
+    daemon.client().post("/images", &body).fails(404);
+    assert!(rows(&daemon).is_empty());
 }
 
 #[test]
 fn capabilities_and_overrides_of_a_page_can_be_changed() {
-    let house = House::started();
-    let image = import(&house, &package(&house, "rain")).ok();
+    let daemon = TestDaemon::started();
+    let image = import(&daemon, &package(&daemon, "rain")).ok();
     let path = format!("/images/{}", image["id"]);
-    let patch = |body: Value| house.client().patch(&path, &body);
+    let patch = |body: Value| daemon.client().patch(&path, &body);
     assert_eq!(image["wallpaper_config_overrides"], json!({ "speed": 4 }));
     let granted = patch(json!({ "web_capabilities": { "network": true, "keyboard": false } })).ok();
     let expected = json!({
@@ -204,12 +204,12 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
         "pointer_interactive": false,
     });
     assert_eq!(granted["web_meta"]["capabilities"], expected);
-    let manifest = house.images().join("Rain/waypaper.json");
+    let manifest = daemon.images().join("Rain/waypaper.json");
     let text: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
     assert_eq!((&text["capabilities"], &text["title"]), (&expected, &json!("Rain")));
     let shown = patch(json!({ "wallpaper_config_overrides": { "speed": 9 } })).ok();
     assert_eq!(shown["wallpaper_config_overrides"], json!({ "speed": 9 }));
-    assert_eq!(house.client().get(&path).ok(), shown);
+    assert_eq!(daemon.client().get(&path).ok(), shown);
     for bad in [
         json!({ "web_capabilities": { "network": "yes" } }),
         json!({ "web_capabilities": { "autoplay": true } }),
@@ -231,27 +231,27 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
     fs::write(&manifest, "{").unwrap();
     let body = patch(json!({ "web_capabilities": { "network": false }, "tags": ["x"] })).fails(400);
     assert!(body["error"].as_str().unwrap().contains("waypaper.json cannot be read"), "{body}");
-    assert_eq!(house.client().get(&path).ok(), shown);
+    assert_eq!(daemon.client().get(&path).ok(), shown);
 
-    let picture = house.root().join("one.png");
+    let picture = daemon.root().join("one.png");
     image::RgbImage::new(4, 4).save(&picture).unwrap();
-    let id = house.import(&[&picture])[0];
+    let id = daemon.import(&[&picture])[0];
     let refused = json!({ "wallpaper_config_overrides": {} });
-    let body = house.client().patch(&format!("/images/{id}"), &refused).fails(400);
+    let body = daemon.client().patch(&format!("/images/{id}"), &refused).fails(400);
     assert!(body["error"].as_str().unwrap().contains("is not an HTML wallpaper"), "{body}");
 }
 
 #[test]
 fn killed_import_leaves_the_whole_package_or_nothing() {
-    let mut house = House::started();
-    let root = package(&house, "large");
+    let mut daemon = TestDaemon::started();
+    let root = package(&daemon, "large");
     for at in 0..1500 {
         fs::write(root.join(format!("assets/{at}")), vec![at as u8; 9000]).unwrap();
     }
     let whole = fs::read_dir(root.join("assets")).unwrap().count();
     let mut cut = 0;
     for round in 0..12 {
-        let client = house.client();
+        let client = daemon.client();
         let body = json!({ "path": root });
         let asking = std::thread::spawn(move || {
             // The daemon dies before it answers, so the client panics.
@@ -259,46 +259,46 @@ fn killed_import_leaves_the_whole_package_or_nothing() {
         });
         // An instant during copying, renaming or the answer.
         let wanted = whole * round / 10;
-        wait_for(&format!("{wanted} files"), || match (asking.is_finished(), copied(&house)) {
+        wait_for(&format!("{wanted} files"), || match (asking.is_finished(), copied(&daemon)) {
             (false, copied) if copied < wanted => Err(copied),
             _ => Ok(()),
         });
-        house.kill9();
+        daemon.kill9();
         asking.join().unwrap();
-        house.start();
+        daemon.start();
         // True after the library was reconciled.
-        wait_until("whole packages only", || shelf(&house) == rows(&house));
-        cut += u32::from(shelf(&house).is_empty());
-        for image in house.client().get("/images").ok()["data"].as_array().unwrap() {
+        wait_until("whole packages only", || shelf(&daemon) == rows(&daemon));
+        cut += u32::from(shelf(&daemon).is_empty());
+        for image in daemon.client().get("/images").ok()["data"].as_array().unwrap() {
             let kept = Path::new(image["web_meta"]["package_root"].as_str().unwrap());
             assert_eq!(fs::read_dir(kept.join("assets")).unwrap().count(), whole);
             let ids = json!({ "ids": [image["id"]] }).to_string();
-            house.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
+            daemon.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
         }
-        assert!(shelf(&house).is_empty());
+        assert!(shelf(&daemon).is_empty());
     }
     assert!(cut > 0, "no kill came in time");
 }
 
 /// Number of files that have been copied of the package.
-fn copied(house: &House) -> usize {
-    let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
+fn copied(daemon: &TestDaemon) -> usize {
+    let entries = fs::read_dir(daemon.images()).into_iter().flatten().flatten();
     let assets = entries.map(|entry| fs::read_dir(entry.path().join("assets")));
     assets.flatten().map(Iterator::count).max().unwrap_or(0)
 }
 
 #[test]
 fn packages_survive_a_lost_database() {
-    let mut house = House::started();
-    import(&house, &package(&house, "rain")).ok();
-    assert_eq!(house.stop(), Some(0));
-    fs::remove_dir_all(house.database().parent().unwrap()).unwrap();
+    let mut daemon = TestDaemon::started();
+    import(&daemon, &package(&daemon, "rain")).ok();
+    assert_eq!(daemon.stop(), Some(0));
+    fs::remove_dir_all(daemon.database().parent().unwrap()).unwrap();
     // A package that its owner put there, and a directory that is no package.
-    fs::rename(package(&house, "sun"), house.images().join("sun")).unwrap();
-    fs::create_dir(house.images().join("other")).unwrap();
-    fs::remove_file(house.images().join("sun/preview.png")).unwrap();
-    house.start();
-    wait_until("both packages", || rows(&house).len() == 2);
-    assert_eq!(rows(&house), BTreeSet::from(["Rain".to_owned(), "sun".to_owned()]));
-    assert!(house.images().join("other").is_dir());
+    fs::rename(package(&daemon, "sun"), daemon.images().join("sun")).unwrap();
+    fs::create_dir(daemon.images().join("other")).unwrap();
+    fs::remove_file(daemon.images().join("sun/preview.png")).unwrap();
+    daemon.start();
+    wait_until("both packages", || rows(&daemon).len() == 2);
+    assert_eq!(rows(&daemon), BTreeSet::from(["Rain".to_owned(), "sun".to_owned()]));
+    assert!(daemon.images().join("other").is_dir());
 }

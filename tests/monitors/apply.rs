@@ -12,25 +12,25 @@ use crate::desktop::{Desktop, wait_for, wait_until};
 use crate::scene::{
     BLUE, GREEN, RED, in_library, near, plain, running, see, set, three, watch_for_gaps,
 };
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn each_monitor_of_sway_shows_its_own_picture() {
     let desktop = Desktop::wayland(&[]);
-    let house = House::started_on(&desktop);
-    let [red, green, blue] = three(&house);
-    let mut events = house.events("wallpaper_changed");
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, blue] = three(&daemon);
+    let mut events = daemon.events("wallpaper_changed");
 
-    let answer = set(&house, red, "HEADLESS-1").ok();
+    let answer = set(&daemon, red, "HEADLESS-1").ok();
     let expected = json!({
         "status": "set", "image_id": red, "image_name": "red",
-        "image_path": house.images().join("red.png"), "monitor": "HEADLESS-1",
+        "image_path": daemon.images().join("red.png"), "monitor": "HEADLESS-1",
         "monitors": ["HEADLESS-1"], "mode": "individual", "backend": "swaybg",
     });
     assert_eq!(answer, expected);
-    set(&house, green, "HEADLESS-2").ok();
-    see(&desktop, &house, "HEADLESS-1", RED);
-    see(&desktop, &house, "HEADLESS-2", GREEN);
+    set(&daemon, green, "HEADLESS-2").ok();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    see(&desktop, &daemon, "HEADLESS-2", GREEN);
 
     let first = events.wait_for("wallpaper_changed");
     let fields: Vec<&String> = first.as_object().unwrap().keys().collect();
@@ -51,7 +51,7 @@ fn each_monitor_of_sway_shows_its_own_picture() {
     assert_eq!((&first["source"], &first["monitors"]), (&json!("manual"), &json!(["HEADLESS-1"])));
     assert_eq!(events.wait_for("wallpaper_changed")["image_id"], green);
 
-    let current = house.client().get("/wallpaper/current").ok();
+    let current = daemon.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"], green);
     let hung: Vec<(&Value, &Value)> = current["monitors"]
         .as_array()
@@ -63,14 +63,14 @@ fn each_monitor_of_sway_shows_its_own_picture() {
 
     // All monitors at once; the history has the newest first.
     let body = json!({ "image_id": blue, "mode": "clone" });
-    let answer = house.client().post("/wallpaper/set", &body).ok();
+    let answer = daemon.client().post("/wallpaper/set", &body).ok();
     let mut monitors: Vec<_> = answer["monitors"].as_array().unwrap().iter().collect();
     // In the compositor's order, which is not the same in all versions of sway.
     monitors.sort_by_key(|name| name.to_string());
     assert_eq!(monitors, ["HEADLESS-1", "HEADLESS-2"]);
-    see(&desktop, &house, "HEADLESS-1", BLUE);
-    see(&desktop, &house, "HEADLESS-2", BLUE);
-    let history = house.client().get("/images/history?limit=2").ok();
+    see(&desktop, &daemon, "HEADLESS-1", BLUE);
+    see(&desktop, &daemon, "HEADLESS-2", BLUE);
+    let history = daemon.client().get("/images/history?limit=2").ok();
     let ids: Vec<&Value> =
         history.as_array().unwrap().iter().map(|entry| &entry["image_id"]).collect();
     assert_eq!(ids, [&json!(blue), &json!(green)]);
@@ -80,13 +80,13 @@ fn each_monitor_of_sway_shows_its_own_picture() {
 #[test]
 fn no_frame_shows_neither_picture() {
     let desktop = Desktop::wayland(&["1920x1080"]);
-    let house = House::started_on(&desktop);
-    let [red, green, _] = three(&house);
-    set(&house, red, "HEADLESS-1").ok();
-    see(&desktop, &house, "HEADLESS-1", RED);
-    let samples = watch_for_gaps(&desktop, &house, "HEADLESS-1", &[RED, GREEN], || {
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, _] = three(&daemon);
+    set(&daemon, red, "HEADLESS-1").ok();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    let samples = watch_for_gaps(&desktop, &daemon, "HEADLESS-1", &[RED, GREEN], || {
         for round in 0..10 {
-            set(&house, if round % 2 == 0 { green } else { red }, "HEADLESS-1").ok();
+            set(&daemon, if round % 2 == 0 { green } else { red }, "HEADLESS-1").ok();
         }
     });
     assert!(samples >= 10, "only {samples} samples");
@@ -95,51 +95,51 @@ fn no_frame_shows_neither_picture() {
 #[test]
 fn feh_shows_pictures_under_x() {
     let desktop = Desktop::x11(&[]);
-    let house = House::started_on(&desktop);
-    let [red, green, blue] = three(&house);
-    set(&house, red, "VIRTUAL-2").ok();
-    see(&desktop, &house, "VIRTUAL-2", RED);
-    see(&desktop, &house, "VIRTUAL-1", [0, 0, 0]);
-    set(&house, green, "VIRTUAL-1").ok();
-    see(&desktop, &house, "VIRTUAL-1", GREEN);
-    see(&desktop, &house, "VIRTUAL-2", RED);
-    assert_eq!(set(&house, blue, "*").ok()["backend"], "feh");
-    see(&desktop, &house, "VIRTUAL-1", BLUE);
-    assert!(!house.root().join(".fehbg").exists(), "the user's .fehbg is left alone");
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, blue] = three(&daemon);
+    set(&daemon, red, "VIRTUAL-2").ok();
+    see(&desktop, &daemon, "VIRTUAL-2", RED);
+    see(&desktop, &daemon, "VIRTUAL-1", [0, 0, 0]);
+    set(&daemon, green, "VIRTUAL-1").ok();
+    see(&desktop, &daemon, "VIRTUAL-1", GREEN);
+    see(&desktop, &daemon, "VIRTUAL-2", RED);
+    assert_eq!(set(&daemon, blue, "*").ok()["backend"], "feh");
+    see(&desktop, &daemon, "VIRTUAL-1", BLUE);
+    assert!(!daemon.root().join(".fehbg").exists(), "the user's .fehbg is left alone");
 }
 
 #[test]
 fn extended_picture_has_no_gap_at_the_seam() {
     let desktop = Desktop::wayland(&["1280x720", "1280x720"]);
-    let house = House::started_on(&desktop);
+    let daemon = TestDaemon::started_on(&desktop);
     // Left half red, right half blue: the seam between the monitors is the seam of the picture.
-    let path = house.root().join("halves.png");
+    let path = daemon.root().join("halves.png");
     image::RgbImage::from_fn(2560, 720, |x, _| image::Rgb(if x < 1280 { RED } else { BLUE }))
         .save(&path)
         .unwrap();
-    let id = house.import(&[&path])[0];
+    let id = daemon.import(&[&path])[0];
     let body = json!({ "image_id": id, "mode": "extend" });
-    assert_eq!(house.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
-    see(&desktop, &house, "HEADLESS-1", RED);
-    see(&desktop, &house, "HEADLESS-2", BLUE);
-    let whole = house.root().join("whole.png");
+    assert_eq!(daemon.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    see(&desktop, &daemon, "HEADLESS-2", BLUE);
+    let whole = daemon.root().join("whole.png");
     desktop.run("shot", &[whole.to_str().unwrap()]);
     let whole = image::open(&whole).unwrap().into_rgb8();
     assert!(near(whole.get_pixel(1279 - 2, 300).0, RED));
     assert!(near(whole.get_pixel(1280 + 2, 300).0, BLUE));
     assert_eq!(
-        house.client().get("/wallpaper/current").ok()["image_path"],
-        json!(in_library(&house))
+        daemon.client().get("/wallpaper/current").ok()["image_path"],
+        json!(in_library(&daemon))
     );
 }
 
 #[test]
 fn impossible_wallpapers_are_refused() {
     let desktop = Desktop::wayland(&["1280x720"]);
-    let house = House::started_on(&desktop);
-    let client = house.client();
+    let daemon = TestDaemon::started_on(&desktop);
+    let client = daemon.client();
     client.post("/wallpaper/random", &json!({})).fails(404);
-    let [red, green, blue] = three(&house);
+    let [red, green, blue] = three(&daemon);
     let post = |body: Value| client.post("/wallpaper/set", &body);
     post(json!({ "image_id": 999 })).fails(404);
     post(json!({ "image_id": red, "monitor": "DP-9" })).fails(400);
@@ -151,8 +151,8 @@ fn impossible_wallpapers_are_refused() {
 
     // An image whose file is gone is an orphan.
     post(json!({ "image_id": green })).ok();
-    let mut events = house.events("image_orphan_purged");
-    fs::remove_file(house.images().join("green.png")).unwrap();
+    let mut events = daemon.events("image_orphan_purged");
+    fs::remove_file(daemon.images().join("green.png")).unwrap();
     post(json!({ "image_id": green })).fails(404);
     let purged = events.wait_for("image_orphan_purged");
     assert_eq!((&purged["image_id"], &purged["reason"]), (&json!(green), &json!("file_missing")));
@@ -160,11 +160,11 @@ fn impossible_wallpapers_are_refused() {
     assert_eq!(client.get(&format!("/images/{green}")).status, 404);
     // A random request picks neither a missing image nor the one that is shown.
     post(json!({ "image_id": red })).ok();
-    let more = (0..6).map(|at| plain(&house, &format!("gone{at}.png"), [9, 9, 9 + at]));
+    let more = (0..6).map(|at| plain(&daemon, &format!("gone{at}.png"), [9, 9, 9 + at]));
     let more: Vec<PathBuf> = more.collect();
-    house.import(&more.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    daemon.import(&more.iter().map(PathBuf::as_path).collect::<Vec<_>>());
     for path in &more {
-        fs::remove_file(house.images().join(path.file_name().unwrap())).unwrap();
+        fs::remove_file(daemon.images().join(path.file_name().unwrap())).unwrap();
     }
     let random = client.post("/wallpaper/random", &json!({})).ok();
     assert_eq!(random["image_id"], blue);
@@ -173,17 +173,17 @@ fn impossible_wallpapers_are_refused() {
 #[test]
 fn hostile_names_arrive_whole() {
     let desktop = Desktop::wayland(&["1280x720"]);
-    let house = House::started_on(&desktop);
+    let daemon = TestDaemon::started_on(&desktop);
     for (number, name) in
         ["a b,c#d%20.png", "'quoted' \"twice\".png", "$(touch x);`.png", "größe ☃.png", "-o.png"]
             .iter()
             .enumerate()
     {
         let color = [200 - 30 * number as u8, 40 + 30 * number as u8, 90];
-        let path = plain(&house, name, color);
-        let id = house.import(&[&path])[0];
-        set(&house, id, "HEADLESS-1").ok();
-        see(&desktop, &house, "HEADLESS-1", color);
+        let path = plain(&daemon, name, color);
+        let id = daemon.import(&[&path])[0];
+        set(&daemon, id, "HEADLESS-1").ok();
+        see(&desktop, &daemon, "HEADLESS-1", color);
     }
 }
 
@@ -194,16 +194,16 @@ fn last_of_many_requests_wins() {
     let rounds = 20 * seconds.unwrap_or(2_usize);
     let desktop = Desktop::wayland(&["1280x720", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
-    let house = House::started_on(&desktop);
-    let ids = three(&house);
-    set(&house, ids[1], "*").ok();
-    let before = Holdings::at_rest(&house);
+    let daemon = TestDaemon::started_on(&desktop);
+    let ids = three(&daemon);
+    set(&daemon, ids[1], "*").ok();
+    let before = Holdings::at_rest(&daemon);
     let statuses: Vec<String> = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..rounds)
             .map(|round| {
-                let house = &house;
+                let daemon = &daemon;
                 let id = ids[(rounds - 1 - round) % 3];
-                let waiting = scope.spawn(move || set(house, id, "HEADLESS-1").ok());
+                let waiting = scope.spawn(move || set(daemon, id, "HEADLESS-1").ok());
                 std::thread::sleep(Duration::from_millis(50));
                 waiting
             })
@@ -216,14 +216,14 @@ fn last_of_many_requests_wins() {
     eprintln!("of {rounds} requests {shown} were shown and {superseded} superseded");
     assert_eq!(statuses.last().unwrap(), "set");
     assert_eq!(shown + superseded, rounds);
-    see(&desktop, &house, "HEADLESS-1", RED);
-    see(&desktop, &house, "HEADLESS-2", GREEN);
-    let current = house.client().get("/wallpaper/current").ok();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    see(&desktop, &daemon, "HEADLESS-2", GREEN);
+    let current = daemon.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"], ids[0]);
     wait_until("one swaybg", || running("swaybg", &runtime).len() == 1);
     // The clients' connections are closed a moment after the answers.
     wait_for(&format!("{before:#?}"), || {
-        let after = Holdings::of(&house);
+        let after = Holdings::of(&daemon);
         if after == before { Ok(()) } else { Err(after) }
     });
 }
@@ -242,10 +242,10 @@ struct Holdings {
 impl Holdings {
     /// The resources once the work of the start and the imports is done and its connections are closed:
     /// when many looks in a row find no change.
-    fn at_rest(house: &House) -> Self {
+    fn at_rest(daemon: &TestDaemon) -> Self {
         let (mut last, mut same) = (Self::default(), 0);
         wait_until("the daemon is at rest", || {
-            let now = Self::of(house);
+            let now = Self::of(daemon);
             let is_at_work = |name: &String| name == "reconcile" || name.starts_with("sse-");
             let is_busy = now.threads.keys().any(is_at_work);
             same = if now == last && !is_busy { same + 1 } else { 0 };
@@ -255,8 +255,8 @@ impl Holdings {
         last
     }
 
-    fn of(house: &House) -> Self {
-        let process = PathBuf::from(format!("/proc/{}", house.pid()));
+    fn of(daemon: &TestDaemon) -> Self {
+        let process = PathBuf::from(format!("/proc/{}", daemon.pid()));
         let entries = |name: &str| fs::read_dir(process.join(name)).unwrap().flatten();
         let mut found = Self::default();
         for link in entries("fd").filter_map(|entry| fs::read_link(entry.path()).ok()) {
@@ -276,7 +276,7 @@ impl Holdings {
         for stat in fs::read_dir("/proc").unwrap().flatten() {
             let stat = fs::read_to_string(stat.path().join("stat")).unwrap_or_default();
             let Some((before, after)) = stat.rsplit_once(") ") else { continue };
-            if after.split(' ').nth(1) == Some(&house.pid().to_string()) {
+            if after.split(' ').nth(1) == Some(&daemon.pid().to_string()) {
                 let name = before.split_once('(').map_or(before, |(_, name)| name);
                 *found.children.entry(name.to_owned()).or_default() += 1;
             }

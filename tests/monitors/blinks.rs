@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, Rgb, near, three};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 const CYCLES: u32 = 100;
 /// The shortest and the longest time that an output is off.
@@ -32,13 +32,13 @@ fn point(desktop: &Desktop, x: u32, y: u32) -> Rgb {
 #[test]
 fn output_that_blinks_shows_its_picture_again() {
     let desktop = Desktop::x11(&["--pluggable", "320x240", "320x240"]);
-    let house = House::started_on(&desktop);
-    let images = three(&house);
+    let daemon = TestDaemon::started_on(&desktop);
+    let images = three(&daemon);
     let colors = [RED, GREEN, BLUE];
     let on = ["--output", "DUMMY1", "--mode", "320x240-murald", "--pos", "320x0"];
     let set = |monitor: &str, picture: usize| {
         let body = json!({ "image_id": images[picture], "monitors": [monitor] });
-        house.client().post("/wallpaper/set", &body)
+        daemon.client().post("/wallpaper/set", &body)
     };
     set("DUMMY1", 2).ok();
     for cycle in 0..CYCLES {
@@ -59,7 +59,7 @@ fn output_that_blinks_shows_its_picture_again() {
     }
     // A restored picture is recorded once it is shown.
     wait_until("the record of it", || {
-        let current = house.client().get("/wallpaper/current").ok();
+        let current = daemon.client().get("/wallpaper/current").ok();
         current["monitors"][1]["image_id"] == images[2]
     });
 }
@@ -67,23 +67,23 @@ fn output_that_blinks_shows_its_picture_again() {
 #[test]
 fn new_monitor_shows_the_picture_that_was_set_for_all() {
     let desktop = Desktop::x11(&["--pluggable", "320x240"]);
-    let mut house = House::started_on(&desktop);
-    let images = three(&house);
-    let set = |house: &House, body| house.client().post("/wallpaper/set", &body).ok();
-    set(&house, json!({ "image_id": images[0] }));
-    set(&house, json!({ "image_id": images[1], "monitor": "DUMMY0" }));
-    let mut events = house.events("wallpaper_changed");
+    let mut daemon = TestDaemon::started_on(&desktop);
+    let images = three(&daemon);
+    let set = |daemon: &TestDaemon, body| daemon.client().post("/wallpaper/set", &body).ok();
+    set(&daemon, json!({ "image_id": images[0] }));
+    set(&daemon, json!({ "image_id": images[1], "monitor": "DUMMY0" }));
+    let mut events = daemon.events("wallpaper_changed");
     assert_eq!(desktop.run("plug", &["320x240"]), "DUMMY1");
     wait_until("red on the new monitor", || near(point(&desktop, 480, 120), RED));
     assert!(near(point(&desktop, 160, 120), GREEN));
     let changed = events.wait_for("wallpaper_changed");
     assert_eq!((&changed["source"], &changed["monitors"]), (&json!("restore"), &json!(["DUMMY1"])));
-    let current = house.client().get("/wallpaper/current").ok();
+    let current = daemon.client().get("/wallpaper/current").ok();
     assert_eq!(current["monitors"][1]["image_id"], images[0]);
     // The same for a monitor that is connected while the daemon is stopped.
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
     assert_eq!(desktop.run("plug", &["320x240"]), "DUMMY2");
-    house.start();
+    daemon.start();
     wait_until("red on the third", || near(point(&desktop, 800, 120), RED));
     assert!(near(point(&desktop, 480, 120), RED) && near(point(&desktop, 160, 120), GREEN));
 }

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, Rgb, near, see, set, three};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 pub(crate) const NIGHT: Rgb = [0x1e, 0x1e, 0x2e];
 
 /// Waits until every pixel of an output has this colour.
 #[track_caller]
-pub(crate) fn see_everywhere(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
+pub(crate) fn see_everywhere(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: Rgb) {
     wait_until(&format!("{color:?} all over {output}"), || {
-        let path = house.root().join("whole.png");
+        let path = daemon.root().join("whole.png");
         desktop.shot(&path, output);
         image::open(&path).unwrap().into_rgb8().pixels().all(|pixel| near(pixel.0, color))
     });
@@ -29,18 +29,18 @@ fn is_night(record: &Value, path: &str) {
 #[test]
 fn colour_is_shown_by_each_backend_restored_and_gone_back_to() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
-    let mut house = House::on(&desktop);
-    house.configure(
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure(
         "backend.type = 'swaybg'\nbackend.swaybg.fit_mode = 'center'\n\
          backend.builtin.fit_mode = 'center'\n",
     );
-    house.start();
-    let [red, _, blue] = three(&house);
-    set(&house, red, "*").ok();
-    let client = house.client();
-    let mut events = house.events("wallpaper_changed");
+    daemon.start();
+    let [red, _, blue] = three(&daemon);
+    set(&daemon, red, "*").ok();
+    let client = daemon.client();
+    let mut events = daemon.events("wallpaper_changed");
     is_night(&client.post("/wallpaper/set", &json!({ "color": "#1E1E2E" })).ok(), "image_path");
-    see_everywhere(&desktop, &house, "WL-1", NIGHT);
+    see_everywhere(&desktop, &daemon, "WL-1", NIGHT);
     let changed = events.wait_for("wallpaper_changed");
     is_night(&changed, "path");
     assert_eq!(changed["colors"], json!(["#1e1e2e"]));
@@ -50,7 +50,7 @@ fn colour_is_shown_by_each_backend_restored_and_gone_back_to() {
     is_night(&current, "image_path");
     is_night(&current["monitors"][0], "image_path");
     assert_eq!(current["monitors"][0].get("deleted"), None);
-    let state = house.root().join(".local/state/murald");
+    let state = daemon.root().join(".local/state/murald");
     let palette: Value =
         serde_json::from_slice(&fs::read(state.join("palette.json")).unwrap()).unwrap();
     is_night(&palette["newest"], "path");
@@ -60,29 +60,29 @@ fn colour_is_shown_by_each_backend_restored_and_gone_back_to() {
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 3);
     // Going back reaches a colour, once for assignments that look the same.
     client.post("/wallpaper/set", &json!({ "color": "#1e1e2e", "fit": "contain" })).ok();
-    set(&house, blue, "*").ok();
+    set(&daemon, blue, "*").ok();
     let back = || client.post("/wallpaper/back", &json!({})).ok();
     assert_eq!(back()["images"], json!({ "WL-1": "#1e1e2e" }));
-    see_everywhere(&desktop, &house, "WL-1", NIGHT);
+    see_everywhere(&desktop, &daemon, "WL-1", NIGHT);
     assert_eq!(back()["image_id"], red);
     // A restart without the cache, and a new monitor.
-    let told = house.murald(&["set", "Navy"]).output().unwrap();
+    let told = daemon.murald(&["set", "Navy"]).output().unwrap();
     assert_eq!(String::from_utf8(told.stdout).unwrap(), "#000080 is on WL-1\n");
     client.post("/wallpaper/set", &json!({ "color": "#fff", "default": true })).ok();
-    house.kill9();
-    fs::remove_dir_all(house.root().join("cache/murald")).unwrap();
-    house.start();
+    daemon.kill9();
+    fs::remove_dir_all(daemon.root().join("cache/murald")).unwrap();
+    daemon.start();
     assert_eq!(client.get("/wallpaper/current").ok()["default_color"], "#ffffff");
-    see_everywhere(&desktop, &house, "WL-1", [0, 0, 128]);
+    see_everywhere(&desktop, &daemon, "WL-1", [0, 0, 128]);
     let second = desktop.run("plug", &["800x600"]);
-    see_everywhere(&desktop, &house, &second, [255; 3]);
+    see_everywhere(&desktop, &daemon, &second, [255; 3]);
     client.post("/backends/builtin/activate", &json!({})).ok();
-    see_everywhere(&desktop, &house, "WL-1", [0, 0, 128]);
-    see_everywhere(&desktop, &house, &second, [255; 3]);
+    see_everywhere(&desktop, &daemon, "WL-1", [0, 0, 128]);
+    see_everywhere(&desktop, &daemon, &second, [255; 3]);
     let why = client.get("/why?monitor=WL-1").ok()[0].clone();
     let text = why["text"].as_str().unwrap();
     assert!(text.starts_with("WL-1: #000080, restored at startup"), "{text}");
-    set(&house, blue, &second).ok();
-    see(&desktop, &house, &second, BLUE);
-    assert!(house.root().join("cache/murald/colors/000080.png").exists());
+    set(&daemon, blue, &second).ok();
+    see(&desktop, &daemon, &second, BLUE);
+    assert!(daemon.root().join("cache/murald/colors/000080.png").exists());
 }

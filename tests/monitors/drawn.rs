@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use crate::desktop::{Desktop, wait_until};
 use crate::frames::{Frame, Watcher};
 use crate::scene::{BLUE, GREEN, RED, Rgb, near, set, three};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 const OUTPUT: &str = "HEADLESS-1";
 /// The duration of a fade, in milliseconds.
 const FADE: u64 = 400;
 
-fn drawing_on(desktop: &Desktop) -> House {
-    let mut house = House::on(desktop);
+fn drawing_on(desktop: &Desktop) -> TestDaemon {
+    let mut daemon = TestDaemon::on(desktop);
     let seconds = FADE as f64 / 1e3;
-    house.configure(&format!(
+    daemon.configure(&format!(
         "[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_duration = {seconds}\n"
     ));
-    house.start();
-    house
+    daemon.start();
+    daemon
 }
 
 fn kill(desktop: &Desktop, pid: u32) -> Instant {
@@ -47,23 +47,23 @@ fn between(one: Rgb, other: Rgb, seen: Rgb) -> bool {
 #[test]
 fn next_daemon_adopts_the_renderer_without_a_changed_frame() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = drawing_on(&desktop);
-    let images = three(&house);
-    set(&house, images[2], OUTPUT).ok();
+    let mut daemon = drawing_on(&desktop);
+    let images = three(&daemon);
+    set(&daemon, images[2], OUTPUT).ok();
     let watcher = Watcher::start(&desktop, OUTPUT);
     wait_until("the first picture", || near(watcher.latest(), BLUE));
-    let process = house.drawing();
+    let process = daemon.drawing();
     let colors = [RED, GREEN, BLUE];
     // The daemon is killed this long after its answer: at once, during the fade, and after it.
     for (round, millis) in [0, 10, FADE / 4, FADE / 2, FADE, 2 * FADE].into_iter().enumerate() {
         let (new, old) = (round % 3, (round + 2) % 3);
         let seen = watcher.frames();
-        set(&house, images[new], OUTPUT).ok();
+        set(&daemon, images[new], OUTPUT).ok();
         std::thread::sleep(Duration::from_millis(millis));
-        house.kill9();
-        house.start();
+        daemon.kill9();
+        daemon.start();
         wait_until("the next daemon has taken it over", || {
-            let why = house.client().get(&format!("/why?monitor={OUTPUT}")).ok();
+            let why = daemon.client().get(&format!("/why?monitor={OUTPUT}")).ok();
             why[0]["text"].as_str().unwrap().contains("restored at startup")
         });
         wait_until("the picture", || near(watcher.latest(), colors[new]));
@@ -73,17 +73,17 @@ fn next_daemon_adopts_the_renderer_without_a_changed_frame() {
         let up = frames.iter().position(|&seen| near(seen, colors[new])).unwrap();
         let left = frames[up..].iter().find(|&&seen| !near(seen, colors[new]));
         assert_eq!(left, None, "killed after {millis} ms: {frames:?}");
-        assert_eq!(house.drawing(), process, "taken over, not replaced");
+        assert_eq!(daemon.drawing(), process, "taken over, not replaced");
     }
 }
 
 #[test]
 fn killed_renderer_is_restarted_at_once() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = drawing_on(&desktop);
-    let images = three(&house);
+    let mut daemon = drawing_on(&desktop);
+    let images = three(&daemon);
     let colors = [RED, GREEN, BLUE];
-    set(&house, images[2], OUTPUT).ok();
+    set(&daemon, images[2], OUTPUT).ok();
     let watcher = Watcher::start(&desktop, OUTPUT);
     wait_until("the first picture", || near(watcher.latest(), BLUE));
     let mut away = Vec::new();
@@ -91,12 +91,12 @@ fn killed_renderer_is_restarted_at_once() {
     // is its first one.
     for (round, millis) in [0, 10, FADE / 2, 2 * FADE].into_iter().enumerate() {
         let new = round % 3;
-        set(&house, images[new], OUTPUT).ok();
+        set(&daemon, images[new], OUTPUT).ok();
         std::thread::sleep(Duration::from_millis(millis));
-        let [process] = house.drawing()[..] else { panic!("not one process") };
+        let [process] = daemon.drawing()[..] else { panic!("not one process") };
         let seen = watcher.frames();
         let killed = kill(&desktop, process);
-        wait_until("another process", || ![&[][..], &[process]].contains(&&*house.drawing()));
+        wait_until("another process", || ![&[][..], &[process]].contains(&&*daemon.drawing()));
         // Only frames after the kill count, as the picture before may be the same.
         wait_until("the picture", || {
             let is_back = |frame: &Frame| frame.at >= killed && near(frame.color, colors[new]);
@@ -106,8 +106,8 @@ fn killed_renderer_is_restarted_at_once() {
         let last = frames.iter().rposition(|frame| !near(frame.color, colors[new]));
         let back = frames[last.map_or(0, |last| last + 1)].at;
         away.push(back.saturating_duration_since(killed));
-        house.kill9();
-        house.start();
+        daemon.kill9();
+        daemon.start();
     }
     eprintln!("killed with a daemon beside it, it was away for {away:?}");
 }
@@ -115,13 +115,13 @@ fn killed_renderer_is_restarted_at_once() {
 #[test]
 fn restarted_compositor_shows_no_blank_frame_after_the_first() {
     let mut desktop = Desktop::wayland(&["640x480"]);
-    let house = drawing_on(&desktop);
-    let [red, ..] = three(&house);
-    set(&house, red, OUTPUT).ok();
+    let daemon = drawing_on(&desktop);
+    let [red, ..] = three(&daemon);
+    set(&daemon, red, OUTPUT).ok();
     // More often than a process may exit within a minute.
     for _ in 0..5 {
         let watcher = Watcher::of_the_next(&desktop, OUTPUT);
-        let mut events = house.events("wallpaper_changed");
+        let mut events = daemon.events("wallpaper_changed");
         desktop.again();
         assert_eq!(events.wait_for("wallpaper_changed")["source"], "restore");
         wait_until("the picture", || watcher.frames() > 0 && near(watcher.latest(), RED));

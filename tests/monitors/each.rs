@@ -6,43 +6,43 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, Rgb, see};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 const WHITE: Rgb = [240, 240, 240];
 
-fn picture(house: &House, name: &str, size: (u32, u32), color: Rgb) -> PathBuf {
-    let path = house.root().join(format!("{name}.png"));
+fn picture(daemon: &TestDaemon, name: &str, size: (u32, u32), color: Rgb) -> PathBuf {
+    let path = daemon.root().join(format!("{name}.png"));
     image::RgbImage::from_pixel(size.0, size.1, image::Rgb(color)).save(&path).unwrap();
     path
 }
 
 /// Two wide pictures and an upright one.
-fn gallery(house: &House) -> [(i64, Rgb); 3] {
-    let of = |name, size, color| (house.import(&[&picture(house, name, size, color)])[0], color);
+fn gallery(daemon: &TestDaemon) -> [(i64, Rgb); 3] {
+    let of = |name, size, color| (daemon.import(&[&picture(daemon, name, size, color)])[0], color);
     [of("red", (640, 360), RED), of("green", (640, 360), GREEN), of("blue", (360, 640), BLUE)]
 }
 
 /// Checks on the screen what the answer says.
-fn look(desktop: &Desktop, house: &House, images: &Value, gallery: &[(i64, Rgb)]) {
+fn look(desktop: &Desktop, daemon: &TestDaemon, images: &Value, gallery: &[(i64, Rgb)]) {
     for (monitor, id) in images.as_object().unwrap() {
         let color = gallery.iter().find(|(known, _)| json!(known) == *id).unwrap().1;
-        see(desktop, house, monitor, color);
+        see(desktop, daemon, monitor, color);
     }
 }
 
 /// The second of the monitors is upright.
 fn random_each(desktop: &Desktop, monitors: [&str; 3], backend: &str) {
-    let house = House::started_on(desktop);
-    let gallery = gallery(&house);
-    let mut events = house.events("wallpaper_changed");
+    let daemon = TestDaemon::started_on(desktop);
+    let gallery = gallery(&daemon);
+    let mut events = daemon.events("wallpaper_changed");
     for _ in 0..2 {
-        let answer = house.client().post("/wallpaper/random", &json!({ "mode": "each" })).ok();
+        let answer = daemon.client().post("/wallpaper/random", &json!({ "mode": "each" })).ok();
         assert_eq!((&answer["mode"], &answer["backend"]), (&json!("each"), &json!(backend)));
         let images = &answer["images"];
         assert_eq!(images[monitors[1]], gallery[2].0, "{answer}");
         assert_ne!(images[monitors[0]], images[monitors[2]], "{answer}");
         assert_eq!(images[monitors[0]], answer["image_id"], "that of the first by name");
-        look(desktop, &house, images, &gallery);
+        look(desktop, &daemon, images, &gallery);
         for _ in 0..3 {
             let event = events.wait_for("wallpaper_changed");
             assert_eq!((&event["images"], &event["mode"]), (images, &json!("each")));
@@ -50,29 +50,29 @@ fn random_each(desktop: &Desktop, monitors: [&str; 3], backend: &str) {
             let of = event["monitors"][0].as_str().unwrap();
             assert_eq!(images[of], event["image_id"]);
         }
-        let history = house.client().get("/images/history?limit=3").ok();
+        let history = daemon.client().get("/images/history?limit=3").ok();
         assert!(history.as_array().unwrap().iter().all(|entry| entry["images"] == *images));
     }
     // With two wide pictures only, both are shown, one of them twice.
     let filter = json!({ "mode": "each", "filter": { "orientation": "landscape" } });
-    let answer = house.client().post("/wallpaper/random", &filter).ok();
+    let answer = daemon.client().post("/wallpaper/random", &filter).ok();
     let mut ids: Vec<i64> =
         answer["images"].as_object().unwrap().values().map(|id| id.as_i64().unwrap()).collect();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids, [gallery[0].0, gallery[1].0]);
-    look(desktop, &house, &answer["images"], &gallery);
-    let white = house.import(&[&picture(&house, "white", (640, 360), WHITE)])[0];
+    look(desktop, &daemon, &answer["images"], &gallery);
+    let white = daemon.import(&[&picture(&daemon, "white", (640, 360), WHITE)])[0];
     let set = json!({ "image_id": white, "mode": "each" });
-    assert_eq!(house.client().post("/wallpaper/set", &set).status, 400);
+    assert_eq!(daemon.client().post("/wallpaper/set", &set).status, 400);
 }
 
 /// The same with a playlist, forwards and backwards.
 fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
-    let house = House::started_on(desktop);
-    let gallery = gallery(&house);
+    let daemon = TestDaemon::started_on(desktop);
+    let gallery = gallery(&daemon);
     let [red, green, blue] = gallery.map(|(id, _)| id);
-    let client = house.client();
+    let client = daemon.client();
     let items: Vec<Value> = [red, blue, green].map(|id| json!({ "image_id": id })).into();
     let body = json!({ "name": "own", "configuration": { "type": "manual" }, "images": items });
     let id = client.post("/playlists", &body).ok()["id"].as_i64().unwrap();
@@ -80,14 +80,14 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
     for wrong in [json!({ "mode": "each", "extend": true }), json!({ "mode": "own" })] {
         assert_eq!(client.post(&path("start"), &wrong).status, 400);
     }
-    let mut events = house.events("playlist_image_changed");
+    let mut events = daemon.events("playlist_image_changed");
     client.post(&path("start"), &json!({ "mode": "each" })).ok();
     let dealt = |first, second, third| json!({ monitors[0]: first, monitors[1]: second, monitors[2]: third });
     let active = client.get("/playlists/active").ok();
     assert_eq!((&active[0]["mode"], &active[0]["extend"]), (&json!("each"), &json!(false)));
     let first = events.wait_for("playlist_image_changed")["images"].clone();
     assert_eq!(first, dealt(red, blue, green));
-    look(desktop, &house, &first, &gallery);
+    look(desktop, &daemon, &first, &gallery);
     // Without the upright picture, two are left for three monitors.
     let items = json!({ "images": [{ "image_id": red }, { "image_id": green }] });
     client.send("PATCH", &format!("/playlists/{id}"), "", items.to_string().as_bytes()).ok();
@@ -95,7 +95,7 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
         let images = events.wait_for("playlist_image_changed")["images"].clone();
         let values: Vec<&Value> = images.as_object().unwrap().values().collect();
         assert!(values.contains(&&json!(red)) && values.contains(&&json!(green)), "{images}");
-        look(desktop, &house, &images, &gallery);
+        look(desktop, &daemon, &images, &gallery);
         images
     };
     // The upright monitor shows one of these at once.

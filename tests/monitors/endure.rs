@@ -11,36 +11,36 @@ use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, plain, running, see, set, three, watch_for_gaps};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn picture_stays_while_the_daemon_restarts() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
-    let mut house = House::started_on(&desktop);
-    let [red, ..] = three(&house);
-    set(&house, red, "HEADLESS-1").ok();
-    see(&desktop, &house, "HEADLESS-1", RED);
+    let mut daemon = TestDaemon::started_on(&desktop);
+    let [red, ..] = three(&daemon);
+    set(&daemon, red, "HEADLESS-1").ok();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
     let process = running("swaybg", &runtime);
-    // The watcher borrows a `House`, so it gets one of its own.
-    let eye = House::on(&desktop);
+    // The watcher borrows a `TestDaemon`, so it gets one of its own.
+    let eye = TestDaemon::on(&desktop);
     watch_for_gaps(&desktop, &eye, "HEADLESS-1", &[RED], || {
         for kill in [false, true, false] {
             if kill {
-                house.kill9();
+                daemon.kill9();
             } else {
-                assert_eq!(house.stop(), Some(0));
+                assert_eq!(daemon.stop(), Some(0));
             }
-            house.start();
-            let mut events = house.events("wallpaper_changed");
-            set(&house, red, "HEADLESS-1").ok();
+            daemon.start();
+            let mut events = daemon.events("wallpaper_changed");
+            set(&daemon, red, "HEADLESS-1").ok();
             events.wait_for("wallpaper_changed");
         }
     });
     assert_eq!(running("swaybg", &runtime), process, "taken over, not replaced");
-    let answer = house.client().post("/shutdown", &json!({ "clear": true })).ok();
+    let answer = daemon.client().post("/shutdown", &json!({ "clear": true })).ok();
     assert_eq!(answer["status"], "shutting_down");
-    assert_eq!(house.wait().code(), Some(0));
+    assert_eq!(daemon.wait().code(), Some(0));
     assert!(running("swaybg", &runtime).is_empty());
     for backends in fs::read_dir(Path::new(&runtime).join("murald")).unwrap().flatten() {
         let left: Vec<_> = fs::read_dir(backends.path()).unwrap().flatten().collect();
@@ -52,10 +52,10 @@ fn picture_stays_while_the_daemon_restarts() {
 fn backend_that_dies_is_restarted() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
-    let house = House::started_on(&desktop);
-    let [red, ..] = three(&house);
-    set(&house, red, "HEADLESS-1").ok();
-    let mut events = house.events("wallpaper_changed,backend_unavailable");
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, ..] = three(&daemon);
+    set(&daemon, red, "HEADLESS-1").ok();
+    let mut events = daemon.events("wallpaper_changed,backend_unavailable");
     // The second and the third restart are delayed.
     for pause in [0, 1, 2] {
         let victim = running("swaybg", &runtime)[0];
@@ -64,14 +64,14 @@ fn backend_that_dies_is_restarted() {
         let changed = events.wait_for("wallpaper_changed");
         assert!(killed.elapsed().as_secs() >= pause, "{pause} s: {:?}", killed.elapsed());
         assert_eq!(changed["source"], "restore");
-        see(&desktop, &house, "HEADLESS-1", RED);
+        see(&desktop, &daemon, "HEADLESS-1", RED);
     }
     // The fourth exit within a minute is one too many.
     let victim = running("swaybg", &runtime)[0];
     assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
     let gone = events.wait_for("backend_unavailable");
     assert_eq!((&gone["backend"], gone.get("retrying")), (&json!("swaybg"), None));
-    let why = house.client().get("/why").ok()[0].clone();
+    let why = daemon.client().get("/why").ok()[0].clone();
     let told = why["text"].as_str().unwrap();
     assert!(
         told.contains("not on the screen") && told.contains("keeps exiting unexpectedly"),
@@ -79,56 +79,56 @@ fn backend_that_dies_is_restarted() {
     );
     assert_eq!(why["last_failure"]["image_id"], red);
     // A new request starts the backend again.
-    set(&house, red, "HEADLESS-1").ok();
-    see(&desktop, &house, "HEADLESS-1", RED);
+    set(&daemon, red, "HEADLESS-1").ok();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
 }
 
 #[test]
 fn reconnected_monitor_gets_its_picture_back() {
     let desktop = Desktop::x11(&["--pluggable", "1280x720", "1024x768"]);
-    let house = House::started_on(&desktop);
-    let [red, green, _] = three(&house);
-    set(&house, red, "DUMMY0").ok();
-    set(&house, green, "DUMMY1").ok();
-    see(&desktop, &house, "DUMMY1", GREEN);
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, _] = three(&daemon);
+    set(&daemon, red, "DUMMY0").ok();
+    set(&daemon, green, "DUMMY1").ok();
+    see(&desktop, &daemon, "DUMMY1", GREEN);
     desktop.run("unplug", &["DUMMY1"]);
     wait_until("one monitor less", || {
-        house.client().get("/monitors").ok().as_array().unwrap().len() == 1
+        daemon.client().get("/monitors").ok().as_array().unwrap().len() == 1
     });
     let body =
-        house.client().post("/wallpaper/set", &json!({"image_id": red, "monitor": "DUMMY1"}));
+        daemon.client().post("/wallpaper/set", &json!({"image_id": red, "monitor": "DUMMY1"}));
     assert!(body.fails(400)["error"].as_str().unwrap().contains("DUMMY0"));
-    let mut events = house.events("wallpaper_changed");
+    let mut events = daemon.events("wallpaper_changed");
     assert_eq!(desktop.run("plug", &["1024x768"]), "DUMMY1");
     let changed = events.wait_for("wallpaper_changed");
     assert_eq!((&changed["source"], &changed["image_id"]), (&json!("restore"), &json!(green)));
-    see(&desktop, &house, "DUMMY1", GREEN);
-    see(&desktop, &house, "DUMMY0", RED);
+    see(&desktop, &daemon, "DUMMY1", GREEN);
+    see(&desktop, &daemon, "DUMMY0", RED);
 }
 
 #[test]
 fn pictures_are_restored_after_the_compositor_was_killed() {
-    let (desktop, _house) = killed_twice("swaybg");
+    let (desktop, _daemon) = killed_twice("swaybg");
     assert_eq!(running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(), 1);
 }
 
 #[test]
 fn builtin_draws_again_after_the_compositor_was_killed() {
-    let (_desktop, house) = killed_twice("builtin");
-    assert_eq!(house.client().get("/wallpaper/current").ok()["backend"], "builtin");
+    let (_desktop, daemon) = killed_twice("builtin");
+    assert_eq!(daemon.client().get("/wallpaper/current").ok()["backend"], "builtin");
 }
 
 /// A desktop that was killed twice while a backend showed pictures.
-fn killed_twice(backend: &str) -> (Desktop, House) {
+fn killed_twice(backend: &str) -> (Desktop, TestDaemon) {
     let mut desktop = Desktop::wayland(&["640x480", "800x600"]);
-    let mut house = House::on(&desktop);
-    house.configure(&format!("[backend]\ntype = '{backend}'\n"));
-    house.start();
-    let [red, green, _] = three(&house);
-    set(&house, red, "HEADLESS-1").ok();
-    set(&house, green, "HEADLESS-2").ok();
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure(&format!("[backend]\ntype = '{backend}'\n"));
+    daemon.start();
+    let [red, green, _] = three(&daemon);
+    set(&daemon, red, "HEADLESS-1").ok();
+    set(&daemon, green, "HEADLESS-2").ok();
     for _ in 0..2 {
-        let mut events = house.events("wallpaper_changed,backend_unavailable");
+        let mut events = daemon.events("wallpaper_changed,backend_unavailable");
         desktop.again();
         let mut back = [events.wait_for("wallpaper_changed"), events.wait_for("wallpaper_changed")];
         back.sort_by_key(|event| event["image_id"].as_i64());
@@ -136,55 +136,55 @@ fn killed_twice(backend: &str) -> (Desktop, House) {
             assert_eq!((&event["source"], &event["image_id"]), (&json!("restore"), &json!(id)));
             assert_eq!(event["backend"], backend);
         }
-        see(&desktop, &house, "HEADLESS-1", RED);
-        see(&desktop, &house, "HEADLESS-2", GREEN);
+        see(&desktop, &daemon, "HEADLESS-1", RED);
+        see(&desktop, &daemon, "HEADLESS-2", GREEN);
     }
-    (desktop, house)
+    (desktop, daemon)
 }
 
 #[test]
 fn backend_that_is_installed_later_is_found() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::on(&desktop);
+    let mut daemon = TestDaemon::on(&desktop);
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
-    house.only(&[]);
-    house.configure("[backend.builtin]\nenabled = false\n");
-    house.start();
-    let [red, ..] = three(&house);
-    let refused = set(&house, red, "HEADLESS-1").fails(503);
+    daemon.only(&[]);
+    daemon.configure("[backend.builtin]\nenabled = false\n");
+    daemon.start();
+    let [red, ..] = three(&daemon);
+    let refused = set(&daemon, red, "HEADLESS-1").fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     assert!(refused["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")));
     let told = refused["error"].as_str().unwrap();
     assert!(told.contains("backend.builtin.enabled") && told.contains(", swaybg"), "{told}");
-    let current = house.client().get("/wallpaper/current").fails(503);
+    let current = daemon.client().get("/wallpaper/current").fails(503);
     assert_eq!(current["error"], refused["error"]);
-    let random = house.client().post("/wallpaper/random", &json!({})).fails(503);
+    let random = daemon.client().post("/wallpaper/random", &json!({})).fails(503);
     assert_eq!(random["error_code"], "no_backend");
     let known = || {
-        let all = house.client().get("/backends").ok();
+        let all = daemon.client().get("/backends").ok();
         let mut all = all.as_array().unwrap().iter();
         all.find(|backend| backend["name"] == "swaybg").unwrap().clone()
     };
     assert_eq!((&known()["installed"], &known()["missing"]), (&json!(false), &json!(["swaybg"])));
-    std::os::unix::fs::symlink(swaybg, house.root().join("only/swaybg")).unwrap();
+    std::os::unix::fs::symlink(swaybg, daemon.root().join("only/swaybg")).unwrap();
     assert_eq!((&known()["installed"], &known()["available"]), (&json!(true), &json!(true)));
-    house.client().get("/wallpaper/current").ok();
-    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "swaybg");
-    see(&desktop, &house, "HEADLESS-1", RED);
+    daemon.client().get("/wallpaper/current").ok();
+    assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "swaybg");
+    see(&desktop, &daemon, "HEADLESS-1", RED);
     assert_eq!(known()["active"], true);
 }
 
 #[test]
 fn builtin_draws_if_nothing_else_is_installed() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::on(&desktop);
+    let mut daemon = TestDaemon::on(&desktop);
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
-    house.only(&[]);
-    house.start();
-    let [red, green, blue] = three(&house);
-    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "builtin");
-    see(&desktop, &house, "HEADLESS-1", RED);
-    let all = house.client().get("/backends").ok();
+    daemon.only(&[]);
+    daemon.start();
+    let [red, green, blue] = three(&daemon);
+    assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "builtin");
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    let all = daemon.client().get("/backends").ok();
     let names: Vec<_> = all.as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!((names.len(), names[6]), (7, &json!("builtin")));
     let own = &all[6];
@@ -194,46 +194,46 @@ fn builtin_draws_if_nothing_else_is_installed() {
     let words = format!("[d]raw --socket {}", desktop.var("XDG_RUNTIME_DIR").unwrap());
     let drawing = || desktop.output("sh", &["-c", &format!("pgrep -f '{words}' || [ $? = 1 ]")]);
     let before = drawing();
-    house.kill9();
-    house.start();
-    see(&desktop, &house, "HEADLESS-1", RED);
+    daemon.kill9();
+    daemon.start();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
     assert_eq!(drawing(), before);
-    assert_eq!(set(&house, green, "HEADLESS-1").ok()["backend"], "builtin");
-    see(&desktop, &house, "HEADLESS-1", GREEN);
+    assert_eq!(set(&daemon, green, "HEADLESS-1").ok()["backend"], "builtin");
+    see(&desktop, &daemon, "HEADLESS-1", GREEN);
     // The process is killed, and restarted.
     desktop.output("kill", &["-9", &before]);
     wait_until("another process", || !["", before.as_str()].contains(&drawing().as_str()));
-    see(&desktop, &house, "HEADLESS-1", GREEN);
+    see(&desktop, &daemon, "HEADLESS-1", GREEN);
     // A backend that was installed in the meantime is used once it is activated.
-    std::os::unix::fs::symlink(swaybg, house.root().join("only/swaybg")).unwrap();
-    assert_eq!(set(&house, blue, "HEADLESS-1").ok()["backend"], "builtin");
-    house.client().post("/backends/swaybg/activate", &json!({})).ok();
-    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "swaybg");
-    see(&desktop, &house, "HEADLESS-1", RED);
+    std::os::unix::fs::symlink(swaybg, daemon.root().join("only/swaybg")).unwrap();
+    assert_eq!(set(&daemon, blue, "HEADLESS-1").ok()["backend"], "builtin");
+    daemon.client().post("/backends/swaybg/activate", &json!({})).ok();
+    assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "swaybg");
+    see(&desktop, &daemon, "HEADLESS-1", RED);
 }
 
 #[test]
 fn picture_that_leaves_the_library_stays_on_its_monitor() {
     let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
-    let mut house = House::started_on(&desktop);
-    let [red, green, blue] = three(&house);
+    let mut daemon = TestDaemon::started_on(&desktop);
+    let [red, green, blue] = three(&daemon);
     let body =
         json!({ "image_id": green, "mode": "extend", "monitors": ["HEADLESS-2", "HEADLESS-3"] });
-    house.client().post("/wallpaper/set", &body).ok();
-    set(&house, blue, "HEADLESS-1").ok();
+    daemon.client().post("/wallpaper/set", &body).ok();
+    set(&daemon, blue, "HEADLESS-1").ok();
     for id in [green, blue] {
-        house
+        daemon
             .client()
             .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
             .ok();
     }
-    assert!(!house.images().join("green.png").exists());
+    assert!(!daemon.images().join("green.png").exists());
     // Another swaybg has to show what was deleted.
-    set(&house, red, "HEADLESS-2").ok();
+    set(&daemon, red, "HEADLESS-2").ok();
     for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
-        see(&desktop, &house, output, color);
+        see(&desktop, &daemon, output, color);
     }
-    let held = house.root().join("cache/murald/backends/swaybg/retained");
+    let held = daemon.root().join("cache/murald/backends/swaybg/retained");
     let count = || fs::read_dir(&held).unwrap().count();
     assert_eq!(count(), 3);
     // The same holds under the next daemon, and the one after it.
@@ -241,24 +241,24 @@ fn picture_that_leaves_the_library_stays_on_its_monitor() {
     let process = running("swaybg", runtime);
     for kill in [false, true] {
         match kill {
-            true => house.kill9(),
-            false => assert_eq!(house.stop(), Some(0)),
+            true => daemon.kill9(),
+            false => assert_eq!(daemon.stop(), Some(0)),
         }
-        house.start();
-        let mut events = house.events("wallpaper_changed");
-        set(&house, red, "HEADLESS-2").ok();
+        daemon.start();
+        let mut events = daemon.events("wallpaper_changed");
+        set(&daemon, red, "HEADLESS-2").ok();
         events.wait_for("wallpaper_changed");
         for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
-            see(&desktop, &house, output, color);
+            see(&desktop, &daemon, output, color);
         }
         assert_eq!(running("swaybg", runtime), process, "taken over, not replaced");
     }
-    let blue = house.import(&[&plain(&house, "blue.png", BLUE)])[0];
-    set(&house, blue, "HEADLESS-2").ok();
+    let blue = daemon.import(&[&plain(&daemon, "blue.png", BLUE)])[0];
+    set(&daemon, blue, "HEADLESS-2").ok();
     for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", BLUE), ("HEADLESS-3", GREEN)] {
-        see(&desktop, &house, output, color);
+        see(&desktop, &daemon, output, color);
     }
-    set(&house, red, "*").ok();
+    set(&daemon, red, "*").ok();
     assert_eq!(count(), 1, "what is no longer shown is let go");
 }
 
@@ -266,57 +266,58 @@ fn picture_that_leaves_the_library_stays_on_its_monitor() {
 fn pictures_whose_files_are_missing_blank_no_monitor() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
-    let mut house = House::on(&desktop);
-    house.start();
-    let [red, green, blue] = three(&house);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.start();
+    let [red, green, blue] = three(&daemon);
     // So many files will be missing that their rows are kept.
     let crowd: Vec<_> = (0..24u8)
-        .map(|number| plain(&house, &format!("crowd-{number}.png"), [number, 7, 7]))
+        .map(|number| plain(&daemon, &format!("crowd-{number}.png"), [number, 7, 7]))
         .collect();
-    house.import(&crowd.iter().map(std::path::PathBuf::as_path).collect::<Vec<_>>());
-    set(&house, red, "HEADLESS-1").ok();
-    set(&house, green, "HEADLESS-2").ok();
-    assert_eq!(house.stop(), Some(0));
-    for entry in fs::read_dir(house.images()).unwrap().flatten() {
+    daemon.import(&crowd.iter().map(std::path::PathBuf::as_path).collect::<Vec<_>>());
+    set(&daemon, red, "HEADLESS-1").ok();
+    set(&daemon, green, "HEADLESS-2").ok();
+    assert_eq!(daemon.stop(), Some(0));
+    for entry in fs::read_dir(daemon.images()).unwrap().flatten() {
         let name = entry.file_name().into_string().unwrap();
         if name.starts_with("crowd-") || name == "red.png" {
             fs::remove_file(entry.path()).unwrap();
         }
     }
-    house.start();
-    let guarded = |house: &House| house.client().get("/info").ok()["library"]["guarded"] == true;
-    wait_until("the guard", || guarded(&house));
-    set(&house, red, "HEADLESS-2").fails(404);
-    see(&desktop, &house, "HEADLESS-1", RED);
-    see(&desktop, &house, "HEADLESS-2", GREEN);
+    daemon.start();
+    let guarded =
+        |daemon: &TestDaemon| daemon.client().get("/info").ok()["library"]["guarded"] == true;
+    wait_until("the guard", || guarded(&daemon));
+    set(&daemon, red, "HEADLESS-2").fails(404);
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    see(&desktop, &daemon, "HEADLESS-2", GREEN);
     // If a picture was not retained either, the other monitor still shows its own.
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
     for pid in running("swaybg", runtime) {
         desktop.output("kill", &["-9", &pid.to_string()]);
     }
-    fs::remove_dir_all(house.root().join("cache/murald/backends/swaybg/retained")).unwrap();
-    house.start();
-    see(&desktop, &house, "HEADLESS-2", GREEN);
-    wait_until("the guard", || guarded(&house));
-    assert_eq!(house.client().get(&format!("/images/{red}")).ok()["id"], red);
-    set(&house, blue, "HEADLESS-1").ok();
-    see(&desktop, &house, "HEADLESS-1", BLUE);
-    see(&desktop, &house, "HEADLESS-2", GREEN);
+    fs::remove_dir_all(daemon.root().join("cache/murald/backends/swaybg/retained")).unwrap();
+    daemon.start();
+    see(&desktop, &daemon, "HEADLESS-2", GREEN);
+    wait_until("the guard", || guarded(&daemon));
+    assert_eq!(daemon.client().get(&format!("/images/{red}")).ok()["id"], red);
+    set(&daemon, blue, "HEADLESS-1").ok();
+    see(&desktop, &daemon, "HEADLESS-1", BLUE);
+    see(&desktop, &daemon, "HEADLESS-2", GREEN);
 }
 
 #[test]
 fn backend_whose_activation_cannot_be_written_shows_nothing() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let house = House::started_on(&desktop);
-    let [red, green, _] = three(&house);
-    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "swaybg");
-    let directory = house.config_file().parent().unwrap().to_owned();
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, _] = three(&daemon);
+    assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "swaybg");
+    let directory = daemon.config_file().parent().unwrap().to_owned();
     fs::set_permissions(&directory, Permissions::from_mode(0o500)).unwrap();
-    let mut events = house.events("wallpaper_changed");
-    let refused = house.client().post("/backends/builtin/activate", &json!({})).fails(500);
+    let mut events = daemon.events("wallpaper_changed");
+    let refused = daemon.client().post("/backends/builtin/activate", &json!({})).fails(500);
     assert!(refused["error"].as_str().unwrap().contains("config.toml"), "{refused}");
-    assert!(house.drawing().is_empty());
+    assert!(daemon.drawing().is_empty());
     fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(set(&house, green, "HEADLESS-1").ok()["backend"], "swaybg");
+    assert_eq!(set(&daemon, green, "HEADLESS-1").ok()["backend"], "swaybg");
     assert_eq!(events.wait_for("wallpaper_changed")["image_id"], green);
 }

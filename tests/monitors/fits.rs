@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, RED, Rgb, near, see};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 const BLACK: Rgb = [0, 0, 0];
 
 /// A square picture for wide monitors: blue if only its bottom part is visible.
-fn square(house: &House) -> i64 {
-    let path: PathBuf = house.root().join("square.png");
+fn square(daemon: &TestDaemon) -> i64 {
+    let path: PathBuf = daemon.root().join("square.png");
     let color = |_, y| image::Rgb(if y < 140 { RED } else { BLUE });
     image::RgbImage::from_fn(200, 200, color).save(&path).unwrap();
-    house.import(&[&path])[0]
+    daemon.import(&[&path])[0]
 }
 
 /// Waits for this colour at the left edge, half way down: the border, if the whole picture is visible.
-fn see_edge(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
+fn see_edge(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: Rgb) {
     wait_until(&format!("{color:?} at the edge of {output}"), || {
-        let path = house.root().join("edge.png");
+        let path = daemon.root().join("edge.png");
         desktop.shot(&path, output);
         let picture = image::open(&path).unwrap().into_rgb8();
         near(picture.get_pixel(4, picture.height() / 2).0, color)
@@ -29,60 +29,60 @@ fn see_edge(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
 }
 
 fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool) {
-    let mut house = House::on(desktop);
-    house.configure(&format!("backend.type = '{backend}'\n"));
-    house.start();
-    let id = square(&house);
-    let set = |house: &House, body: Value| house.client().post("/wallpaper/set", &body);
-    set(&house, json!({ "image_id": id })).ok();
-    see_edge(desktop, &house, one, RED);
-    set(&house, json!({ "image_id": id, "monitor": one, "position": "10%,100%" })).ok();
-    see_edge(desktop, &house, one, BLUE);
+    let mut daemon = TestDaemon::on(desktop);
+    daemon.configure(&format!("backend.type = '{backend}'\n"));
+    daemon.start();
+    let id = square(&daemon);
+    let set = |daemon: &TestDaemon, body: Value| daemon.client().post("/wallpaper/set", &body);
+    set(&daemon, json!({ "image_id": id })).ok();
+    see_edge(desktop, &daemon, one, RED);
+    set(&daemon, json!({ "image_id": id, "monitor": one, "position": "10%,100%" })).ok();
+    see_edge(desktop, &daemon, one, BLUE);
     // The image's own position is used at once where none was requested.
     let own = |position: Value| {
         let path = format!("/images/{id}");
-        let image = house.client().patch(&path, &json!({ "position": position })).ok();
+        let image = daemon.client().patch(&path, &json!({ "position": position })).ok();
         assert_eq!(image["position"], position);
     };
     own("bottom-left".into());
-    see_edge(desktop, &house, other, BLUE);
+    see_edge(desktop, &daemon, other, BLUE);
     own(Value::Null);
-    see_edge(desktop, &house, other, RED);
-    see_edge(desktop, &house, one, BLUE);
+    see_edge(desktop, &daemon, other, RED);
+    see_edge(desktop, &daemon, one, BLUE);
     let wish = json!({ "image_id": id, "monitor": one, "fit": "contain", "transition": "none",
         "position": "left" });
-    set(&house, wish).ok();
-    let look = |house: &House| {
-        see(desktop, house, one, RED);
-        see_edge(desktop, house, one, BLACK);
+    set(&daemon, wish).ok();
+    let look = |daemon: &TestDaemon| {
+        see(desktop, daemon, one, RED);
+        see_edge(desktop, daemon, one, BLACK);
         // feh has one fit for all monitors.
-        see_edge(desktop, house, other, if shared { BLACK } else { RED });
-        let current = house.client().get("/wallpaper/current").ok();
+        see_edge(desktop, daemon, other, if shared { BLACK } else { RED });
+        let current = daemon.client().get("/wallpaper/current").ok();
         assert_eq!(current["monitors"][0]["fit"], "contain");
         assert_eq!(current["monitors"][0]["position"], "left");
         assert_eq!(current["monitors"][1].get("fit"), None);
     };
-    look(&house);
-    house.kill9();
-    house.start();
-    look(&house);
-    let word = set(&house, json!({ "image_id": id, "transition": "spiral" }));
+    look(&daemon);
+    daemon.kill9();
+    daemon.start();
+    look(&daemon);
+    let word = set(&daemon, json!({ "image_id": id, "transition": "spiral" }));
     assert_eq!(word.status, 400);
     let text = word.text();
     assert!(text.contains("spiral") && text.contains(backend), "{text}");
-    assert_eq!(set(&house, json!({ "image_id": id, "fit": "wide" })).status, 400);
-    let refused = set(&house, json!({ "image_id": id, "position": "middle" })).text();
+    assert_eq!(set(&daemon, json!({ "image_id": id, "fit": "wide" })).status, 400);
+    let refused = set(&daemon, json!({ "image_id": id, "position": "middle" })).text();
     assert!(refused.contains("position must be center, top, "), "{refused}");
     // A colour, which looks the same with any fit, changes none.
-    set(&house, json!({ "color": "#283cc8", "monitor": other })).ok();
-    see_edge(desktop, &house, other, BLUE);
-    see_edge(desktop, &house, one, BLACK);
-    set(&house, json!({ "image_id": id, "monitor": one })).ok();
-    see_edge(desktop, &house, one, RED);
+    set(&daemon, json!({ "color": "#283cc8", "monitor": other })).ok();
+    see_edge(desktop, &daemon, other, BLUE);
+    see_edge(desktop, &daemon, one, BLACK);
+    set(&daemon, json!({ "image_id": id, "monitor": one })).ok();
+    see_edge(desktop, &daemon, one, RED);
     // The wallpaper before had its own fit and position.
     for color in [BLACK, BLUE] {
-        house.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
-        see_edge(desktop, &house, one, color);
+        daemon.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
+        see_edge(desktop, &daemon, one, color);
     }
 }
 

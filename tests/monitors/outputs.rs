@@ -8,7 +8,7 @@ use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
 use crate::desktop::{Desktop, wait_for, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
     let (spawner, deaths) = Spawner::new();
@@ -116,9 +116,9 @@ fn outputs_are_plugged_and_unplugged_over_wayland() {
 #[test]
 fn connection_outlives_hot_plugged_monitors() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
-    let house = House::started_on(&desktop);
+    let daemon = TestDaemon::started_on(&desktop);
     let connected = || {
-        let monitors = house.client().get("/monitors").ok();
+        let monitors = daemon.client().get("/monitors").ok();
         monitors.as_array().unwrap().len()
     };
     for _ in 0..4 {
@@ -127,7 +127,7 @@ fn connection_outlives_hot_plugged_monitors() {
         desktop.run("unplug", &[&another]);
         wait_until("it is gone", || connected() == 1);
     }
-    let log = house.log();
+    let log = daemon.log();
     assert!(!log.contains("lost the connection to the compositor"), "{log}");
 }
 

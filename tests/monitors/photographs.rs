@@ -8,19 +8,19 @@ use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
 
 use crate::desktop::{Desktop, SetOnDrop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::photographs::{Photograph, distance, take};
 
 /// The levels of 255 by which scaling, JPEG and grain may move the mean of a field.
 const NEAR: f32 = 3.0;
 
 /// A daemon with this many photographs, and their ids.
-fn gallery(desktop: &Desktop, count: u32) -> (House, Vec<Photograph>, Vec<i64>) {
-    let house = House::started_on(desktop);
-    let directory = house.root().join("photographs");
+fn gallery(desktop: &Desktop, count: u32) -> (TestDaemon, Vec<Photograph>, Vec<i64>) {
+    let daemon = TestDaemon::started_on(desktop);
+    let directory = daemon.root().join("photographs");
     let photographs = take(&directory, count);
-    assert_eq!(house.import(&[&directory]).len(), photographs.len());
-    let page = house.client().get("/images?per_page=200&sort_by=name&sort_order=asc").ok();
+    assert_eq!(daemon.import(&[&directory]).len(), photographs.len());
+    let page = daemon.client().get("/images?per_page=200&sort_by=name&sort_order=asc").ok();
     let images = page["data"].as_array().unwrap();
     for (image, photograph) in images.iter().zip(&photographs) {
         let stem = photograph.path.file_stem().unwrap().to_str().unwrap();
@@ -30,29 +30,29 @@ fn gallery(desktop: &Desktop, count: u32) -> (House, Vec<Photograph>, Vec<i64>) 
         assert_eq!((&image["width"], &image["height"]), (&json!(width), &json!(height)), "{stem}");
     }
     let ids = images.iter().map(|image| image["id"].as_i64().unwrap()).collect();
-    (house, photographs, ids)
+    (daemon, photographs, ids)
 }
 
-fn shot(desktop: &Desktop, house: &House, output: &str) -> image::RgbImage {
-    let path = house.root().join("shot.png");
+fn shot(desktop: &Desktop, daemon: &TestDaemon, output: &str) -> image::RgbImage {
+    let path = daemon.root().join("shot.png");
     desktop.shot(&path, output);
     image::open(&path).unwrap().into_rgb8()
 }
 
 /// Shows pairs on two outputs and checks both; the other photographs must not match.
 fn each_its_own(desktop: &Desktop, outputs: [&str; 2], count: u32) {
-    let (house, photographs, ids) = gallery(desktop, count);
+    let (daemon, photographs, ids) = gallery(desktop, count);
     // 4, 9 and 14 are stored rotated.
     for (one, other) in [(0, 4), (9, 1), (2, 14)] {
         for (number, output) in [(one, outputs[0]), (other, outputs[1])] {
             let body = json!({ "image_id": ids[number], "monitor": output });
-            house.client().post("/wallpaper/set", &body).ok();
+            daemon.client().post("/wallpaper/set", &body).ok();
         }
         for (number, output) in [(one, outputs[0]), (other, outputs[1])] {
             wait_until(&format!("photograph {number} on {output}"), || {
-                distance(&shot(desktop, &house, output), &photographs[number].picture) < NEAR
+                distance(&shot(desktop, &daemon, output), &photographs[number].picture) < NEAR
             });
-            let seen = shot(desktop, &house, output);
+            let seen = shot(desktop, &daemon, output);
             for (stranger, photograph) in photographs.iter().enumerate() {
                 let far = distance(&seen, &photograph.picture);
                 assert_eq!(far < NEAR * 2.0, stranger == number, "{stranger} for {number}: {far}");
@@ -74,14 +74,14 @@ fn monitors_of_x_show_their_photographs() {
 #[test]
 fn x_shows_no_frame_without_a_picture() {
     let desktop = Desktop::x11(&["1280x720"]);
-    let house = House::started_on(&desktop);
+    let daemon = TestDaemon::started_on(&desktop);
     let colors = [[200, 30, 30], [30, 180, 60]];
     let ids = colors.map(|color| {
-        let path = house.root().join(format!("{}.png", color[0]));
+        let path = daemon.root().join(format!("{}.png", color[0]));
         image::RgbImage::from_pixel(2560, 1440, image::Rgb(color)).save(&path).unwrap();
-        house.import(&[&path])[0]
+        daemon.import(&[&path])[0]
     });
-    let hang = |id: i64| house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    let hang = |id: i64| daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
     hang(ids[0]);
     let mut middle = eye(&desktop);
     wait_until("the first picture", || near(middle(), colors[0]));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, Rgb, plain, see, set};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A picture of half the height, with a border above and below if the whole of it is visible.
 fn draw(path: &Path, color: Rgb) {
@@ -18,15 +18,15 @@ fn draw(path: &Path, color: Rgb) {
 }
 
 fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
-    let mut house = House::on(desktop);
-    let walls = house.root().join("walls");
+    let mut daemon = TestDaemon::on(desktop);
+    let walls = daemon.root().join("walls");
     fs::create_dir(&walls).unwrap();
-    house.configure(&format!("backend.type = '{backend}'\n[library]\nwatch = [{walls:?}]\n"));
+    daemon.configure(&format!("backend.type = '{backend}'\n[library]\nwatch = [{walls:?}]\n"));
     let (path, still) = (walls.join("mine.png"), walls.join("still.png"));
     draw(&path, RED);
-    fs::copy(plain(&house, "blue.png", BLUE), &still).unwrap();
-    house.start();
-    let client = house.client();
+    fs::copy(plain(&daemon, "blue.png", BLUE), &still).unwrap();
+    daemon.start();
+    let client = daemon.client();
     let id = |name: &str| {
         let list = client.get(&format!("/images?name={name}")).ok();
         list["data"].get(0).and_then(|image| image["id"].as_i64())
@@ -35,44 +35,44 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     let (mine, second) = (id("mine").unwrap(), id("still").unwrap());
     let body = json!({ "image_id": mine, "monitor": one, "fit": "contain", "transition": "none" });
     client.post("/wallpaper/set", &body).ok();
-    set(&house, second, other).ok();
+    set(&daemon, second, other).ok();
     let history = || client.get("/images/history").ok()["pagination"]["total_items"].clone();
-    let before = (history(), current(&house, one));
+    let before = (history(), current(&daemon, one));
     assert_eq!(before.1["image_id"], mine);
-    let mut events = house.events("wallpaper_changed");
+    let mut events = daemon.events("wallpaper_changed");
     // The file is replaced by another one, overwritten, and rewritten while no daemon runs.
     draw(&path, GREEN);
-    see(desktop, &house, one, GREEN);
-    see(desktop, &house, other, BLUE);
+    see(desktop, &daemon, one, GREEN);
+    see(desktop, &daemon, other, BLUE);
     expect(&events.wait_for("wallpaper_changed"), mine, one, backend);
     draw(&walls.join(".hidden.png"), BLUE);
     fs::copy(walls.join(".hidden.png"), &path).unwrap();
-    see(desktop, &house, one, BLUE);
+    see(desktop, &daemon, one, BLUE);
     expect(&events.wait_for("wallpaper_changed"), mine, one, backend);
-    assert_eq!((history(), current(&house, one)), before);
+    assert_eq!((history(), current(&daemon, one)), before);
     drop(events);
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
     draw(&path, RED);
-    house.start();
-    see(desktop, &house, one, RED);
-    see(desktop, &house, other, BLUE);
-    wait_until("the same assignment", || (history(), current(&house, one)) == before);
+    daemon.start();
+    see(desktop, &daemon, one, RED);
+    see(desktop, &daemon, other, BLUE);
+    wait_until("the same assignment", || (history(), current(&daemon, one)) == before);
     // Later changes show the file as it is now.
-    set(&house, second, one).ok();
-    see(desktop, &house, one, BLUE);
-    set(&house, mine, one).ok();
-    see(desktop, &house, one, RED);
+    set(&daemon, second, one).ok();
+    see(desktop, &daemon, one, BLUE);
+    set(&daemon, mine, one).ok();
+    see(desktop, &daemon, one, RED);
     // A request does not have to wait until the change was noticed.
     draw(&path, GREEN);
     let body = json!({ "path": path, "monitor": one, "fit": "contain", "transition": "none" });
     assert_eq!(client.post("/wallpaper/set", &body).ok()["image_id"], mine);
-    see(desktop, &house, one, GREEN);
+    see(desktop, &daemon, one, GREEN);
     fs::remove_file(&path).unwrap();
     wait_until("the end of its row", || id("mine").is_none());
-    see(desktop, &house, one, GREEN);
-    see(desktop, &house, other, BLUE);
+    see(desktop, &daemon, one, GREEN);
+    see(desktop, &daemon, other, BLUE);
     let told = |monitor| {
-        let current = current(&house, monitor);
+        let current = current(&daemon, monitor);
         ["image_id", "image_name", "deleted"].map(|field| current[field].clone())
     };
     assert_eq!(told(one), [Value::Null, json!("mine"), json!(true)]);
@@ -81,7 +81,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     let delete = |more: &[&str]| {
         let current = format!("current:{other}");
         let words = [&["images", "delete", &current, "--yes", "--forever"], more].concat();
-        let output = house.murald(&words).output().unwrap();
+        let output = daemon.murald(&words).output().unwrap();
         String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     };
     let said = delete(&[]);
@@ -92,12 +92,12 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     assert!(!still.exists());
     let said = delete(&["--files"]);
     assert!(said.contains("no deleted image has a file"), "{said}");
-    see(desktop, &house, other, BLUE);
+    see(desktop, &daemon, other, BLUE);
 }
 
 /// The entry of a monitor in `current`; null if it has none yet.
-fn current(house: &House, monitor: &str) -> Value {
-    let current = house.client().get("/wallpaper/current").ok();
+fn current(daemon: &TestDaemon, monitor: &str) -> Value {
+    let current = daemon.client().get("/wallpaper/current").ok();
     let all = current["monitors"].as_array().unwrap();
     let one = all.iter().find(|one| one["monitor_name"] == monitor);
     one.cloned().unwrap_or_default()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use crate::desktop::{Desktop, SetOnDrop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Answer;
 
 pub(crate) type Rgb = [u8; 3];
@@ -17,15 +17,15 @@ pub(crate) const GREEN: Rgb = [30, 180, 60];
 pub(crate) const BLUE: Rgb = [40, 60, 200];
 
 /// A plain picture; backends may darken it by a level or two.
-pub(crate) fn plain(house: &House, name: &str, color: Rgb) -> PathBuf {
-    let path = house.root().join(name);
+pub(crate) fn plain(daemon: &TestDaemon, name: &str, color: Rgb) -> PathBuf {
+    let path = daemon.root().join(name);
     image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
     path
 }
 
 /// The colour of an output's middle.
-pub(crate) fn seen(desktop: &Desktop, house: &House, output: &str) -> Rgb {
-    let path = house.root().join(format!("shot-{output}.png"));
+pub(crate) fn seen(desktop: &Desktop, daemon: &TestDaemon, output: &str) -> Rgb {
+    let path = daemon.root().join(format!("shot-{output}.png"));
     desktop.shot(&path, output);
     let picture = image::open(&path).unwrap().into_rgb8();
     picture.get_pixel(picture.width() / 2, picture.height() / 2).0
@@ -36,19 +36,19 @@ pub(crate) fn near(one: Rgb, other: Rgb) -> bool {
 }
 
 #[track_caller]
-pub(crate) fn see(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
-    wait_until(&format!("{color:?} on {output}"), || near(seen(desktop, house, output), color));
+pub(crate) fn see(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: Rgb) {
+    wait_until(&format!("{color:?} on {output}"), || near(seen(desktop, daemon, output), color));
 }
 
-pub(crate) fn set(house: &House, image: i64, monitor: &str) -> Answer {
-    house.client().post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor }))
+pub(crate) fn set(daemon: &TestDaemon, image: i64, monitor: &str) -> Answer {
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor }))
 }
 
 /// Red, green and blue in the library.
-pub(crate) fn three(house: &House) -> [i64; 3] {
+pub(crate) fn three(daemon: &TestDaemon) -> [i64; 3] {
     let paths = [("red", RED), ("green", GREEN), ("blue", BLUE)]
-        .map(|(name, color)| plain(house, &format!("{name}.png"), color));
-    let one = |path: &PathBuf| house.import(&[path])[0];
+        .map(|(name, color)| plain(daemon, &format!("{name}.png"), color));
+    let one = |path: &PathBuf| daemon.import(&[path])[0];
     [one(&paths[0]), one(&paths[1]), one(&paths[2])]
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
 /// the number of samples.
 pub(crate) fn watch_for_gaps(
     desktop: &Desktop,
-    house: &House,
+    daemon: &TestDaemon,
     output: &str,
     allowed: &[Rgb],
     change: impl FnOnce(),
@@ -86,7 +86,7 @@ pub(crate) fn watch_for_gaps(
         let watcher = scope.spawn(|| {
             let mut samples = 0;
             while !done.load(Ordering::Relaxed) {
-                let color = middle(desktop, house, output);
+                let color = middle(desktop, daemon, output);
                 assert!(allowed.iter().any(|&one| near(color, one)), "saw {color:?} on {output}");
                 samples += 1;
             }
@@ -101,8 +101,8 @@ pub(crate) fn watch_for_gaps(
 }
 
 /// Reads the middle pixel straight from grim, without encoding a PNG: 15 ms.
-fn middle(desktop: &Desktop, house: &House, output: &str) -> Rgb {
-    let path = house.root().join("watch.ppm");
+fn middle(desktop: &Desktop, daemon: &TestDaemon, output: &str) -> Rgb {
+    let path = daemon.root().join("watch.ppm");
     let mut grim = desktop.command("grim");
     let status = grim.args(["-t", "ppm", "-o", output]).arg(&path).status();
     assert!(status.unwrap().success());
@@ -116,6 +116,6 @@ fn middle(desktop: &Desktop, house: &House, output: &str) -> Rgb {
     pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
 }
 
-pub(crate) fn in_library(house: &House) -> PathBuf {
-    house.images().join("halves.png")
+pub(crate) fn in_library(daemon: &TestDaemon) -> PathBuf {
+    daemon.images().join("halves.png")
 }

@@ -5,7 +5,7 @@ use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A monitor in the layout.
 #[derive(Clone, Debug)]
@@ -44,8 +44,8 @@ fn color(x: f64, y: f64, width: f64) -> [f64; 3] {
 }
 
 /// Sets a picture that just covers the layout, and compares every monitor with it, mainly at the edges.
-fn compare(desktop: &Desktop, house: &House, round: usize) {
-    let all = house.client().get("/monitors").ok();
+fn compare(desktop: &Desktop, daemon: &TestDaemon, round: usize) {
+    let all = daemon.client().get("/monitors").ok();
     let places: Vec<Place> = all.as_array().unwrap().iter().map(Place::of).collect();
     let least = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MAX, f64::min);
     let most = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MIN, f64::max);
@@ -54,13 +54,13 @@ fn compare(desktop: &Desktop, house: &House, round: usize) {
     let picture = RgbImage::from_fn(width as u32, height as u32, |x, y| {
         Rgb(color(x.into(), y.into(), width).map(|level| level as u8))
     });
-    let path = house.root().join(format!("round-{round}.png"));
+    let path = daemon.root().join(format!("round-{round}.png"));
     picture.save(&path).unwrap();
-    let id = house.import(&[&path])[0];
+    let id = daemon.import(&[&path])[0];
     let body = json!({ "image_id": id, "mode": "extend" });
-    assert_eq!(house.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
+    assert_eq!(daemon.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
     for place in &places {
-        let shot = house.root().join("shot.png");
+        let shot = daemon.root().join("shot.png");
         desktop.shot(&shot, &place.name);
         let seen = image::open(&shot).unwrap().into_rgb8();
         let (across, down) = (spots(seen.width()), spots(seen.height()));
@@ -85,16 +85,16 @@ fn spots(length: u32) -> Vec<u32> {
     [2].into_iter().chain(between).chain([length - 3]).collect()
 }
 
-fn settle(house: &House, holds: impl Fn(&Value) -> bool) {
-    wait_until("the layout", || holds(&house.client().get("/monitors").ok()));
+fn settle(daemon: &TestDaemon, holds: impl Fn(&Value) -> bool) {
+    wait_until("the layout", || holds(&daemon.client().get("/monitors").ok()));
 }
 
 #[test]
 fn picture_spans_monitors_of_sway_of_all_kinds() {
     let desktop = Desktop::wayland(&["640x360", "512x384", "800x600"]);
-    let house = House::started_on(&desktop);
-    settle(&house, |all| all.as_array().unwrap().len() == 3);
-    compare(&desktop, &house, 0);
+    let daemon = TestDaemon::started_on(&desktop);
+    settle(&daemon, |all| all.as_array().unwrap().len() == 3);
+    compare(&desktop, &daemon, 0);
     // The scale, the rotation in sway's terms and in Wayland's, and the position of each monitor.
     let layouts = [
         // Side by side with gaps: one rotated, one with scale 2.
@@ -112,7 +112,7 @@ fn picture_spans_monitors_of_sway_of_all_kinds() {
             desktop.output("swaymsg", &["-q", &format!("output HEADLESS-{number} {how}")]);
         }
         // Newer versions of sway answer before the change is done, and report it in parts.
-        settle(&house, |all| {
+        settle(&daemon, |all| {
             (1..).zip(layout).all(|(number, (scale, _, turned, x, y))| {
                 let is = |m: &&Value| m["name"] == format!("HEADLESS-{number}");
                 all.as_array().unwrap().iter().find(is).is_some_and(|m| {
@@ -123,16 +123,16 @@ fn picture_spans_monitors_of_sway_of_all_kinds() {
                 })
             })
         });
-        compare(&desktop, &house, round + 1);
+        compare(&desktop, &daemon, round + 1);
     }
 }
 
 #[test]
 fn picture_spans_monitors_of_x_of_all_sizes() {
     let desktop = Desktop::x11(&["640x360", "400x300", "512x384"]);
-    let house = House::started_on(&desktop);
-    settle(&house, |all| all.as_array().unwrap().len() == 3);
-    compare(&desktop, &house, 0);
+    let daemon = TestDaemon::started_on(&desktop);
+    settle(&daemon, |all| all.as_array().unwrap().len() == 3);
+    compare(&desktop, &daemon, 0);
 }
 
 /// The colours of three bands, from left to right.
@@ -140,24 +140,24 @@ const BANDS: [[u8; 3]; 3] = [[200, 30, 30], [30, 180, 60], [40, 60, 200]];
 const BAND: f64 = 640.0;
 
 /// A picture of three monitors' width, in the library.
-fn bands(house: &House) -> i64 {
-    let path = house.root().join("bands.png");
+fn bands(daemon: &TestDaemon) -> i64 {
+    let path = daemon.root().join("bands.png");
     let band = |x: u32, _| Rgb(BANDS[x as usize / 640]);
     RgbImage::from_fn(1920, 480, band).save(&path).unwrap();
-    house.import(&[&path])[0]
+    daemon.import(&[&path])[0]
 }
 
 /// Waits until the connected monitors show the picture as cut for them alone.
 #[track_caller]
-fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
+fn see_bands(desktop: &Desktop, daemon: &TestDaemon, names: &[&str]) {
     let mut places = Vec::new();
-    settle(house, |all| {
+    settle(daemon, |all| {
         let all = all.as_array().unwrap();
         all.len() == names.len() && all.iter().all(|m| names.contains(&m["name"].as_str().unwrap()))
     });
     wait_until(&format!("the bands on {names:?}"), || {
         // Compositors may move the others a moment later.
-        let all = house.client().get("/monitors").ok();
+        let all = daemon.client().get("/monitors").ok();
         places = all.as_array().unwrap().iter().map(Place::of).collect();
         let left = places.iter().map(|place| place.x).fold(f64::MAX, f64::min);
         let right = places.iter().map(|place| place.x + place.width).fold(f64::MIN, f64::max);
@@ -166,7 +166,7 @@ fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
         let band = BAND.max((right - left) / 3.0);
         let cut = (3.0 * band - (right - left)) / 2.0;
         places.iter().all(|place| {
-            let shot = house.root().join("bands-shot.png");
+            let shot = daemon.root().join("bands-shot.png");
             desktop.shot(&shot, &place.name);
             let seen = image::open(&shot).unwrap().into_rgb8();
             [0.25, 0.75].iter().all(|part| {
@@ -185,48 +185,48 @@ fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
 #[test]
 fn remaining_layout_is_cut_at_once() {
     let desktop = Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]);
-    let house = House::started_on(&desktop);
-    let id = bands(&house);
-    house.client().post("/wallpaper/set", &json!({ "image_id": id, "mode": "extend" })).ok();
+    let daemon = TestDaemon::started_on(&desktop);
+    let id = bands(&daemon);
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": id, "mode": "extend" })).ok();
     let all = ["DUMMY0", "DUMMY1", "DUMMY2"];
-    see_bands(&desktop, &house, &all);
+    see_bands(&desktop, &daemon, &all);
     desktop.run("unplug", &["DUMMY2"]);
-    see_bands(&desktop, &house, &all[..2]);
+    see_bands(&desktop, &daemon, &all[..2]);
     assert_eq!(desktop.run("plug", &["640x480"]), "DUMMY2");
-    see_bands(&desktop, &house, &all);
+    see_bands(&desktop, &daemon, &all);
     // The same after the picture has left the library.
-    house
+    daemon
         .client()
         .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
         .ok();
     desktop.run("unplug", &["DUMMY2"]);
-    see_bands(&desktop, &house, &all[..2]);
+    see_bands(&desktop, &daemon, &all[..2]);
 }
 
 #[test]
 fn picture_of_a_playlist_is_cut_for_the_connected_monitors() {
     let desktop = Desktop::wayland(&["--pluggable", "640x480", "640x480", "640x480"]);
-    let house = House::started_on(&desktop);
-    let id = bands(&house);
+    let daemon = TestDaemon::started_on(&desktop);
+    let id = bands(&daemon);
     let playlist = json!({
         "name": "wide", "configuration": { "type": "manual" }, "images": [{ "image_id": id }],
     });
-    let playlist = house.client().post("/playlists", &playlist).ok()["id"].clone();
+    let playlist = daemon.client().post("/playlists", &playlist).ok()["id"].clone();
     let body = json!({ "monitors": ["WL-1", "WL-2", "WL-3", "WL-4"], "extend": true });
-    house.client().post(&format!("/playlists/{playlist}/start"), &body).ok();
-    see_bands(&desktop, &house, &["WL-1", "WL-2", "WL-3"]);
+    daemon.client().post(&format!("/playlists/{playlist}/start"), &body).ok();
+    see_bands(&desktop, &daemon, &["WL-1", "WL-2", "WL-3"]);
     desktop.run("unplug", &["WL-2"]);
-    see_bands(&desktop, &house, &["WL-1", "WL-3"]);
+    see_bands(&desktop, &daemon, &["WL-1", "WL-3"]);
     assert_eq!(desktop.run("plug", &["640x480"]), "WL-4");
-    see_bands(&desktop, &house, &["WL-1", "WL-3", "WL-4"]);
+    see_bands(&desktop, &daemon, &["WL-1", "WL-3", "WL-4"]);
     desktop.run("unplug", &["WL-1"]);
-    see_bands(&desktop, &house, &["WL-3", "WL-4"]);
+    see_bands(&desktop, &daemon, &["WL-3", "WL-4"]);
     // The same after it has left the library, and with it the playlist.
     let body = json!({ "ids": [id] }).to_string();
-    house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
     desktop.output("swaymsg", &["-q", "output WL-4 position 2400 0"]);
-    settle(&house, |all| all[1]["x"] == 2400);
-    see_bands(&desktop, &house, &["WL-3", "WL-4"]);
-    let slices = house.root().join("cache/murald/backends/swaybg/slices");
+    settle(&daemon, |all| all[1]["x"] == 2400);
+    see_bands(&desktop, &daemon, &["WL-3", "WL-4"]);
+    let slices = daemon.root().join("cache/murald/backends/swaybg/slices");
     wait_until("only what is shown is kept", || std::fs::read_dir(&slices).unwrap().count() == 2);
 }

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
 use crate::scene::{BLUE, GREEN, RED, see, set, three};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
     let desktop = Desktop::x11(&["2"]);
-    let house = House::started_on(&desktop);
-    let [red, green, blue] = three(&house);
-    let client = house.client();
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, blue] = three(&daemon);
+    let client = daemon.client();
     let ask = |body: Value| client.post("/wallpaper/set", &body);
     // Nothing is shown yet, but the backend that would show it is known.
     let current = client.get("/wallpaper/current").ok();
@@ -20,11 +20,11 @@ fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
     assert_eq!(all["monitor"], "*");
     let list = json!({ "image_id": green, "monitor": "*", "monitors": ["VIRTUAL-2"] });
     assert_eq!(ask(list).ok()["monitors"], json!(["VIRTUAL-2"]));
-    see(&desktop, &house, "VIRTUAL-1", RED);
-    see(&desktop, &house, "VIRTUAL-2", GREEN);
+    see(&desktop, &daemon, "VIRTUAL-1", RED);
+    see(&desktop, &daemon, "VIRTUAL-2", GREEN);
     let same = json!({ "image_id": blue, "monitor": "VIRTUAL-2", "monitors": ["VIRTUAL-2"] });
     assert_eq!(ask(same).ok()["monitor"], "VIRTUAL-2");
-    see(&desktop, &house, "VIRTUAL-2", BLUE);
+    see(&desktop, &daemon, "VIRTUAL-2", BLUE);
 
     for (path, body, says) in [
         (
@@ -50,7 +50,7 @@ fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
         assert_eq!(current["monitors"][0]["image_id"], red);
         assert_eq!(current["monitors"][1]["image_id"], shown["image_id"]);
     }
-    set(&house, green, "*").ok();
-    see(&desktop, &house, "VIRTUAL-1", GREEN);
-    see(&desktop, &house, "VIRTUAL-2", GREEN);
+    set(&daemon, green, "*").ok();
+    see(&desktop, &daemon, "VIRTUAL-1", GREEN);
+    see(&desktop, &daemon, "VIRTUAL-2", GREEN);
 }

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, near, see, seen, set, three};
-use crate::support::{House, left_out};
+use crate::support::{TestDaemon, left_out};
 
 const OUTPUT: &str = "HEADLESS-1";
 
 struct Scene {
     desktop: Desktop,
-    house: House,
+    daemon: TestDaemon,
 }
 
 impl Scene {
@@ -22,52 +22,52 @@ impl Scene {
     }
 
     fn patch(&self, entries: &Value) {
-        self.house.client().patch("/config/workspaces", entries).ok();
+        self.daemon.client().patch("/config/workspaces", entries).ok();
     }
 
     /// The workspace whose wallpaper the first monitor shows, and the image.
     fn current(&self) -> (Value, Value) {
-        let current = self.house.client().get("/wallpaper/current").ok();
+        let current = self.daemon.client().get("/wallpaper/current").ok();
         let first = &current["monitors"][0];
         (first["workspace"].clone(), first["image_name"].clone())
     }
 
     fn entry(&self, name: &str) -> Value {
-        let all = self.house.client().get("/workspaces").ok();
+        let all = self.daemon.client().get("/workspaces").ok();
         all.as_array().unwrap().iter().find(|one| one["name"] == name).cloned().unwrap_or_default()
     }
 
     fn history(&self) -> usize {
-        self.house.client().get("/images/history").ok().as_array().unwrap().len()
+        self.daemon.client().get("/images/history").ok().as_array().unwrap().len()
     }
 
     #[track_caller]
     fn sees(&self, color: [u8; 3]) {
-        see(&self.desktop, &self.house, OUTPUT, color);
+        see(&self.desktop, &self.daemon, OUTPUT, color);
     }
 }
 
 fn scene() -> Scene {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
-    let house = drawing(&desktop);
+    let daemon = drawing(&desktop);
     desktop.output("swaymsg", &["-q", "focus output HEADLESS-1"]);
-    Scene { desktop, house }
+    Scene { desktop, daemon }
 }
 
 /// A daemon with the builtin backend and no transition.
-fn drawing(desktop: &Desktop) -> House {
-    let mut house = House::on(desktop);
-    house.configure("[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = 'none'\n");
-    house.start();
-    house
+fn drawing(desktop: &Desktop) -> TestDaemon {
+    let mut daemon = TestDaemon::on(desktop);
+    daemon.configure("[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = 'none'\n");
+    daemon.start();
+    daemon
 }
 
 #[test]
 fn workspace_shows_its_wallpaper_while_it_is_visible() {
     let mut scene = scene();
-    let [red, green, blue] = three(&scene.house);
-    set(&scene.house, red, "*").ok();
-    let threads = || scene.house.client().get("/debug").ok()["threads"].to_string();
+    let [red, green, blue] = three(&scene.daemon);
+    set(&scene.daemon, red, "*").ok();
+    let threads = || scene.daemon.client().get("/debug").ok()["threads"].to_string();
     assert!(!threads().contains("workspaces"));
     scene.patch(&json!({ "3": "green", "4:web": format!("id:{blue}"), "5": "none" }));
     wait_until("the thread", || threads().contains("workspaces"));
@@ -75,56 +75,56 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
         "warning": null });
     assert_eq!(scene.entry("3"), entry);
     assert_eq!(scene.entry("5")["warning"], "no image named \"none\"");
-    let (before, mut events) = (scene.history(), scene.house.events("wallpaper_changed"));
+    let (before, mut events) = (scene.history(), scene.daemon.events("wallpaper_changed"));
     scene.show("3");
     scene.sees(GREEN);
     let event = events.wait_for("wallpaper_changed");
     assert_eq!((&event["source"], &event["monitors"]), (&json!("workspace"), &json!([OUTPUT])));
     assert_eq!(scene.current(), (json!("3"), json!("green")));
     wait_until("its monitor", || scene.entry("3")["monitor"] == OUTPUT);
-    see(&scene.desktop, &scene.house, "HEADLESS-2", RED);
+    see(&scene.desktop, &scene.daemon, "HEADLESS-2", RED);
     // A wallpaper that is set there is hidden.
-    let answer = set(&scene.house, blue, OUTPUT).ok();
+    let answer = set(&scene.daemon, blue, OUTPUT).ok();
     assert_eq!(answer["hidden_by"], json!({ OUTPUT: "3" }));
     assert!(answer["warnings"][0].as_str().unwrap().contains("workspace 3"), "{answer}");
     assert_eq!((scene.history(), scene.current().0), (before + 1, json!("3")));
-    assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), GREEN));
+    assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), GREEN));
     // After a kill, the daemon still shows it.
-    scene.house.kill9();
-    scene.house.start();
+    scene.daemon.kill9();
+    scene.daemon.start();
     assert_eq!(scene.current(), (json!("3"), json!("green")));
     scene.sees(GREEN);
-    let mut events = scene.house.events("wallpaper_changed");
+    let mut events = scene.daemon.events("wallpaper_changed");
     scene.show("1");
     scene.sees(BLUE);
     wait_until("the restored one", || events.wait_for("wallpaper_changed")["source"] == "restore");
     assert_eq!(scene.current(), (Value::Null, json!("blue")));
-    let why = scene.house.client().get(&format!("/why?monitor={OUTPUT}")).ok();
+    let why = scene.daemon.client().get(&format!("/why?monitor={OUTPUT}")).ok();
     assert_eq!(why[0]["source"]["type"], "manual");
     // An entry that matches no image leaves the assignment visible.
     scene.show("5");
     wait_until("its monitor", || scene.entry("5")["monitor"] == OUTPUT);
     scene.sees(BLUE);
     assert_eq!(scene.history(), before + 1);
-    assert_eq!(scene.house.stop(), Some(0));
+    assert_eq!(scene.daemon.stop(), Some(0));
 }
 
 #[test]
 fn entries_follow_renames_deletions_and_playlists() {
     let scene = scene();
-    let [red, green, blue] = three(&scene.house);
-    set(&scene.house, red, "*").ok();
+    let [red, green, blue] = three(&scene.daemon);
+    set(&scene.daemon, red, "*").ok();
     scene.patch(&json!({ "3": "green", "4": "playlist:sea" }));
     scene.show("3");
     scene.sees(GREEN);
-    let client = scene.house.client();
+    let client = scene.daemon.client();
     client.patch(&format!("/images/{green}"), &json!({ "name": "lake" })).ok();
     assert_eq!(client.get("/config/workspaces").ok(), json!({ "3": "lake", "4": "playlist:sea" }));
     assert_eq!(scene.current(), (json!("3"), json!("lake")));
     // Two renames at once leave the entry with one of the names; without the file there is none.
     std::thread::scope(|scope| {
         for name in ["pond", "lake"] {
-            let client = scene.house.client();
+            let client = scene.daemon.client();
             let rename =
                 move || client.patch(&format!("/images/{green}"), &json!({ "name": name }));
             scope.spawn(move || drop(rename().ok()));
@@ -132,7 +132,7 @@ fn entries_follow_renames_deletions_and_playlists() {
     });
     assert_eq!(scene.entry("3")["image_id"], green);
     client.patch(&format!("/images/{green}"), &json!({ "name": "lake" })).ok();
-    let file = scene.house.config_file();
+    let file = scene.daemon.config_file();
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, "[").unwrap();
     client.patch(&format!("/images/{green}"), &json!({ "name": "sea" })).fails(409);
@@ -167,11 +167,11 @@ fn entries_follow_renames_deletions_and_playlists() {
     client.patch("/config/workspaces", &json!({ "4": 7 })).fails(400);
     // The answer comes once the change is visible.
     client.patch("/config/workspaces", &json!({ "4": null })).ok();
-    assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), RED));
+    assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), RED));
     // The same if the first entry starts the follower.
     client.patch("/config/workspaces", &json!({ "3": null })).ok();
     client.patch("/config/workspaces", &json!({ "4": "blue" })).ok();
-    assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), BLUE));
+    assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), BLUE));
     client.post("/config/reset", &json!({})).ok();
     assert_eq!(client.get("/workspaces").ok(), json!([]));
 }
@@ -179,12 +179,12 @@ fn entries_follow_renames_deletions_and_playlists() {
 #[test]
 fn many_switches_leave_the_right_picture_and_leak_nothing() {
     let scene = scene();
-    let [red, green, _] = three(&scene.house);
-    set(&scene.house, red, "*").ok();
+    let [red, green, _] = three(&scene.daemon);
+    set(&scene.daemon, red, "*").ok();
     scene.patch(&json!({ "3": "green", "4": "blue" }));
     scene.show("3");
     scene.sees(GREEN);
-    let pid = scene.house.pid();
+    let pid = scene.daemon.pid();
     let open = || fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     let (before, files) = (scene.history(), open());
     for (workspace, image) in
@@ -201,7 +201,7 @@ fn many_switches_leave_the_right_picture_and_leak_nothing() {
     assert_eq!(scene.history(), before);
     // A connection of a client may still be open.
     wait_until("as few files as before", || open() <= files + 2);
-    set(&scene.house, green, OUTPUT).ok();
+    set(&scene.daemon, green, OUTPUT).ok();
 }
 
 /// The window manager of an X server, ended when dropped.
@@ -209,8 +209,8 @@ struct I3(Child);
 
 impl I3 {
     /// None if it is not installed.
-    fn start(desktop: &Desktop, house: &House) -> Option<Self> {
-        let config = house.root().join("i3");
+    fn start(desktop: &Desktop, daemon: &TestDaemon) -> Option<Self> {
+        let config = daemon.root().join("i3");
         fs::write(&config, "# i3 config file (v4)\n").unwrap();
         let mut i3 = desktop.command("i3");
         let i3 = i3.arg("-c").arg(config).stdout(Stdio::null()).stderr(Stdio::null());
@@ -231,16 +231,16 @@ impl Drop for I3 {
 #[test]
 fn workspaces_of_i3_show_their_wallpapers() {
     let desktop = Desktop::x11(&["640x480"]);
-    let house = drawing(&desktop);
-    let Some(_i3) = I3::start(&desktop, &house) else {
+    let daemon = drawing(&desktop);
+    let Some(_i3) = I3::start(&desktop, &daemon) else {
         return left_out("workspaces of i3", "i3 is not installed");
     };
     let show = |name: &str| drop(desktop.output("i3-msg", &["-q", &format!("workspace {name}")]));
-    let [red, ..] = three(&house);
-    set(&house, red, "*").ok();
-    house.client().patch("/config/workspaces", &json!({ "3": "green", "4:web": "blue" })).ok();
+    let [red, ..] = three(&daemon);
+    set(&daemon, red, "*").ok();
+    daemon.client().patch("/config/workspaces", &json!({ "3": "green", "4:web": "blue" })).ok();
     for (workspace, color) in [("3", GREEN), ("4:web", BLUE), ("1", RED)] {
         show(workspace);
-        see(&desktop, &house, "VIRTUAL-1", color);
+        see(&desktop, &daemon, "VIRTUAL-1", color);
     }
 }

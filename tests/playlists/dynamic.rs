@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{active, change, house, start};
+use super::{active, change, daemon, start};
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
-fn tag(house: &House, id: i64, tags: &[&str]) {
-    house.client().patch(&format!("/images/{id}"), &json!({ "tags": tags })).ok();
+fn tag(daemon: &TestDaemon, id: i64, tags: &[&str]) {
+    daemon.client().patch(&format!("/images/{id}"), &json!({ "tags": tags })).ok();
 }
 
 fn ids(page: &Value) -> Vec<i64> {
@@ -16,10 +16,10 @@ fn ids(page: &Value) -> Vec<i64> {
 
 #[test]
 fn invalid_sources_are_refused() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let check = |mut body: Value, says: &str| {
         body["name"] = json!("bad");
-        let refused = house.client().post("/playlists", &body).fails(400).to_string();
+        let refused = daemon.client().post("/playlists", &body).fails(400).to_string();
         assert!(refused.contains(says), "{body}: {refused}");
     };
     check(json!({ "images": [], "source": {} }), "cannot be combined");
@@ -32,88 +32,88 @@ fn invalid_sources_are_refused() {
     check(json!({ "source": { "min_width": 0 } }), "from 1");
     let day = json!({ "type": "time_of_day" });
     check(json!({ "source": {}, "configuration": day }), "timer and manual");
-    assert_eq!(house.client().get("/playlists").ok(), json!([]));
-    let made = house.client().post("/playlists", &json!({ "name": "good", "source": {} })).ok();
+    assert_eq!(daemon.client().get("/playlists").ok(), json!([]));
+    let made = daemon.client().post("/playlists", &json!({ "name": "good", "source": {} })).ok();
     let place = format!("/playlists/{}", made["id"]);
-    house.client().patch(&place, &json!({ "images": [], "source": {} })).fails(400);
-    house.client().patch(&place, &json!({ "configuration": day })).fails(400);
-    house.client().patch(&place, &json!({ "source": { "x": 1 } })).fails(400);
-    assert_eq!(house.client().get(&place).ok()["source"], json!({}));
-    house.client().post(&format!("{place}/start"), &json!({})).fails(400);
-    house.client().get("/playlists/77/images").fails(404);
+    daemon.client().patch(&place, &json!({ "images": [], "source": {} })).fails(400);
+    daemon.client().patch(&place, &json!({ "configuration": day })).fails(400);
+    daemon.client().patch(&place, &json!({ "source": { "x": 1 } })).fails(400);
+    assert_eq!(daemon.client().get(&place).ok()["source"], json!({}));
+    daemon.client().post(&format!("{place}/start"), &json!({})).fails(400);
+    daemon.client().get("/playlists/77/images").fails(404);
 }
 
 #[test]
 fn images_of_any_playlist_are_paged() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, all) = house(&desktop, 4);
-    let listed = super::make(&house, "list", json!({}), &[all[2], all[0], all[2]]);
-    let page = house.client().get(&format!("/playlists/{listed}/images?per_page=2")).ok();
+    let (daemon, all) = daemon(&desktop, 4);
+    let listed = super::make(&daemon, "list", json!({}), &[all[2], all[0], all[2]]);
+    let page = daemon.client().get(&format!("/playlists/{listed}/images?per_page=2")).ok();
     assert_eq!((ids(&page), &page["pagination"]["total_pages"]), (vec![all[2], all[0]], &json!(2)));
-    let page = house.client().get(&format!("/playlists/{listed}/images?per_page=2&page=2")).ok();
+    let page = daemon.client().get(&format!("/playlists/{listed}/images?per_page=2&page=2")).ok();
     assert_eq!(ids(&page), [all[2]]);
     let source = json!({ "sort_by": "imported_at", "sort_order": "desc" });
     let body = json!({ "name": "newest", "source": source });
-    let made = house.client().post("/playlists", &body).ok();
+    let made = daemon.client().post("/playlists", &body).ok();
     assert_eq!((&made["source"], &made["images"]), (&source, &json!([])));
     let place = format!("/playlists/{}/images", made["id"]);
-    assert_eq!(ids(&house.client().get(&format!("{place}?per_page=2")).ok()), [all[3], all[2]]);
-    assert_eq!(house.client().get(&place).ok()["pagination"]["total_items"], 4);
+    assert_eq!(ids(&daemon.client().get(&format!("{place}?per_page=2")).ok()), [all[3], all[2]]);
+    assert_eq!(daemon.client().get(&place).ok()["pagination"]["total_items"], 4);
 }
 
 #[test]
 fn dynamic_playlist_follows_the_library() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (mut house, all) = house(&desktop, 4);
-    all[..2].iter().for_each(|&id| tag(&house, id, &["sea"]));
-    let run = |house: &House, line: &str| {
-        let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+    let (mut daemon, all) = daemon(&desktop, 4);
+    all[..2].iter().for_each(|&id| tag(&daemon, id, &["sea"]));
+    let run = |daemon: &TestDaemon, line: &str| {
+        let output = daemon.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), errors)
     };
-    let made = run(&house, "playlist create sea --tags sea --type manual");
+    let made = run(&daemon, "playlist create sea --tags sea --type manual");
     assert_eq!(made.0, Some(0), "{made:?}");
-    let record = &house.client().get("/playlists").ok()[0];
+    let record = &daemon.client().get("/playlists").ok()[0];
     assert_eq!((&record["source"], &record["images"]), (&json!({ "tags": ["sea"] }), &json!([])));
-    let shown = run(&house, "playlist show sea").1;
+    let shown = run(&daemon, "playlist show sea").1;
     assert!(shown.contains("tags=sea") && shown.contains("images\t2"), "{shown}");
-    let listed = run(&house, "playlist list").1;
+    let listed = run(&daemon, "playlist list").1;
     assert!(listed.contains("\tmanual\t2\t"), "{listed}");
-    let refused = run(&house, "playlist add sea --tags sea");
+    let refused = run(&daemon, "playlist add sea --tags sea");
     assert!(refused.0 == Some(1) && refused.2.contains("filters"), "{refused:?}");
     for (line, says) in [
         ("playlist create fixed --fixed", "--fixed needs a filter"),
         ("playlist create fixed --type manual", "no images given"),
     ] {
-        let refused = run(&house, line);
+        let refused = run(&daemon, line);
         assert!(refused.0 == Some(2) && refused.2.contains(says), "{line}: {refused:?}");
     }
-    assert_eq!(run(&house, "playlist create fixed --tags sea --fixed").0, Some(0));
+    assert_eq!(run(&daemon, "playlist create fixed --tags sea --fixed").0, Some(0));
     let id = record["id"].as_i64().unwrap();
-    let mut events = house.events("playlist_image_changed,playlist_stopped");
-    start(&house, id, &[]);
+    let mut events = daemon.events("playlist_image_changed,playlist_stopped");
+    start(&daemon, id, &[]);
     assert_eq!(change(&mut events), (id, 0, all[0]));
-    tag(&house, all[3], &["sea"]);
-    tag(&house, all[1], &[]);
-    super::tell(&house, id, "next");
+    tag(&daemon, all[3], &["sea"]);
+    tag(&daemon, all[1], &[]);
+    super::tell(&daemon, id, "next");
     assert_eq!(change(&mut events), (id, 1, all[3]));
     super::see(&desktop, "HEADLESS-1", 3);
-    let fixed = house.client().get("/playlists").ok();
+    let fixed = daemon.client().get("/playlists").ok();
     assert_eq!(fixed[0]["images"].as_array().unwrap().len(), 2, "a fixed playlist does not change");
     // No image matches: the playlist pauses, also after a restart, and resumes by itself.
-    [all[0], all[3]].iter().for_each(|&id| tag(&house, id, &[]));
-    wait_until("no current image", || active(&house)[0]["current_image_id"].is_null());
-    assert_eq!(active(&house)[0]["total_images"], 0);
-    let said = || house.log().matches("is paused: no image matches its filters").count();
-    assert_eq!(said(), 1, "{}", house.log());
-    let refused = house.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
+    [all[0], all[3]].iter().for_each(|&id| tag(&daemon, id, &[]));
+    wait_until("no current image", || active(&daemon)[0]["current_image_id"].is_null());
+    assert_eq!(active(&daemon)[0]["total_images"], 0);
+    let said = || daemon.log().matches("is paused: no image matches its filters").count();
+    assert_eq!(said(), 1, "{}", daemon.log());
+    let refused = daemon.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
     assert!(refused.to_string().contains("is empty"), "{refused}");
-    assert_eq!(said(), 1, "{}", house.log());
-    house.ends_well();
-    house.start();
-    assert!(active(&house)[0]["current_image_id"].is_null());
-    let mut events = house.events("playlist_image_changed");
-    tag(&house, all[2], &["sea"]);
+    assert_eq!(said(), 1, "{}", daemon.log());
+    daemon.ends_well();
+    daemon.start();
+    assert!(active(&daemon)[0]["current_image_id"].is_null());
+    let mut events = daemon.events("playlist_image_changed");
+    tag(&daemon, all[2], &["sea"]);
     assert_eq!(change(&mut events), (id, 0, all[2]));
     super::see(&desktop, "HEADLESS-1", 2);
 }

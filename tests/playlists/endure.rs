@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{active, change, house, make, pictures_of, see, start, tell};
+use super::{active, change, daemon, make, pictures_of, see, start, tell};
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// Removes the field that depends on the time of the request.
 fn still(mut all: Vec<Value>) -> Vec<Value> {
@@ -30,27 +30,27 @@ fn next_change(one: &Value) -> jiff::Timestamp {
 #[test]
 fn position_pause_order_and_monitors_survive_a_kill() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
-    let (mut house, ids) = house(&desktop, 6);
+    let (mut daemon, ids) = daemon(&desktop, 6);
     let random = json!({ "type": "timer", "interval": 3600, "order": "random" });
-    let one = make(&house, "random", random, &ids);
-    let held = make(&house, "held", json!({ "type": "timer", "interval": 1 }), &ids[..2]);
-    let mut events = house.events("playlist_image_changed");
-    start(&house, one, &["HEADLESS-1", "DP-9"]);
+    let one = make(&daemon, "random", random, &ids);
+    let held = make(&daemon, "held", json!({ "type": "timer", "interval": 1 }), &ids[..2]);
+    let mut events = daemon.events("playlist_image_changed");
+    start(&daemon, one, &["HEADLESS-1", "DP-9"]);
     let mut way = vec![change(&mut events).2];
     for _ in 0..2 {
-        tell(&house, one, "next");
+        tell(&daemon, one, "next");
         way.push(change(&mut events).2);
     }
-    start(&house, held, &["HEADLESS-2"]);
+    start(&daemon, held, &["HEADLESS-2"]);
     assert_eq!(change(&mut events).0, held);
-    tell(&house, held, "pause");
-    let before = active(&house);
+    tell(&daemon, held, "pause");
+    let before = active(&daemon);
     assert_eq!(before[0]["monitors"], json!(["HEADLESS-1", "DP-9"]));
     assert_eq!(before[1]["paused"], true);
 
-    house.kill9();
-    house.start();
-    let after = active(&house);
+    daemon.kill9();
+    daemon.start();
+    let after = active(&daemon);
     let moved = next_change(&after[0]).duration_since(next_change(&before[0]));
     assert!(
         moved.abs() < jiff::SignedDuration::from_millis(100),
@@ -58,7 +58,7 @@ fn position_pause_order_and_monitors_survive_a_kill() {
     );
     assert_eq!(still(after), still(before.clone()));
     // `previous` takes the same way back, `next` the order that was drawn before.
-    let mut events = house.events("playlist_image_changed");
+    let mut events = daemon.events("playlist_image_changed");
     let drawn = before[0]["next_image_id"].as_i64().unwrap();
     let steps = [
         ("previous", way[1]),
@@ -68,71 +68,71 @@ fn position_pause_order_and_monitors_survive_a_kill() {
         ("next", drawn),
     ];
     for (step, image) in steps {
-        tell(&house, one, step);
+        tell(&daemon, one, step);
         assert_eq!(change(&mut events).2, image, "{step}: {way:?}");
     }
     see(&desktop, "HEADLESS-1", ids.iter().position(|id| *id == drawn).unwrap());
     // The paused playlist is still paused, and can be resumed.
     let index = before[1]["current_index"].as_i64().unwrap();
     see(&desktop, "HEADLESS-2", index as usize);
-    tell(&house, held, "resume");
+    tell(&daemon, held, "resume");
     assert_eq!(change(&mut events), (held, 1 - index, ids[1 - index as usize]));
 }
 
 #[test]
 fn shutdown_does_not_wait_for_a_hanging_backend() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    let (pid, cue) = (house.root().join("pid"), house.root().join("hang"));
+    let mut daemon = TestDaemon::on(&desktop);
+    let (pid, cue) = (daemon.root().join("pid"), daemon.root().join("hang"));
     let real = desktop.output("which", &["swaybg"]);
     let script = format!(
         "#!/bin/sh\n[ -e '{}' ] || exec '{real}' \"$@\"\necho $$ >'{}'\nexec sleep 600\n",
         cue.display(),
         pid.display()
     );
-    house.stub("swaybg", &script);
-    house.start();
-    let ids = pictures_of(&house, 3);
-    let id = make(&house, "hangs", json!({ "type": "timer", "interval": 1 }), &ids);
-    start(&house, id, &[]);
+    daemon.stub("swaybg", &script);
+    daemon.start();
+    let ids = pictures_of(&daemon, 3);
+    let id = make(&daemon, "hangs", json!({ "type": "timer", "interval": 1 }), &ids);
+    start(&daemon, id, &[]);
     fs::write(&cue, "").unwrap();
     let told = || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'));
     wait_until("the process", || told().is_some());
     let first = told();
     // The playlists' thread waits for no backend, but a client that asks for a step waits for its
     // picture.
-    wait_until("a step", || active(&house)[0]["current_index"] == 1);
-    tell(&house, id, "pause");
+    wait_until("a step", || active(&daemon)[0]["current_index"] == 1);
+    tell(&daemon, id, "pause");
     std::thread::scope(|scope| {
         let step =
-            scope.spawn(|| house.client().post(&format!("/playlists/{id}/next"), &json!({})));
+            scope.spawn(|| daemon.client().post(&format!("/playlists/{id}/next"), &json!({})));
         // The first process is killed after its time limit.
         wait_until("the second process", || told().is_some() && told() != first);
-        house.signal("-TERM");
+        daemon.signal("-TERM");
         assert_ne!(step.join().unwrap().status, 200);
     });
-    assert_eq!(house.wait().code(), Some(0));
-    assert!(!house.log().contains("continuing without"), "{}", house.log());
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert!(!daemon.log().contains("continuing without"), "{}", daemon.log());
     let pid = fs::read_to_string(&pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "the hanging process is still there");
     // After a restart the playlist is still paused.
     fs::remove_file(&cue).unwrap();
-    house.start();
-    assert_eq!(active(&house)[0]["paused"], true);
+    daemon.start();
+    assert_eq!(active(&daemon)[0]["paused"], true);
 }
 
 #[test]
 fn several_changes_missed_in_a_suspend_become_one() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 6);
-    let id = make(&house, "sleeps", json!({ "type": "timer", "interval": 1 }), &ids);
-    let mut events = house.events("playlist_image_changed");
-    start(&house, id, &[]);
+    let (daemon, ids) = daemon(&desktop, 6);
+    let id = make(&daemon, "sleeps", json!({ "type": "timer", "interval": 1 }), &ids);
+    let mut events = daemon.events("playlist_image_changed");
+    start(&daemon, id, &[]);
     assert_eq!(change(&mut events), (id, 0, ids[0]));
-    house.signal("-STOP");
+    daemon.signal("-STOP");
     // Time itself is tested here: three changes are missed, the last by more than 2 s.
     std::thread::sleep(Duration::from_millis(4500));
-    house.signal("-CONT");
+    daemon.signal("-CONT");
     let mut recovered = false;
     // On a busy machine some changes come before the stop, and the recovery comes later.
     for index in (1..6).chain(0..6) {

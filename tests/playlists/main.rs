@@ -25,7 +25,7 @@ use std::process::Stdio;
 
 use desktop::{Desktop, wait_until};
 use serde_json::{Value, json};
-use support::House;
+use support::TestDaemon;
 use support::client::Events;
 
 pub type Rgb = [u8; 3];
@@ -43,46 +43,46 @@ pub const COLORS: [Rgb; 8] = [
 ];
 
 /// A started daemon on a desktop, and the ids of plain pictures in the first colours.
-pub fn house(desktop: &Desktop, pictures: usize) -> (House, Vec<i64>) {
-    let house = House::started_on(desktop);
-    let ids = pictures_of(&house, pictures);
-    (house, ids)
+pub fn daemon(desktop: &Desktop, pictures: usize) -> (TestDaemon, Vec<i64>) {
+    let daemon = TestDaemon::started_on(desktop);
+    let ids = pictures_of(&daemon, pictures);
+    (daemon, ids)
 }
 
-pub fn pictures_of(house: &House, number: usize) -> Vec<i64> {
-    (0..number).map(|at| house.import(&[&plain(house, at)])[0]).collect()
+pub fn pictures_of(daemon: &TestDaemon, number: usize) -> Vec<i64> {
+    (0..number).map(|at| daemon.import(&[&plain(daemon, at)])[0]).collect()
 }
 
-fn plain(house: &House, at: usize) -> PathBuf {
-    let path = house.root().join(format!("plain-{at}.png"));
+fn plain(daemon: &TestDaemon, at: usize) -> PathBuf {
+    let path = daemon.root().join(format!("plain-{at}.png"));
     image::RgbImage::from_pixel(640, 360, image::Rgb(COLORS[at])).save(&path).unwrap();
     path
 }
 
 /// Makes a playlist and returns its id.
 #[track_caller]
-pub fn make(house: &House, name: &str, configuration: Value, images: &[i64]) -> i64 {
+pub fn make(daemon: &TestDaemon, name: &str, configuration: Value, images: &[i64]) -> i64 {
     let images: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
     let body = json!({ "name": name, "configuration": configuration, "images": images });
-    house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
+    daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
 }
 
 /// Sends an action to a playlist.
 #[track_caller]
-pub fn tell(house: &House, id: i64, action: &str) -> Value {
-    house.client().post(&format!("/playlists/{id}/{action}"), &json!({})).ok()
+pub fn tell(daemon: &TestDaemon, id: i64, action: &str) -> Value {
+    daemon.client().post(&format!("/playlists/{id}/{action}"), &json!({})).ok()
 }
 
 #[track_caller]
-pub fn start(house: &House, id: i64, monitors: &[&str]) {
+pub fn start(daemon: &TestDaemon, id: i64, monitors: &[&str]) {
     let path = format!("/playlists/{id}/start");
-    let answer = house.client().post(&path, &json!({ "monitors": monitors })).ok();
+    let answer = daemon.client().post(&path, &json!({ "monitors": monitors })).ok();
     assert_eq!(answer, json!({ "status": "started" }));
 }
 
 #[track_caller]
-pub fn active(house: &House) -> Vec<Value> {
-    house.client().get("/playlists/active").ok().as_array().unwrap().clone()
+pub fn active(daemon: &TestDaemon) -> Vec<Value> {
+    daemon.client().get("/playlists/active").ok().as_array().unwrap().clone()
 }
 
 /// Playlist, index and image of the next change.

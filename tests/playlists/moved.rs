@@ -6,7 +6,7 @@ use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, PropMode};
 
 use super::desktop::{Desktop, wait_until};
-use super::{active, house, make, see_on_x11, start, tell};
+use super::{active, daemon, make, see_on_x11, start, tell};
 
 /// A monitor's EDID (VESA E-EDID 1.4) with maker, model and serial number.
 fn edid() -> Vec<u8> {
@@ -44,18 +44,18 @@ fn playlist_follows_its_monitor_to_another_connector() {
     let desktop = Desktop::x11(&["--pluggable", "640x360", "640x360"]);
     desktop.output("xrandr", &["--output", "DUMMY1", "--off"]);
     plug(&desktop, "DUMMY0", &edid());
-    let (house, ids) = house(&desktop, 2);
-    let list = make(&house, "mine", json!({ "type": "manual" }), &ids);
-    start(&house, list, &["DUMMY0"]);
+    let (daemon, ids) = daemon(&desktop, 2);
+    let list = make(&daemon, "mine", json!({ "type": "manual" }), &ids);
+    start(&daemon, list, &["DUMMY0"]);
     desktop.output("xrandr", &["--output", "DUMMY0", "--off"]);
-    wait_until("no monitor", || house.client().get("/monitors").ok() == json!([]));
+    wait_until("no monitor", || daemon.client().get("/monitors").ok() == json!([]));
     plug(&desktop, "DUMMY0", &[]);
     plug(&desktop, "DUMMY1", &edid());
     desktop.output("xrandr", &["--output", "DUMMY1", "--mode", "640x360-murald", "--pos", "0x0"]);
     wait_until("the playlist on the other connector", || {
-        active(&house)[0]["applied_to"] == json!(["DUMMY1"])
+        active(&daemon)[0]["applied_to"] == json!(["DUMMY1"])
     });
-    assert_eq!(active(&house)[0]["monitors"], json!(["DUMMY1"]));
-    tell(&house, list, "next");
+    assert_eq!(active(&daemon)[0]["monitors"], json!(["DUMMY1"]));
+    tell(&daemon, list, "next");
     see_on_x11(&desktop, "DUMMY1", 1);
 }

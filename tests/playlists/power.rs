@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{active, house, make, pictures_of, see, start};
+use super::{active, daemon, make, pictures_of, see, start};
 use crate::desktop::{Desktop, wait_until};
-use crate::support::{Ended, House};
+use crate::support::{Ended, TestDaemon};
 
-fn told(house: &House, state: &str) -> Value {
-    let output = house.murald(&["power", state, "--json"]).output().unwrap();
+fn told(daemon: &TestDaemon, state: &str) -> Value {
+    let output = daemon.murald(&["power", state, "--json"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -21,47 +21,50 @@ fn told(house: &House, state: &str) -> Value {
 #[test]
 fn playlists_pause_while_locked_or_idle_if_set() {
     let mut desktop = Desktop::wayland(&["640x360"]);
-    let (mut house, all) = house(&desktop, 3);
+    let (mut daemon, all) = daemon(&desktop, 3);
     let hour = json!({ "type": "timer", "interval": 3600 });
-    let id = make(&house, "sea", hour, &all);
-    start(&house, id, &["HEADLESS-1"]);
+    let id = make(&daemon, "sea", hour, &all);
+    start(&daemon, id, &["HEADLESS-1"]);
     see(&desktop, "HEADLESS-1", 0);
-    let resting = |house: &House| {
-        let one = active(house).remove(0);
+    let resting = |daemon: &TestDaemon| {
+        let one = active(daemon).remove(0);
         (one["resting"].clone(), one["next_change_at"].is_null())
     };
     // Without the settings nothing pauses.
     let answer =
         |locked| json!({ "battery": null, "locked": locked, "idle": false, "resting": null });
-    assert_eq!(told(&house, "locked"), answer(true));
-    assert_eq!(resting(&house), (Value::Null, false));
-    let power = |body| house.client().patch("/config/power", &body).ok();
+    assert_eq!(told(&daemon, "locked"), answer(true));
+    assert_eq!(resting(&daemon), (Value::Null, false));
+    let power = |body| daemon.client().patch("/config/power", &body).ok();
     power(json!({ "pause_when_idle": true }));
-    assert_eq!(resting(&house), (Value::Null, false));
-    assert_eq!(told(&house, "idle")["resting"], "idle");
-    assert_eq!(resting(&house), (json!("idle"), true));
+    assert_eq!(resting(&daemon), (Value::Null, false));
+    assert_eq!(told(&daemon, "idle")["resting"], "idle");
+    assert_eq!(resting(&daemon), (json!("idle"), true));
     power(json!({ "pause_when_locked": true }));
-    assert_eq!(resting(&house), (json!("locked"), true));
-    let rows = house.murald(&["playlist", "active"]).output().unwrap();
+    assert_eq!(resting(&daemon), (json!("locked"), true));
+    let rows = daemon.murald(&["playlist", "active"]).output().unwrap();
     assert!(String::from_utf8(rows.stdout).unwrap().contains("\tresting\t"));
     // A step by hand works during the pause, and does not end it.
-    house.client().post("/playlists/active/next", &json!({})).ok();
+    daemon.client().post("/playlists/active/next", &json!({})).ok();
     see(&desktop, "HEADLESS-1", 1);
-    assert_eq!(resting(&house), (json!("locked"), true));
-    told(&house, "unlocked");
-    assert_eq!(resting(&house), (json!("idle"), true));
-    assert_eq!(told(&house, "active"), answer(false));
-    assert_eq!(resting(&house), (Value::Null, false));
+    assert_eq!(resting(&daemon), (json!("locked"), true));
+    told(&daemon, "unlocked");
+    assert_eq!(resting(&daemon), (json!("idle"), true));
+    assert_eq!(told(&daemon, "active"), answer(false));
+    assert_eq!(resting(&daemon), (Value::Null, false));
     // The session is still locked after a restart, even after a kill.
-    told(&house, "locked");
-    house.kill9();
-    house.start();
-    assert_eq!(resting(&house), (json!("locked"), true));
-    assert_eq!(house.client().send("PUT", "/power", "", b"{}").status, 400);
-    assert_eq!(house.client().patch("/config/power", &json!({ "pause_when_idle": 1 })).status, 400);
+    told(&daemon, "locked");
+    daemon.kill9();
+    daemon.start();
+    assert_eq!(resting(&daemon), (json!("locked"), true));
+    assert_eq!(daemon.client().send("PUT", "/power", "", b"{}").status, 400);
+    assert_eq!(
+        daemon.client().patch("/config/power", &json!({ "pause_when_idle": 1 })).status,
+        400
+    );
     // A new session is not locked, though its runtime directory is the same.
     desktop.again();
-    wait_until("the new session is known", || resting(&house) == (Value::Null, false));
+    wait_until("the new session is known", || resting(&daemon) == (Value::Null, false));
 }
 
 /// Writes files as the kernel's for a battery or mains supply.
@@ -76,8 +79,8 @@ fn supply(directory: &Path, name: &str, fields: &[(&str, &str)]) {
 }
 
 /// Voluntary context switches of the thread that watches the battery; `None` if there is no such thread.
-fn sleeps(house: &House) -> Option<u64> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap().flatten();
+fn sleeps(daemon: &TestDaemon) -> Option<u64> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap().flatten();
     let mut of_all = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
     let status = of_all.find(|status| status.starts_with("Name:\tbattery\n"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
@@ -87,75 +90,75 @@ fn sleeps(house: &House) -> Option<u64> {
 #[test]
 fn playlists_pause_on_battery_if_set() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    let supplies = house.root().join("supplies");
+    let mut daemon = TestDaemon::on(&desktop);
+    let supplies = daemon.root().join("supplies");
     supply(&supplies, "BAT0", &[("type", "Battery"), ("status", "Discharging")]);
     supply(&supplies, "AC", &[("type", "Mains"), ("online", "0")]);
-    house.env("MURALD_POWER_SUPPLY", &supplies);
-    house.start();
-    let all = pictures_of(&house, 2);
+    daemon.env("MURALD_POWER_SUPPLY", &supplies);
+    daemon.start();
+    let all = pictures_of(&daemon, 2);
     let hour = json!({ "type": "timer", "interval": 3600 });
-    let id = make(&house, "sea", hour, &all);
-    start(&house, id, &["HEADLESS-1"]);
-    let now = |house: &House| {
-        let power = house.client().get("/power").ok();
-        let resting = active(house).remove(0)["resting"].clone();
+    let id = make(&daemon, "sea", hour, &all);
+    start(&daemon, id, &["HEADLESS-1"]);
+    let now = |daemon: &TestDaemon| {
+        let power = daemon.client().get("/power").ok();
+        let resting = active(daemon).remove(0)["resting"].clone();
         assert_eq!(power["resting"], resting);
         (power["battery"].clone(), resting)
     };
-    let power = |house: &House, on: bool| {
-        house.client().patch("/config/power", &json!({ "pause_on_battery": on })).ok();
+    let power = |daemon: &TestDaemon, on: bool| {
+        daemon.client().patch("/config/power", &json!({ "pause_on_battery": on })).ok();
     };
-    assert_eq!((now(&house), sleeps(&house)), ((Value::Null, Value::Null), None));
-    power(&house, true);
-    assert_eq!(now(&house), (json!(true), json!("battery")));
+    assert_eq!((now(&daemon), sleeps(&daemon)), ((Value::Null, Value::Null), None));
+    power(&daemon, true);
+    assert_eq!(now(&daemon), (json!(true), json!("battery")));
     // The thread sets its name itself, a moment later.
-    wait_until("the battery's thread", || sleeps(&house).is_some());
+    wait_until("the battery's thread", || sleeps(&daemon).is_some());
     // The next start reads the battery again.
-    house.kill9();
-    house.start();
-    assert_eq!(now(&house), (json!(true), json!("battery")));
+    daemon.kill9();
+    daemon.start();
+    assert_eq!(now(&daemon), (json!(true), json!("battery")));
     supply(&supplies, "AC", &[("online", "1")]);
-    wait_until("mains", || house.client().get("/power").ok()["battery"] == false);
-    assert_eq!(now(&house), (json!(false), Value::Null));
+    wait_until("mains", || daemon.client().get("/power").ok()["battery"] == false);
+    assert_eq!(now(&daemon), (json!(false), Value::Null));
     // While nothing changes, the thread sleeps. Wait until it does.
-    let mut before = sleeps(&house);
+    let mut before = sleeps(&daemon);
     wait_until("an idle thread", || {
         std::thread::sleep(Duration::from_millis(500));
-        let now = sleeps(&house);
+        let now = sleeps(&daemon);
         std::mem::replace(&mut before, now) == now
     });
     // Long enough for any timer of ours to fire.
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(sleeps(&house), before);
+    assert_eq!(sleeps(&daemon), before);
     supply(&supplies, "AC", &[("online", "0")]);
-    wait_until("battery", || house.client().get("/power").ok()["battery"] == true);
-    let rows = house.murald(&["power"]).output().unwrap();
+    wait_until("battery", || daemon.client().get("/power").ok()["battery"] == true);
+    let rows = daemon.murald(&["power"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
     assert!(rows.contains("battery\ttrue\n") && rows.contains("resting\tbattery\n"), "{rows}");
-    power(&house, false);
-    assert_eq!(now(&house), (Value::Null, Value::Null));
-    wait_until("the end of the battery's thread", || sleeps(&house).is_none());
-    house.ends_well();
+    power(&daemon, false);
+    assert_eq!(now(&daemon), (Value::Null, Value::Null));
+    wait_until("the end of the battery's thread", || sleeps(&daemon).is_none());
+    daemon.ends_well();
 }
 
 #[test]
 fn swayidle_line_of_the_manual_pauses_playlists() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.configure("[power]\npause_when_idle = true\n");
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure("[power]\npause_when_idle = true\n");
     let murald = env!("CARGO_BIN_EXE_murald");
-    house.stub("murald", &format!("#!/bin/sh\nexec {murald} \"$@\"\n"));
-    house.start();
+    daemon.stub("murald", &format!("#!/bin/sh\nexec {murald} \"$@\"\n"));
+    daemon.start();
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/murald.1");
     let manual = fs::read_to_string(manual).unwrap().replace("\\(aq", "'");
     let line = manual.lines().find(|line| line.starts_with("swayidle ")).unwrap();
     // A second instead of five minutes.
     let line = line.replace(" 300 ", " 1 ");
-    let mut swayidle = house.command("/bin/sh");
+    let mut swayidle = daemon.command("/bin/sh");
     swayidle.args(["-c", &format!("exec {line}")]).stdout(Stdio::null());
     let _swayidle = Ended(swayidle.spawn().unwrap());
-    let resting = || house.client().get("/power").ok()["resting"].clone();
+    let resting = || daemon.client().get("/power").ok()["resting"].clone();
     wait_until("the pause", || resting() == "idle");
     // A key ends the pause; it begins again afterwards.
     wait_until("the end of the pause", || {

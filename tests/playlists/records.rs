@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{active, change, house, make, pictures_of, start, tell};
+use super::{active, change, daemon, make, pictures_of, start, tell};
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn invalid_playlists_are_refused_and_change_nothing() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 1);
-    let id = make(&house, "kept", json!({}), &ids);
-    let before = house.client().get(&format!("/playlists/{id}")).ok();
+    let (daemon, ids) = daemon(&desktop, 1);
+    let id = make(&daemon, "kept", json!({}), &ids);
+    let before = daemon.client().get(&format!("/playlists/{id}")).ok();
     let image = ids[0];
     let at = |time: Value| json!({ "image_id": image, "time": time });
     let check = |body: Value, status: u16, says: &str| {
-        let refused = house.client().post("/playlists", &body).fails(status).to_string();
+        let refused = daemon.client().post("/playlists", &body).fails(status).to_string();
         assert!(refused.contains(says), "{body}: {refused}");
-        house.client().patch(&format!("/playlists/{id}"), &body).fails(status);
+        daemon.client().patch(&format!("/playlists/{id}"), &body).fails(status);
     };
-    make(&house, "other", json!({}), &[]);
+    make(&daemon, "other", json!({}), &[]);
     let configured =
         |configuration: Value| json!({ "name": "new", "configuration": configuration });
-    house.client().post("/playlists", &json!({})).fails(400);
+    daemon.client().post("/playlists", &json!({})).fails(400);
     check(json!({ "name": "other" }), 409, "other");
     check(json!({ "name": " " }), 400, "name");
     check(json!({ "name": 7 }), 400, "name");
@@ -42,23 +42,23 @@ fn invalid_playlists_are_refused_and_change_nothing() {
     check(with(json!([at(json!(5)), at(json!(5))])), 400, "time");
     check(with(json!([at(json!(1440))])), 400, "1440");
     for body in [json!({ "id": 77 }), json!({ "configuration": { "colour": 1 } })] {
-        house.client().patch(&format!("/playlists/{id}"), &body).fails(400);
+        daemon.client().patch(&format!("/playlists/{id}"), &body).fails(400);
     }
-    let all = house.client().get("/playlists").ok();
+    let all = daemon.client().get("/playlists").ok();
     assert_eq!((&all[0], all.as_array().unwrap().len()), (&before, 2));
-    house.client().get("/playlists/77").fails(404);
-    house.client().get("/playlists/x").fails(400);
+    daemon.client().get("/playlists/77").fails(404);
+    daemon.client().get("/playlists/x").fails(400);
     // A patch that changes nothing publishes no event.
-    let mut events = house.events("gallery_changed,playlist_stopped");
-    let patch = |body: Value| house.client().patch(&format!("/playlists/{id}"), &body).ok();
+    let mut events = daemon.events("gallery_changed,playlist_stopped");
+    let patch = |body: Value| daemon.client().patch(&format!("/playlists/{id}"), &body).ok();
     let again = json!({ "name": "kept", "configuration": { "interval": 300 },
         "images": [{ "image_id": image }] });
     for body in [json!({}), again, json!({ "configuration": {} })] {
         assert_eq!(patch(body), before);
     }
     assert_eq!(patch(json!({ "images": [] }))["images"], json!([]));
-    house.client().delete(&format!("/playlists/{id}")).ok();
-    house.client().post("/images/select-all", &json!({ "selected": true })).ok();
+    daemon.client().delete(&format!("/playlists/{id}")).ok();
+    daemon.client().post("/images/select-all", &json!({ "selected": true })).ok();
     let heard: Vec<_> = (0..3).map(|_| events.next().1["domain"].clone()).collect();
     assert_eq!(heard, ["playlists", "playlists", "images"]);
 }
@@ -66,28 +66,28 @@ fn invalid_playlists_are_refused_and_change_nothing() {
 #[test]
 fn unused_item_times_are_kept() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 2);
-    let id = make(&house, "kept", json!({ "type": "manual" }), &ids);
+    let (daemon, ids) = daemon(&desktop, 2);
+    let id = make(&daemon, "kept", json!({ "type": "manual" }), &ids);
     let path = format!("/playlists/{id}");
     let images = json!([{ "image_id": ids[0], "time": 1444 }, { "image_id": ids[1], "time": -5 }]);
-    let patched = house.client().patch(&path, &json!({ "images": images })).ok();
+    let patched = daemon.client().patch(&path, &json!({ "images": images })).ok();
     assert_eq!(patched["images"][0]["time"], 1444);
-    assert_eq!(house.client().get(&path).ok()["images"][1]["time"], -5);
-    start(&house, id, &[]);
+    assert_eq!(daemon.client().get(&path).ok()["images"][1]["time"], -5);
+    start(&daemon, id, &[]);
     // The same items are invalid for a playlist by time of day.
     let day = json!({ "configuration": { "type": "time_of_day" } });
-    let refused = house.client().patch(&path, &day).fails(400).to_string();
+    let refused = daemon.client().patch(&path, &day).fails(400).to_string();
     assert!(refused.contains("1444"), "{refused}");
-    assert_eq!(house.client().get(&path).ok()["configuration"]["type"], "manual");
+    assert_eq!(daemon.client().get(&path).ok()["configuration"]["type"], "manual");
 }
 
 #[test]
 fn impossible_playlist_actions_are_refused() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 1);
-    let post = |path: &str, body: Value| house.client().post(path, &body);
-    let empty = make(&house, "empty", json!({}), &[]);
-    let week = make(&house, "week", json!({ "type": "day_of_week" }), &ids);
+    let (daemon, ids) = daemon(&desktop, 1);
+    let post = |path: &str, body: Value| daemon.client().post(path, &body);
+    let empty = make(&daemon, "empty", json!({}), &[]);
+    let week = make(&daemon, "week", json!({ "type": "day_of_week" }), &ids);
     post(&format!("/playlists/{empty}/start"), json!({})).fails(400);
     post("/playlists/77/start", json!({})).fails(404);
     post("/playlists/77/next", json!({})).fails(404);
@@ -95,7 +95,7 @@ fn impossible_playlist_actions_are_refused() {
     let refused = post("/playlists", lost).fails(400);
     assert_eq!(refused["error"], "source.folder_id: no folder with ID 77");
     let change = json!({ "source": { "folder_id": 77 } });
-    house.client().patch(&format!("/playlists/{empty}"), &change).fails(400);
+    daemon.client().patch(&format!("/playlists/{empty}"), &change).fails(400);
     let nowhere = post(&format!("/playlists/{week}/start"), json!({ "monitors": ["DP-9"] }));
     assert!(nowhere.fails(400).to_string().contains("HEADLESS-1"));
     for action in ["stop", "pause", "resume", "next", "previous"] {
@@ -109,7 +109,7 @@ fn impossible_playlist_actions_are_refused() {
         post(&format!("/playlists/{week}/{action}"), json!({})).fails(400);
     }
     for _ in 0..2 {
-        assert_eq!(tell(&house, week, "pause"), json!({ "status": "paused" }));
+        assert_eq!(tell(&daemon, week, "pause"), json!({ "status": "paused" }));
     }
     for action in ["next", "previous"] {
         let refused = post(&format!("/playlists/active/{action}"), json!({})).fails(400);
@@ -123,27 +123,27 @@ fn impossible_playlist_actions_are_refused() {
         let refused = post(&format!("/playlists/{path}"), json!({ "monitor": "DP-1" })).fails(400);
         assert!(refused["error"].as_str().unwrap().contains("`monitor`"), "{refused}");
     }
-    assert_eq!(active(&house).len(), 1);
+    assert_eq!(active(&daemon).len(), 1);
     // Deleting a running playlist stops it.
-    let mut events = house.events("playlist_stopped,gallery_changed");
-    assert_eq!(house.client().delete(&format!("/playlists/{week}")).ok()["status"], "deleted");
+    let mut events = daemon.events("playlist_stopped,gallery_changed");
+    assert_eq!(daemon.client().delete(&format!("/playlists/{week}")).ok()["status"], "deleted");
     assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], week);
     assert_eq!(events.wait_for("gallery_changed")["domain"], "playlists");
-    assert!(active(&house).is_empty());
+    assert!(active(&daemon).is_empty());
 }
 
 #[test]
 fn edit_applies_to_the_running_playlist() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 4);
-    let id = make(&house, "edited", json!({ "interval": 3600 }), &ids);
+    let (daemon, ids) = daemon(&desktop, 4);
+    let id = make(&daemon, "edited", json!({ "interval": 3600 }), &ids);
     let place = format!("/playlists/{id}");
-    let mut events = house.events("playlist_image_changed,playlist_stopped");
-    start(&house, id, &[]);
+    let mut events = daemon.events("playlist_image_changed,playlist_stopped");
+    start(&daemon, id, &[]);
     change(&mut events);
-    let shown = tell(&house, id, "next");
+    let shown = tell(&daemon, id, "next");
     assert_eq!(change(&mut events), (id, 1, ids[1]));
-    let image = house.client().get(&format!("/images/{}", ids[1])).ok();
+    let image = daemon.client().get(&format!("/images/{}", ids[1])).ok();
     assert_eq!(
         shown,
         json!({
@@ -154,25 +154,25 @@ fn edit_applies_to_the_running_playlist() {
     // The step can be limited to a monitor.
     let next = |on: &str| {
         let body = json!({ "monitors": [on] });
-        house.client().post("/playlists/active/next", &body)
+        daemon.client().post("/playlists/active/next", &body)
     };
     assert!(next("DP-9").fails(400).to_string().contains("HEADLESS-1"));
-    let said = house.murald(&["next", "--monitor", "HEADLESS-1"]).output().unwrap();
-    let name = house.client().get(&format!("/images/{}", ids[2])).ok()["name"].clone();
+    let said = daemon.murald(&["next", "--monitor", "HEADLESS-1"]).output().unwrap();
+    let name = daemon.client().get(&format!("/images/{}", ids[2])).ok()["name"].clone();
     let expected = format!("{} ({}) is on HEADLESS-1\n", name.as_str().unwrap(), ids[2]);
     assert_eq!(String::from_utf8_lossy(&said.stdout), expected, "{said:?}");
     change(&mut events);
-    assert_eq!(tell(&house, id, "previous")["status"], "rewound");
+    assert_eq!(tell(&daemon, id, "previous")["status"], "rewound");
     change(&mut events);
     // The playlist keeps its place by image, and its timer.
     let items = |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
         json!({ "images": items })
     };
-    let before = active(&house)[0]["slot_started_at"].clone();
-    assert_eq!(active(&house), active(&house), "also when the next change is due");
-    house.client().patch(&place, &items(&[ids[3], ids[2], ids[1], ids[0]])).ok();
-    let now = &active(&house)[0];
+    let before = active(&daemon)[0]["slot_started_at"].clone();
+    assert_eq!(active(&daemon), active(&daemon), "also when the next change is due");
+    daemon.client().patch(&place, &items(&[ids[3], ids[2], ids[1], ids[0]])).ok();
+    let now = &active(&daemon)[0];
     let expected = (&json!(2), &json!(ids[1]), &json!(ids[0]), &before);
     let found = (
         &now["current_index"],
@@ -182,32 +182,32 @@ fn edit_applies_to_the_running_playlist() {
     );
     assert_eq!(found, expected);
     // A shorter interval counts from the last change.
-    house.client().patch(&place, &json!({ "configuration": { "interval": 1 } })).ok();
+    daemon.client().patch(&place, &json!({ "configuration": { "interval": 1 } })).ok();
     assert_eq!(change(&mut events), (id, 3, ids[0]));
-    house.client().patch(&place, &json!({ "configuration": { "type": "manual" } })).ok();
-    delete(&house, &ids[1..2]);
-    let record = house.client().get(&place).ok();
+    daemon.client().patch(&place, &json!({ "configuration": { "type": "manual" } })).ok();
+    delete(&daemon, &ids[1..2]);
+    let record = daemon.client().get(&place).ok();
     assert_eq!(record["images"].as_array().unwrap().len(), 3);
     // An empty playlist stops.
-    delete(&house, &ids);
+    delete(&daemon, &ids);
     assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], id);
-    assert!(active(&house).is_empty());
-    assert_eq!(house.client().get(&place).ok()["images"], json!([]));
+    assert!(active(&daemon).is_empty());
+    assert_eq!(daemon.client().get(&place).ok()["images"], json!([]));
 }
 
-fn delete(house: &House, ids: &[i64]) {
+fn delete(daemon: &TestDaemon, ids: &[i64]) {
     let body = json!({ "ids": ids }).to_string();
-    house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
 }
 
 /// The daemon uses its own time zone.
 #[test]
 fn playlist_starts_with_the_image_of_the_current_time() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.env("TZ", "Asia/Kathmandu");
-    house.start();
-    let ids = pictures_of(&house, 3);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.env("TZ", "Asia/Kathmandu");
+    daemon.start();
+    let ids = pictures_of(&daemon, 3);
     let now = jiff::Zoned::now().in_tz("Asia/Kathmandu").unwrap();
     let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
     // Half an hour ago, in half an hour, and in half a day.
@@ -218,24 +218,24 @@ fn playlist_starts_with_the_image_of_the_current_time() {
     };
     let configuration = json!({ "type": "time_of_day" });
     let day = json!({ "name": "day", "configuration": configuration, "images": items(times) });
-    let id = house.client().post("/playlists", &day).ok()["id"].as_i64().unwrap();
-    let mut events = house.events("playlist_image_changed");
-    start(&house, id, &[]);
+    let id = daemon.client().post("/playlists", &day).ok()["id"].as_i64().unwrap();
+    let mut events = daemon.events("playlist_image_changed");
+    start(&daemon, id, &[]);
     assert_eq!(change(&mut events), (id, 0, ids[0]));
     let next = || -> jiff::Timestamp {
-        active(&house)[0]["next_change_at"].as_str().unwrap().parse().unwrap()
+        active(&daemon)[0]["next_change_at"].as_str().unwrap().parse().unwrap()
     };
     let this_minute = now.with().second(0).subsec_nanosecond(0).build().unwrap().timestamp();
     assert_eq!(next(), this_minute + Duration::from_secs(30 * 60));
     // After an edit of the times another item is due.
     let place = format!("/playlists/{id}");
     let body = json!({ "images": items([times[1], times[0], times[2]]) });
-    house.client().patch(&place, &body).ok();
+    daemon.client().patch(&place, &body).ok();
     assert_eq!(change(&mut events), (id, 1, ids[1]));
-    house.client().patch(&place, &json!({ "configuration": { "type": "day_of_week" } })).ok();
+    daemon.client().patch(&place, &json!({ "configuration": { "type": "day_of_week" } })).ok();
     let tomorrow = now.tomorrow().unwrap().start_of_day().unwrap();
     let image = |day: &jiff::Zoned| day.weekday().to_sunday_zero_offset().min(2);
-    assert_eq!(active(&house)[0]["current_index"], image(&now));
+    assert_eq!(active(&daemon)[0]["current_index"], image(&now));
     // Several weekdays have the last image.
     assert!(image(&now) == image(&tomorrow) || next() == tomorrow.timestamp());
 }

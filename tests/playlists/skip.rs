@@ -4,34 +4,34 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{active, change, house, make, pictures_of, see, start, tell};
+use super::{active, change, daemon, make, pictures_of, see, start, tell};
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 const EVENTS: &str =
     "playlist_image_changed,playlist_skipped_incompatible,playlist_no_compatible_item";
 
 /// An HTML wallpaper in the library, which swaybg cannot show.
-fn page(house: &House, name: &str) -> i64 {
-    let root = house.root().join(name);
+fn page(daemon: &TestDaemon, name: &str) -> i64 {
+    let root = daemon.root().join(name);
     fs::create_dir(&root).unwrap();
     fs::write(root.join("index.html"), "<html><title>page</title></html>").unwrap();
-    let answer = house.client().post("/images/import-web", &json!({ "path": root }));
+    let answer = daemon.client().post("/images/import-web", &json!({ "path": root }));
     answer.ok()["id"].as_i64().unwrap()
 }
 
 #[test]
 fn incompatible_items_are_skipped_forward_and_backward() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 2);
-    let pages = [page(&house, "a"), page(&house, "b")];
+    let (daemon, ids) = daemon(&desktop, 2);
+    let pages = [page(&daemon, "a"), page(&daemon, "b")];
     let list = [ids[0], pages[0], pages[1], ids[1]];
-    let id = make(&house, "mixed", json!({ "type": "manual" }), &list);
-    let mut events = house.events(EVENTS);
-    start(&house, id, &[]);
+    let id = make(&daemon, "mixed", json!({ "type": "manual" }), &list);
+    let mut events = daemon.events(EVENTS);
+    start(&daemon, id, &[]);
     assert_eq!(change(&mut events), (id, 0, ids[0]));
     for (action, skipped, applied) in [("next", [1, 2], 3), ("previous", [2, 1], 0)] {
-        tell(&house, id, action);
+        tell(&daemon, id, action);
         let (kind, event) = events.next();
         assert_eq!(kind, "playlist_skipped_incompatible");
         let item =
@@ -50,11 +50,11 @@ fn incompatible_items_are_skipped_forward_and_backward() {
 #[test]
 fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 1);
-    let page = page(&house, "page");
-    let id = make(&house, "pages", json!({ "type": "manual" }), &[page]);
-    let mut events = house.events(EVENTS);
-    start(&house, id, &[]);
+    let (daemon, ids) = daemon(&desktop, 1);
+    let page = page(&daemon, "page");
+    let id = make(&daemon, "pages", json!({ "type": "manual" }), &[page]);
+    let mut events = daemon.events(EVENTS);
+    start(&daemon, id, &[]);
     let (kind, event) = events.next();
     assert_eq!(kind, "playlist_no_compatible_item");
     let expected = json!({
@@ -63,11 +63,11 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     });
     assert_eq!(event, expected);
     // The playlist keeps running. A step fails, too, which publishes no second event.
-    assert_eq!(active(&house)[0]["playlist_id"], id);
-    let refused = house.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
+    assert_eq!(active(&daemon)[0]["playlist_id"], id);
+    let refused = daemon.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
     assert_eq!(refused["error_code"], "incompatible_backend");
     let images = json!({ "images": [{ "image_id": page }, { "image_id": ids[0] }] });
-    house.client().patch(&format!("/playlists/{id}"), &images).ok();
+    daemon.client().patch(&format!("/playlists/{id}"), &images).ok();
     let (kind, event) = events.next();
     assert_eq!((&*kind, &event["applied_index"]), ("playlist_skipped_incompatible", &json!(1)));
     assert_eq!(change(&mut events), (id, 1, ids[0]));
@@ -77,17 +77,17 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
 #[test]
 fn missing_compatible_image_is_fixed_by_another_backend() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.stub("mpvpaper", "#!/bin/sh\nexec sleep 600\n");
-    house.configure("[backend]\ntype = \"mpvpaper\"\n");
-    house.start();
-    let ids = pictures_of(&house, 1);
-    let id = make(&house, "still", json!({ "type": "manual" }), &ids);
-    let mut events = house.events(EVENTS);
-    start(&house, id, &[]);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.stub("mpvpaper", "#!/bin/sh\nexec sleep 600\n");
+    daemon.configure("[backend]\ntype = \"mpvpaper\"\n");
+    daemon.start();
+    let ids = pictures_of(&daemon, 1);
+    let id = make(&daemon, "still", json!({ "type": "manual" }), &ids);
+    let mut events = daemon.events(EVENTS);
+    start(&daemon, id, &[]);
     let (kind, event) = events.next();
     assert_eq!((&*kind, &event["backend"]), ("playlist_no_compatible_item", &json!("mpvpaper")));
-    house.client().post("/backends/swaybg/activate", &json!({})).ok();
+    daemon.client().post("/backends/swaybg/activate", &json!({})).ok();
     assert_eq!(change(&mut events), (id, 0, ids[0]));
     see(&desktop, "HEADLESS-1", 0);
 }

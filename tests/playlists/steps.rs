@@ -6,16 +6,16 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{active, change, house, make, pictures_of, see, see_on_x11, start, tell};
+use super::{active, change, daemon, make, pictures_of, see, see_on_x11, start, tell};
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// Number of simultaneous requests.
 const STEPS: usize = 3;
 
 /// The image that `current` reports for each monitor.
-fn current(house: &House) -> Vec<(String, i64)> {
-    let hung = house.client().get("/wallpaper/current").ok();
+fn current(daemon: &TestDaemon) -> Vec<(String, i64)> {
+    let hung = daemon.client().get("/wallpaper/current").ok();
     let of = |entry: &Value| {
         (entry["monitor_name"].as_str().unwrap().to_owned(), entry["image_id"].as_i64().unwrap())
     };
@@ -23,21 +23,21 @@ fn current(house: &House) -> Vec<(String, i64)> {
 }
 
 /// Sends simultaneous steps of all playlists, on two monitors.
-fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
-    let (house, ids) = house(desktop, 2 * (STEPS + 1));
+fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> TestDaemon {
+    let (daemon, ids) = daemon(desktop, 2 * (STEPS + 1));
     let by_hand = json!({ "type": "manual" });
     let lists = [&ids[..STEPS + 1], &ids[STEPS + 1..]];
     let playlists =
-        [make(&house, "one", by_hand.clone(), lists[0]), make(&house, "two", by_hand, lists[1])];
-    let mut events = house.events("playlist_image_changed,playlist_paused");
+        [make(&daemon, "one", by_hand.clone(), lists[0]), make(&daemon, "two", by_hand, lists[1])];
+    let mut events = daemon.events("playlist_image_changed,playlist_paused");
     for (id, output) in playlists.iter().zip(outputs) {
-        start(&house, *id, &[output]);
+        start(&daemon, *id, &[output]);
         assert_eq!(change(&mut events).1, 0);
     }
     std::thread::scope(|scope| {
         for _ in 0..STEPS {
             scope.spawn(|| {
-                let answer = house.client().post("/playlists/active/next", &json!({})).ok();
+                let answer = daemon.client().post("/playlists/active/next", &json!({})).ok();
                 assert_eq!(answer["advanced"], 2);
             });
         }
@@ -52,29 +52,29 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
         told[which].push(index);
     }
     assert_eq!(told, [[1, 2, 3], [1, 2, 3]]);
-    house.client().post("/playlists/active/pause", &json!({})).ok();
+    daemon.client().post("/playlists/active/pause", &json!({})).ok();
     assert_eq!(events.next().0, "playlist_paused", "a change has two events");
     let last = [lists[0][STEPS], lists[1][STEPS]];
-    let mut hung = current(&house);
+    let mut hung = current(&daemon);
     hung.sort_by_key(|(monitor, _)| outputs.iter().position(|output| output == monitor));
     let expected: Vec<_> = outputs.iter().map(|name| (*name).to_owned()).zip(last).collect();
     assert_eq!(hung, expected);
-    let history = house.client().get("/images/history?limit=100").ok();
+    let history = daemon.client().get("/images/history?limit=100").ok();
     let noted = history.as_array().unwrap().iter();
     let noted: Vec<i64> = noted.map(|entry| entry["image_id"].as_i64().unwrap()).collect();
     let once: BTreeSet<i64> = noted.iter().copied().collect();
     assert_eq!(noted.len(), once.len(), "a picture twice: {history}");
     assert!(last.iter().all(|id| once.contains(id)), "{history}");
     let places: Vec<Value> =
-        active(&house).iter().map(|one| one["current_index"].clone()).collect();
+        active(&daemon).iter().map(|one| one["current_index"].clone()).collect();
     assert_eq!(places, [STEPS, STEPS]);
-    house
+    daemon
 }
 
 #[test]
 fn simultaneous_steps_each_show_their_picture_on_wayland() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
-    let _house = quick_steps(&desktop, ["HEADLESS-1", "HEADLESS-2"]);
+    let _daemon = quick_steps(&desktop, ["HEADLESS-1", "HEADLESS-2"]);
     see(&desktop, "HEADLESS-1", STEPS);
     see(&desktop, "HEADLESS-2", 2 * STEPS + 1);
 }
@@ -82,23 +82,23 @@ fn simultaneous_steps_each_show_their_picture_on_wayland() {
 #[test]
 fn simultaneous_steps_each_show_their_picture_on_x11() {
     let desktop = Desktop::x11(&["640x360", "640x360"]);
-    let outputs = house_outputs(&desktop);
-    let _house = quick_steps(&desktop, [&outputs[0], &outputs[1]]);
+    let outputs = test_outputs(&desktop);
+    let _daemon = quick_steps(&desktop, [&outputs[0], &outputs[1]]);
     for (output, picture) in outputs.iter().zip([STEPS, 2 * STEPS + 1]) {
         see_on_x11(&desktop, output, picture);
     }
 }
 
-fn house_outputs(desktop: &Desktop) -> Vec<String> {
-    let house = House::started_on(desktop);
-    let monitors = house.client().get("/monitors").ok();
+fn test_outputs(desktop: &Desktop) -> Vec<String> {
+    let daemon = TestDaemon::started_on(desktop);
+    let monitors = daemon.client().get("/monitors").ok();
     let monitors = monitors.as_array().unwrap().iter();
     monitors.map(|monitor| monitor["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Runs a command that the daemon must refuse.
-fn refused(house: &House, line: &str) {
-    let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+fn refused(daemon: &TestDaemon, line: &str) {
+    let output = daemon.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
     assert!(errors.contains("swaybg"), "{line}: {errors}");
@@ -107,22 +107,22 @@ fn refused(house: &House, line: &str) {
 #[test]
 fn failing_backend_leaves_steps_and_starts_undone() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    let fails = house.root().join("fails");
+    let mut daemon = TestDaemon::on(&desktop);
+    let fails = daemon.root().join("fails");
     let real = desktop.output("which", &["swaybg"]);
     let script = format!(
         "#!/bin/sh\n[ -e '{}' ] || exec '{real}' \"$@\"\necho 'out of order' >&2\nexit 1\n",
         fails.display()
     );
-    house.stub("swaybg", &script);
-    house.configure("[backend]\ntype = 'swaybg'\n");
-    house.start();
-    let ids = pictures_of(&house, 3);
+    daemon.stub("swaybg", &script);
+    daemon.configure("[backend]\ntype = 'swaybg'\n");
+    daemon.start();
+    let ids = pictures_of(&daemon, 3);
     let by_hand = json!({ "type": "manual" });
-    let one = make(&house, "one", by_hand.clone(), &ids[..2]);
-    let two = make(&house, "two", by_hand, &ids[2..]);
-    let mut events = house.events("playlist_image_changed,playlist_started,playlist_stopped");
-    start(&house, one, &[]);
+    let one = make(&daemon, "one", by_hand.clone(), &ids[..2]);
+    let two = make(&daemon, "two", by_hand, &ids[2..]);
+    let mut events = daemon.events("playlist_image_changed,playlist_started,playlist_stopped");
+    start(&daemon, one, &[]);
     assert_eq!(events.wait_for("playlist_started")["playlist_id"], one);
     assert_eq!(change(&mut events), (one, 0, ids[0]));
 
@@ -133,7 +133,7 @@ fn failing_backend_leaves_steps_and_starts_undone() {
         "/playlists/active/next".to_owned(),
         format!("/playlists/{two}/start"),
     ] {
-        let answer = house.client().post(&path, &json!({})).fails(500);
+        let answer = daemon.client().post(&path, &json!({})).fails(500);
         assert!(answer["details"].to_string().contains("out of order"), "{path}: {answer}");
     }
     for line in [
@@ -142,24 +142,24 @@ fn failing_backend_leaves_steps_and_starts_undone() {
         "next".to_owned(),
         format!("playlist start {two}"),
     ] {
-        refused(&house, &line);
+        refused(&daemon, &line);
     }
-    let running = active(&house);
+    let running = active(&daemon);
     assert_eq!(running.len(), 1, "{running:?}");
     assert_eq!(
         (&running[0]["playlist_id"], &running[0]["current_index"]),
         (&json!(one), &json!(0))
     );
-    assert_eq!(current(&house), [("HEADLESS-1".to_owned(), ids[0])]);
+    assert_eq!(current(&daemon), [("HEADLESS-1".to_owned(), ids[0])]);
     see(&desktop, "HEADLESS-1", 0);
 
     fs::remove_file(&fails).unwrap();
-    tell(&house, one, "next");
+    tell(&daemon, one, "next");
     // No failed step has published an event.
     let (kind, event) = events.next();
     assert_eq!((&*kind, &event["image_index"]), ("playlist_image_changed", &json!(1)));
     see(&desktop, "HEADLESS-1", 1);
-    start(&house, two, &[]);
+    start(&daemon, two, &[]);
     assert_eq!(events.next().0, "playlist_stopped");
     see(&desktop, "HEADLESS-1", 2);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use super::{COLORS, active, house, known, make, middle, see, start, tell};
+use super::{COLORS, active, daemon, known, make, middle, see, start, tell};
 use crate::desktop::{Desktop, SetOnDrop};
 use crate::support::photographs;
 
@@ -34,21 +34,21 @@ fn watch(desktop: &Desktop, output: &str, done: &AtomicBool) -> Vec<usize> {
 #[test]
 fn playlist_events_match_the_screen() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
-    let (house, ids) = house(&desktop, 6);
-    let photos = photographs::take(&house.root().join("photos"), 60);
+    let (daemon, ids) = daemon(&desktop, 6);
+    let photos = photographs::take(&daemon.root().join("photos"), 60);
     let every_two_seconds = json!({ "type": "timer", "interval": 2 });
     let lists = [&ids[..3], &ids[3..]];
-    let one = make(&house, "one", every_two_seconds.clone(), lists[0]);
-    let two = make(&house, "two", every_two_seconds, lists[1]);
-    let mut events = house.events("playlist_image_changed");
+    let one = make(&daemon, "one", every_two_seconds.clone(), lists[0]);
+    let two = make(&daemon, "two", every_two_seconds, lists[1]);
+    let mut events = daemon.events("playlist_image_changed");
     let done = AtomicBool::new(false);
     let (told, seen) = std::thread::scope(|scope| {
         let ends = SetOnDrop(&done);
         let watchers = OUTPUTS.map(|output| scope.spawn(|| watch(&desktop, output, &done)));
-        start(&house, one, &OUTPUTS[..1]);
-        start(&house, two, &OUTPUTS[1..]);
+        start(&daemon, one, &OUTPUTS[..1]);
+        start(&daemon, two, &OUTPUTS[1..]);
         let paths: Vec<_> = photos.iter().map(|photo| &photo.path).collect();
-        house.client().post("/images", &json!({ "paths": paths })).ok();
+        daemon.client().post("/images", &json!({ "paths": paths })).ok();
         let mut told = [Vec::new(), Vec::new()];
         while told[0].len() + told[1].len() < CHANGES {
             let event = events.wait_for("playlist_image_changed");
@@ -60,10 +60,10 @@ fn playlist_events_match_the_screen() {
             assert_eq!(event["image_id"], image);
             told[which].push(ids.iter().position(|id| *id == image).unwrap());
         }
-        let answer = house.client().post("/playlists/active/stop", &json!({})).ok();
+        let answer = daemon.client().post("/playlists/active/stop", &json!({})).ok();
         assert_eq!(answer["stopped"], 2);
         // A change under way at the stop is shown and published, or not made.
-        let hung = house.client().get("/wallpaper/current").ok();
+        let hung = daemon.client().get("/wallpaper/current").ok();
         for (which, output) in OUTPUTS.iter().enumerate() {
             let last = hung["monitors"][which]["image_id"].as_i64().unwrap();
             let last = ids.iter().position(|id| *id == last).unwrap();
@@ -77,18 +77,18 @@ fn playlist_events_match_the_screen() {
     });
     assert_eq!(seen, told, "the monitors and the events");
     assert!(told.iter().all(|list| list.len() > 3), "both went on: {told:?}");
-    assert!(active(&house).is_empty());
+    assert!(active(&daemon).is_empty());
 }
 
 #[test]
 fn monitor_has_one_playlist_and_missing_monitors_join_later() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
-    let (house, ids) = house(&desktop, 2);
+    let (daemon, ids) = daemon(&desktop, 2);
     let by_hand = json!({ "type": "manual" });
-    let one = make(&house, "one", by_hand.clone(), &ids);
-    let two = make(&house, "two", by_hand, &ids[1..]);
-    let mut events = house.events("playlist_started,playlist_stopped,playlist_image_changed");
-    start(&house, one, &["WL-1", "WL-2"]);
+    let one = make(&daemon, "one", by_hand.clone(), &ids);
+    let two = make(&daemon, "two", by_hand, &ids[1..]);
+    let mut events = daemon.events("playlist_started,playlist_stopped,playlist_image_changed");
+    start(&daemon, one, &["WL-1", "WL-2"]);
     let begun = events.wait_for("playlist_started");
     let expected = json!({
         "playlist_id": one, "playlist_name": "one", "monitors": ["WL-1", "WL-2"],
@@ -100,15 +100,15 @@ fn monitor_has_one_playlist_and_missing_monitors_join_later() {
     // The second monitor is plugged in, and gets the playlist at once.
     desktop.run("plug", &[]);
     see(&desktop, "WL-2", 0);
-    let running = &active(&house)[0];
+    let running = &active(&daemon)[0];
     assert_eq!(running["applied_to"], json!(["WL-1", "WL-2"]));
     // Starting another playlist on one of its monitors stops the first on both.
-    start(&house, two, &["WL-2"]);
+    start(&daemon, two, &["WL-2"]);
     assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], one);
     assert_eq!(events.wait_for("playlist_started")["playlist_id"], two);
     see(&desktop, "WL-2", 1);
     see(&desktop, "WL-1", 0);
-    let on = |monitor: &str| house.client().get(&format!("/playlists/active/{monitor}"));
+    let on = |monitor: &str| daemon.client().get(&format!("/playlists/active/{monitor}"));
     assert_eq!(on("WL-2").ok()["playlist_id"], two);
     on("WL-1").fails(404);
 }
@@ -116,18 +116,18 @@ fn monitor_has_one_playlist_and_missing_monitors_join_later() {
 #[test]
 fn extended_playlist_spans_both_monitors() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
-    let (house, _) = house(&desktop, 0);
+    let (daemon, _) = daemon(&desktop, 0);
     let wide = |name: &str, left: usize, right: usize| {
-        let path = house.root().join(name);
+        let path = daemon.root().join(name);
         let paint = |x, _| image::Rgb(COLORS[if x < 640 { left } else { right }]);
         image::RgbImage::from_fn(1280, 360, paint).save(&path).unwrap();
-        house.import(&[&path])[0]
+        daemon.import(&[&path])[0]
     };
     let ids = [wide("one.png", 0, 1), wide("two.png", 2, 3)];
-    let id = make(&house, "wide", json!({ "type": "manual" }), &ids);
-    let mut events = house.events("playlist_started,wallpaper_changed");
+    let id = make(&daemon, "wide", json!({ "type": "manual" }), &ids);
+    let mut events = daemon.events("playlist_started,wallpaper_changed");
     let path = format!("/playlists/{id}/start");
-    house.client().post(&path, &json!({ "extend": true })).ok();
+    daemon.client().post(&path, &json!({ "extend": true })).ok();
     let hung = events.wait_for("wallpaper_changed");
     assert_eq!(events.wait_for("playlist_started")["extend"], true);
     assert_eq!((&hung["mode"], &hung["source"]), (&json!("extend"), &json!("playlist")));
@@ -136,13 +136,13 @@ fn extended_playlist_spans_both_monitors() {
     assert!(monitors.len() == 2 && OUTPUTS.iter().all(|&name| monitors.contains(&json!(name))));
     for (step, pictures) in [("", [0, 1]), ("next", [2, 3]), ("previous", [0, 1])] {
         if !step.is_empty() {
-            tell(&house, id, step);
+            tell(&daemon, id, step);
         }
         for (output, picture) in OUTPUTS.iter().zip(pictures) {
             see(&desktop, output, picture);
         }
     }
-    let history = house.client().get("/images/history?limit=1").ok();
+    let history = daemon.client().get("/images/history?limit=1").ok();
     let source = json!({ "type": "playlist", "playlist_id": id, "playlist_name": "wide" });
     assert_eq!(history[0]["source"], source);
 }

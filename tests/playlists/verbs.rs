@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::house;
+use super::daemon;
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// The JSON output of a command.
 #[track_caller]
-fn run(house: &House, line: &str) -> Value {
+fn run(daemon: &TestDaemon, line: &str) -> Value {
     let args: Vec<&str> = line.split(' ').chain(["--json"]).collect();
-    let output = house.murald(&args).output().unwrap();
+    let output = daemon.murald(&args).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{line}: {errors}");
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
@@ -19,8 +19,8 @@ fn run(house: &House, line: &str) -> Value {
 #[test]
 fn playlist_commands_change_and_control_playlists() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 3);
-    let run = |line: &str| run(&house, line);
+    let (daemon, ids) = daemon(&desktop, 3);
+    let run = |line: &str| run(&daemon, line);
     let [a, b, c] = ids[..] else { panic!("{ids:?}") };
     let made = run(&format!("playlist create evening {a} {b} --interval 10m --order random"));
     let configuration = json!({
@@ -63,7 +63,7 @@ fn playlist_commands_change_and_control_playlists() {
     assert_eq!(run(&format!("playlist stop {id}"))["status"], "stopped");
     run(&format!("playlist start {id}"));
     assert_eq!(run("playlist stop")["stopped"], 1);
-    let refused = house.murald(&["playlist", "next", &id.to_string()]).output().unwrap();
+    let refused = daemon.murald(&["playlist", "next", &id.to_string()]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("is not running"));
     assert_eq!(run(&format!("playlist delete {id}"))["status"], "deleted");
@@ -73,11 +73,11 @@ fn playlist_commands_change_and_control_playlists() {
 #[test]
 fn impossible_step_fails_with_a_reason() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, ids) = house(&desktop, 1);
+    let (daemon, ids) = daemon(&desktop, 1);
     let day = format!("{}@00:00", ids[0]);
-    run(&house, &format!("playlist create day {day} --type time_of_day"));
+    run(&daemon, &format!("playlist create day {day} --type time_of_day"));
     let refused = |line: &str, why: &str| {
-        let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let output = daemon.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{line}: {told}");
         assert!(output.stdout.is_empty() && told.contains(why), "{line}: {told}");
@@ -85,9 +85,9 @@ fn impossible_step_fails_with_a_reason() {
     for line in ["next", "previous", "prev", "playlist next"] {
         refused(line, "no playlist is running");
     }
-    run(&house, "playlist start day");
+    run(&daemon, "playlist start day");
     for line in ["next", "prev", "playlist next", "playlist next day", "playlist previous day"] {
         refused(line, "next and previous do not apply");
     }
-    assert_eq!(run(&house, "playlist active")[0]["current_image_id"], ids[0]);
+    assert_eq!(run(&daemon, "playlist active")[0]["current_image_id"], ids[0]);
 }

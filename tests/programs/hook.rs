@@ -8,20 +8,20 @@ use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::files::{picture, set, state};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A daemon with this hook, which may write to the directory `$NOTES`.
-fn hooked(desktop: &Desktop, command: &str, more: &str) -> (House, PathBuf) {
-    let mut house = House::on(desktop);
-    let notes = house.root().join("notes");
+fn hooked(desktop: &Desktop, command: &str, more: &str) -> (TestDaemon, PathBuf) {
+    let mut daemon = TestDaemon::on(desktop);
+    let notes = daemon.root().join("notes");
     fs::create_dir(&notes).unwrap();
-    house.env("NOTES", &notes);
-    house.env("MURALD", env!("CARGO_BIN_EXE_murald"));
-    house.configure(&format!(
+    daemon.env("NOTES", &notes);
+    daemon.env("MURALD", env!("CARGO_BIN_EXE_murald"));
+    daemon.configure(&format!(
         "[backend]\ntype = \"swaybg\"\n[hooks]\nwallpaper_changed = '''{command}'''\n{more}\n"
     ));
-    house.start();
-    (house, notes)
+    daemon.start();
+    (daemon, notes)
 }
 
 /// The lines of a file: one for each run of a hook that appends to it.
@@ -36,13 +36,13 @@ fn hook_runs_after_the_files_are_written() {
         "$MURALD_PATH" "$MURALD_STILL" "$MURALD_BACKEND" "$MURALD_SOURCE" "$MURALD_HOOK" \
         "$MURALD_SOCKET" "$WAYLAND_DISPLAY" "$PWD" "$(readlink .local/state/murald/current/all)" \
         >>"$NOTES/told"; echo >>"$NOTES/told"; echo complaint >&2; exit 3"#;
-    let (mut house, notes) = hooked(&desktop, told, "");
-    let red = picture(&house, "r'ed", [200, 30, 30]);
-    set(&house, &json!({ "image_id": red }));
-    let file = house.images().join("r'ed.png");
-    let (file, socket) = (file.display(), house.socket());
+    let (mut daemon, notes) = hooked(&desktop, told, "");
+    let red = picture(&daemon, "r'ed", [200, 30, 30]);
+    set(&daemon, &json!({ "image_id": red }));
+    let file = daemon.images().join("r'ed.png");
+    let (file, socket) = (file.display(), daemon.socket());
     let line = |source: &str| {
-        let [socket, root] = [&socket, house.root()].map(|path| path.display().to_string());
+        let [socket, root] = [&socket, daemon.root()].map(|path| path.display().to_string());
         let display = format!(
             "{}/{}",
             desktop.var("XDG_RUNTIME_DIR").unwrap(),
@@ -58,20 +58,20 @@ fn hook_runs_after_the_files_are_written() {
     wait_until("it has run", || ran().len() == 1);
     assert_eq!(ran(), [set_by_hand]);
     wait_until("the failure in the log", || {
-        house.log().contains("hooks.wallpaper_changed failed: exit code 3")
+        daemon.log().contains("hooks.wallpaper_changed failed: exit code 3")
     });
-    assert!(house.log().contains("hook: complaint"), "{}", house.log());
-    let why = house.client().get("/why").ok()[0].clone();
+    assert!(daemon.log().contains("hook: complaint"), "{}", daemon.log());
+    let why = daemon.client().get("/why").ok()[0].clone();
     assert_eq!(why["hook_failure"]["error"], "exit code 3");
     assert!(why["text"].as_str().unwrap().contains("The hook failed"), "{why}");
-    assert_eq!(house.client().get("/debug").ok()["hook_failure"], why["hook_failure"]);
-    let doctor = house.murald(&["doctor"]).output().unwrap().stdout;
+    assert_eq!(daemon.client().get("/debug").ok()["hook_failure"], why["hook_failure"]);
+    let doctor = daemon.murald(&["doctor"]).output().unwrap().stdout;
     let doctor = String::from_utf8(doctor).unwrap();
     assert!(doctor.contains("note\thook\thooks.wallpaper_changed failed: exit code 3"), "{doctor}");
-    house.ends_well();
+    daemon.ends_well();
     // The hook also runs at the start, for the restored wallpaper.
     fs::remove_file(notes.join("told")).unwrap();
-    house.start();
+    daemon.start();
     wait_until("the run at the start", || !ran().is_empty());
     assert_eq!(ran()[0], at_start);
 }
@@ -90,13 +90,13 @@ fn hook_runs_one_at_a_time_and_the_latest_change_wins() {
     // The `mkdir` fails if another run is under way.
     let slow = r#"mkdir "$NOTES/one" || touch "$NOTES/two"; sleep 0.7; rmdir "$NOTES/one"
         echo "$MURALD_IMAGE_ID" >>"$NOTES/ids""#;
-    let (house, notes) = hooked(&desktop, slow, "");
-    let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
+    let (daemon, notes) = hooked(&desktop, slow, "");
+    let ids = [picture(&daemon, "one", [200, 30, 30]), picture(&daemon, "two", [30, 30, 200])];
     for change in 0..40 {
-        set(&house, &json!({ "image_id": ids[change % 2] }));
+        set(&daemon, &json!({ "image_id": ids[change % 2] }));
     }
-    let last = picture(&house, "last", [9, 9, 9]);
-    set(&house, &json!({ "image_id": last }));
+    let last = picture(&daemon, "last", [9, 9, 9]);
+    set(&daemon, &json!({ "image_id": last }));
     let ran = || lines(&notes.join("ids"));
     wait_until("the run for the last change", || ran().last() == Some(&last.to_string()));
     assert!(!notes.join("two").exists(), "two hooks ran at the same time");
@@ -108,24 +108,24 @@ fn hanging_hook_delays_nothing_and_is_killed() {
     let desktop = Desktop::wayland(&["640x360"]);
     let hangs = r#"trap '' TERM; (trap '' TERM; exec sleep 3600) & echo $$ $! >>"$NOTES/pids"
         sleep 3600; sleep 3600"#;
-    let (mut house, notes) = hooked(&desktop, hangs, "timeout_seconds = 2");
-    let one = picture(&house, "one", [200, 30, 30]);
-    set(&house, &json!({ "image_id": one }));
+    let (mut daemon, notes) = hooked(&desktop, hangs, "timeout_seconds = 2");
+    let one = picture(&daemon, "one", [200, 30, 30]);
+    set(&daemon, &json!({ "image_id": one }));
     let pids = || lines(&notes.join("pids"));
     wait_until("the hook runs", || pids().len() == 1);
     for color in [40, 80] {
-        let other = picture(&house, &format!("other{color}"), [color, 200, 1]);
-        set(&house, &json!({ "image_id": other }));
+        let other = picture(&daemon, &format!("other{color}"), [color, 200, 1]);
+        set(&daemon, &json!({ "image_id": other }));
     }
     let is_there = |line: &String| {
         line.split(' ').any(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(lives))
     };
     wait_until("the next run after a timeout", || pids().len() == 2);
     wait_until("the first run's processes are gone", || !is_there(&pids()[0]));
-    assert!(house.log().contains("did not exit within 2 s"), "{}", house.log());
+    assert!(daemon.log().contains("did not exit within 2 s"), "{}", daemon.log());
     // The hook is killed with the daemon, too.
     let began = Instant::now();
-    house.ends_well();
+    daemon.ends_well();
     assert!(began.elapsed() < Duration::from_secs(10));
     wait_until("the other runs' processes are gone", || !pids().iter().any(&is_there));
 }
@@ -140,13 +140,13 @@ fn long_output_of_a_hook_is_truncated_in_the_log() {
     let desktop = Desktop::wayland(&["640x360"]);
     let floods =
         r#"yes complaint | head -c 3000000 >&2; yes | head -c 3000000; touch "$NOTES/done""#;
-    let (house, notes) = hooked(&desktop, floods, "");
-    set(&house, &json!({ "image_id": picture(&house, "one", [200, 30, 30]) }));
+    let (daemon, notes) = hooked(&desktop, floods, "");
+    set(&daemon, &json!({ "image_id": picture(&daemon, "one", [200, 30, 30]) }));
     wait_until("the hook is done", || notes.join("done").exists());
     wait_until("the note about truncated output", || {
-        house.log().contains("further output is not logged")
+        daemon.log().contains("further output is not logged")
     });
-    let logged = house.log().matches("hook: complaint").count();
+    let logged = daemon.log().matches("hook: complaint").count();
     assert!((5_000..=6_554).contains(&logged), "{logged} lines");
 }
 
@@ -158,43 +158,43 @@ fn change_by_a_hook_does_not_run_the_hook() {
         "$MURALD" random && ask /wallpaper/set '{"image_id": 2}' && ask /playlists/active/next '{}' &&
         "$MURALD" playlist start p
         echo $? >>"$NOTES/done""#;
-    let (house, notes) = hooked(&desktop, sets, "");
-    let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
+    let (daemon, notes) = hooked(&desktop, sets, "");
+    let ids = [picture(&daemon, "one", [200, 30, 30]), picture(&daemon, "two", [30, 30, 200])];
     let images: Vec<_> =
         ids.iter().map(|id| json!({ "image_id": id, "media_type": "image" })).collect();
     let list = json!({ "name": "p", "configuration": { "type": "manual" }, "images": images });
-    let list = house.client().post("/playlists", &list);
+    let list = daemon.client().post("/playlists", &list);
     assert_eq!(list.status, 201, "{}", list.text());
     let id = list.json()["id"].as_i64().unwrap();
-    let mut events = house.events("wallpaper_changed");
-    house.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    let mut events = daemon.events("wallpaper_changed");
+    daemon.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
     wait_until("the hook is done", || lines(&notes.join("done")) == ["0"]);
     // All changes have events, the hook's own as well; only the next one by hand runs the hook again.
     let sources: Vec<String> = (0..5)
         .map(|_| events.wait_for("wallpaper_changed")["source"].as_str().unwrap().into())
         .collect();
     assert_eq!(sources, ["playlist", "random", "manual", "playlist", "playlist"]);
-    set(&house, &json!({ "image_id": ids[0] }));
+    set(&daemon, &json!({ "image_id": ids[0] }));
     wait_until("the second run", || lines(&notes.join("done")).len() == 2);
     assert_eq!(lines(&notes.join("runs")), ["playlist", "manual"]);
-    assert!(state(&house).join("palette.json").exists());
+    assert!(state(&daemon).join("palette.json").exists());
 }
 
 #[test]
 fn hook_settings_are_checked_and_apply_at_once() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let (house, notes) = hooked(&desktop, "", "");
-    let refused = |body| house.client().patch("/config/hooks", &body).fails(400);
+    let (daemon, notes) = hooked(&desktop, "", "");
+    let refused = |body| daemon.client().patch("/config/hooks", &body).fails(400);
     refused(json!({ "timeout_seconds": 0 }));
     refused(json!({ "timeout_seconds": 601 }));
     refused(json!({ "wallpaper_changed": 5 }));
     refused(json!({ "wallpaper_change": "x" }));
-    set(&house, &json!({ "image_id": picture(&house, "one", [200, 30, 30]) }));
-    let mut events = house.events("config_changed");
+    set(&daemon, &json!({ "image_id": picture(&daemon, "one", [200, 30, 30]) }));
+    let mut events = daemon.events("config_changed");
     let hook = r#"touch "$NOTES/ran""#;
-    let shown = house.client().patch("/config/hooks", &json!({ "wallpaper_changed": hook })).ok();
+    let shown = daemon.client().patch("/config/hooks", &json!({ "wallpaper_changed": hook })).ok();
     assert_eq!(shown, json!({ "wallpaper_changed": hook, "timeout_seconds": 60 }));
     assert_eq!(events.wait_for("config_changed")["sections"], json!(["hooks"]));
-    set(&house, &json!({ "image_id": picture(&house, "two", [30, 30, 200]) }));
+    set(&daemon, &json!({ "image_id": picture(&daemon, "two", [30, 30, 200]) }));
     wait_until("it has run", || notes.join("ran").exists());
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::House;
+use super::TestDaemon;
 use super::client::Client;
 
 /// The pause between two requests.
@@ -56,8 +56,8 @@ impl Bystander {
     /// Sends requests before the fault, and then continues on a thread. Also requests the thumbnail
     /// of `image`, if given.
     #[track_caller]
-    pub fn beside(house: &House, image: Option<i64>) -> Self {
-        let client = house.client();
+    pub fn beside(daemon: &TestDaemon, image: Option<i64>) -> Self {
+        let client = daemon.client();
         let mut quiet = Waits::default();
         (0..QUIET).for_each(|_| quiet.ask(&client, image));
         for waits in [&mut quiet.health, &mut quiet.thumbnail] {

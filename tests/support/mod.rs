@@ -34,7 +34,7 @@ use client::{Client, Events};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A test environment: a daemon and all its files.
-pub struct House {
+pub struct TestDaemon {
     /// Kept if the test fails.
     directory: Option<tempfile::TempDir>,
     root: PathBuf,
@@ -45,7 +45,7 @@ pub struct House {
     child: Option<Child>,
 }
 
-impl House {
+impl TestDaemon {
     /// Creates an environment without a desktop; does not start the daemon.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -66,28 +66,28 @@ impl House {
 
     /// Creates an environment on a desktop, with its variables and runtime directory.
     pub fn on(desktop: &crate::desktop::Desktop) -> Self {
-        let mut house = Self::new();
-        house.runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().into();
+        let mut daemon = Self::new();
+        daemon.runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().into();
         for name in ["WAYLAND_DISPLAY", "DISPLAY", "XDG_SESSION_TYPE", "SWAYSOCK"] {
             if let Some(value) = desktop.var(name) {
-                house.environment.push((name.into(), value.into()));
+                daemon.environment.push((name.into(), value.into()));
             }
         }
-        house
+        daemon
     }
 
     /// Creates an environment without a desktop, and starts the daemon.
     pub fn started() -> Self {
-        let mut house = Self::new();
-        house.start();
-        house
+        let mut daemon = Self::new();
+        daemon.start();
+        daemon
     }
 
     /// Creates an environment on a desktop, and starts the daemon.
     pub fn started_on(desktop: &crate::desktop::Desktop) -> Self {
-        let mut house = Self::on(desktop);
-        house.start();
-        house
+        let mut daemon = Self::on(desktop);
+        daemon.start();
+        daemon
     }
 
     pub fn root(&self) -> &Path {
@@ -341,7 +341,7 @@ impl Drop for Ended {
     }
 }
 
-impl Drop for House {
+impl Drop for TestDaemon {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             // Processes of backends outlive the daemon; they end with the desktop.

@@ -22,7 +22,7 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Runs a command of a [`super::House`] on a terminal of this size.
+    /// Runs a command of a [`super::TestDaemon`] on a terminal of this size.
     pub fn new(mut command: Command, columns: u16, rows: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();

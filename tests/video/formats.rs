@@ -11,7 +11,7 @@ use murald::internals::media;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::{House, left_out};
+use crate::support::{TestDaemon, left_out};
 
 type Rgb = [u8; 3];
 
@@ -26,15 +26,15 @@ const ADOBE: &[u8] = include_bytes!("samples/adobe.jxl");
 
 struct Screen {
     desktop: Desktop,
-    house: House,
+    daemon: TestDaemon,
 }
 
 impl Screen {
     /// Encodes a sample; returns `None` if the encoder is not installed.
     fn encode(&self, name: &str, program: &str, arguments: &[&str]) -> Option<PathBuf> {
-        let path = self.house.root().join(name);
+        let path = self.daemon.root().join(name);
         let mut command = Command::new(program);
-        command.current_dir(self.house.root()).args(arguments).arg(&path);
+        command.current_dir(self.daemon.root()).args(arguments).arg(&path);
         match command.stdout(Stdio::null()).stderr(Stdio::null()).status() {
             Ok(status) => assert!(status.success(), "{program} {arguments:?}"),
             Err(error) => {
@@ -48,9 +48,9 @@ impl Screen {
     /// Imports a file and checks the quarters of its thumbnail and of the screen; returns its
     /// record.
     fn check(&self, path: &Path, colors: [Rgb; 4]) -> Value {
-        let id = self.house.import(&[path])[0];
+        let id = self.daemon.import(&[path])[0];
         let shown = path.file_name().unwrap().to_string_lossy();
-        let answer = self.house.client().get(&format!("/images/{id}/thumbnail"));
+        let answer = self.daemon.client().get(&format!("/images/{id}/thumbnail"));
         assert_eq!(answer.status, 200, "{shown}: {}", answer.text());
         let mut webp = Cursor::new(&answer.body);
         let probe = media::probe(&mut webp).unwrap();
@@ -65,13 +65,13 @@ impl Screen {
             [0, 1, 2].map(|at| (u32::from(pixel[at]) * alpha / 255) as u8)
         };
         assert_near(&format!("thumbnail of {shown}"), quarters((width, height), pixel), colors);
-        self.house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+        self.daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
         self.see("HEADLESS-1", colors);
-        self.house.client().get(&format!("/images/{id}")).ok()
+        self.daemon.client().get(&format!("/images/{id}")).ok()
     }
 
     fn see(&self, output: &str, colors: [Rgb; 4]) {
-        let shot = self.house.root().join("shot.png");
+        let shot = self.daemon.root().join("shot.png");
         wait_until(&format!("{colors:?} on {output}"), || {
             self.desktop.shot(&shot, output);
             let shot = image::open(&shot).unwrap().into_rgb8();
@@ -127,11 +127,11 @@ fn write_sources(root: &Path) {
 #[test]
 fn images_that_other_programs_decode_are_shown_correctly() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
-    let mut house = House::on(&desktop);
-    house.configure("[backend]\ntype = \"swaybg\"\n");
-    house.start();
-    write_sources(house.root());
-    let screen = Screen { desktop, house };
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure("[backend]\ntype = \"swaybg\"\n");
+    daemon.start();
+    write_sources(daemon.root());
+    let screen = Screen { desktop, daemon };
     let avif = |name: &str, options: &[&str], source, corners| {
         let arguments = [&["-s", "9"], options, &[source]].concat();
         let path = screen.encode(&format!("{name}.avif"), "avifenc", &arguments)?;
@@ -154,7 +154,7 @@ fn images_that_other_programs_decode_are_shown_correctly() {
     avif("pq", &["-d", "10", "--cicp", "9/16/9"], "gray.png", [[231; 3]; 4]);
     avif("p3", &["--cicp", "12/13/6"], "p3.png", [[132, 101, 74]; 4]);
     let bytes = |name: &str, bytes: &[u8], corners| {
-        let path = screen.house.root().join(name);
+        let path = screen.daemon.root().join(name);
         fs::write(&path, bytes).unwrap();
         screen.check(&path, corners)
     };
@@ -164,12 +164,12 @@ fn images_that_other_programs_decode_are_shown_correctly() {
         screen.check(&path, upright);
     }
     // swaybg ignores colour profiles; this is Display P3 by code points.
-    bytes("wide.png", &wide_png(&screen.house.root().join("p3.png")), [[132, 101, 74]; 4]);
+    bytes("wide.png", &wide_png(&screen.daemon.root().join("p3.png")), [[132, 101, 74]; 4]);
     drawing(&screen);
-    screen.house.client().post("/wallpaper/set", &json!({ "image_id": 1, "mode": "extend" })).ok();
+    screen.daemon.client().post("/wallpaper/set", &json!({ "image_id": 1, "mode": "extend" })).ok();
     screen.see("HEADLESS-1", order([0, 0, 3, 3]));
     screen.see("HEADLESS-2", order([1, 1, 2, 2]));
-    let copies = screen.house.root().join("cache/murald/backends");
+    let copies = screen.daemon.root().join("cache/murald/backends");
     let copies = fs::read_dir(copies).into_iter().flatten().flatten();
     let copies = copies.filter_map(|at| fs::read_dir(at.path().join("copies")).ok()).flatten();
     let names: Vec<_> = copies.flatten().map(|at| at.file_name()).collect();
@@ -196,11 +196,11 @@ fn drawing(screen: &Screen) {
     let svg = format!(
         "<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 9'>{a}{b}{c}{d}</svg>"
     );
-    let path = screen.house.root().join("drawing.svg");
+    let path = screen.daemon.root().join("drawing.svg");
     fs::write(&path, svg).unwrap();
     let record = screen.check(&path, order([0, 1, 2, 3]));
     assert_eq!((&record["format"], &record["width"]), (&json!("svg"), &json!(1920)));
-    let copies = screen.house.root().join("cache/murald/backends/swaybg/copies");
+    let copies = screen.daemon.root().join("cache/murald/backends/swaybg/copies");
     let sizes: Vec<_> = fs::read_dir(copies)
         .unwrap()
         .map(|entry| image::image_dimensions(entry.unwrap().path()).unwrap())
@@ -210,14 +210,14 @@ fn drawing(screen: &Screen) {
 
 #[test]
 fn image_that_no_installed_program_decodes_correctly_is_refused_with_a_suggestion() {
-    let mut house = House::new();
-    house.only(&["sh", "ffmpeg", "ffprobe"]);
-    house.start();
+    let mut daemon = TestDaemon::new();
+    daemon.only(&["sh", "ffmpeg", "ffprobe"]);
+    daemon.start();
     let refused = |name: &str, bytes: &[u8]| {
-        let path = house.root().join(name);
+        let path = daemon.root().join(name);
         fs::write(&path, bytes).unwrap();
-        let mut events = house.events("image_error");
-        house.client().post("/images", &json!({ "paths": [path] })).ok();
+        let mut events = daemon.events("image_error");
+        daemon.client().post("/images", &json!({ "paths": [path] })).ok();
         events.next().1["error"].as_str().unwrap().to_owned()
     };
     let tiles =

@@ -7,13 +7,13 @@ use std::path::Path;
 use murald::internals::media;
 use serde_json::{Value, json};
 
-use crate::support::{House, left_out};
+use crate::support::{TestDaemon, left_out};
 use crate::video::{H264, MOVING, has_encoder, make, real};
 
 /// Imports a file; returns its record, or the reason why it was refused.
-fn import(house: &House, path: &Path) -> Result<Value, String> {
-    let mut events = house.events("image_processed,image_error");
-    house.client().post("/images", &json!({ "paths": [path] })).ok();
+fn import(daemon: &TestDaemon, path: &Path) -> Result<Value, String> {
+    let mut events = daemon.events("image_processed,image_error");
+    daemon.client().post("/images", &json!({ "paths": [path] })).ok();
     match events.next() {
         (kind, data) if kind == "image_processed" => Ok(data["image"].clone()),
         (_, data) => Err(data["error"].as_str().unwrap().to_owned()),
@@ -21,9 +21,9 @@ fn import(house: &House, path: &Path) -> Result<Value, String> {
 }
 
 /// Returns the size of a thumbnail, and the colour in its centre.
-fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3]) {
+fn thumbnail(daemon: &TestDaemon, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3]) {
     let place = format!("/images/{id}/thumbnail?resolution={resolution}");
-    let answer = house.client().get(&place);
+    let answer = daemon.client().get(&place);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let mut webp = Cursor::new(&answer.body);
     let probe = media::probe(&mut webp).unwrap();
@@ -36,7 +36,7 @@ fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3
 
 #[test]
 fn all_containers_and_codecs_are_imported_with_their_properties() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
     let mut checked = 0;
     let mut check = |name: &str, encoder: &str, options: &[&str]| {
@@ -45,7 +45,7 @@ fn all_containers_and_codecs_are_imported_with_their_properties() {
             return;
         }
         let options = [&sound[..], &["-c:v", encoder, "-pix_fmt", "yuv420p"], options].concat();
-        let image = import(&house, &make(&house, name, MOVING, &options)).unwrap();
+        let image = import(&daemon, &make(&daemon, name, MOVING, &options)).unwrap();
         let (stem, format) = name.rsplit_once('.').unwrap();
         assert_eq!((&image["name"], &image["format"]), (&json!(stem), &json!(format)));
         assert_eq!((&image["media_type"], &image["animated"]), (&json!("video"), &json!(false)));
@@ -55,7 +55,7 @@ fn all_containers_and_codecs_are_imported_with_their_properties() {
         assert!(image["colors"].as_array().unwrap().len() > 2, "{name}: {}", image["colors"]);
         assert_eq!(image["audio_enabled"], false);
         assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
-        assert_eq!(thumbnail(&house, &image["id"], "default").0, (320, 180));
+        assert_eq!(thumbnail(&daemon, &image["id"], "default").0, (320, 180));
         checked += 1;
     };
     check("h264.mp4", "libx264", &["-preset", "ultrafast"]);
@@ -73,44 +73,44 @@ fn all_containers_and_codecs_are_imported_with_their_properties() {
     check("mpeg4.avi", "mpeg4", &["-c:a", "libmp3lame"]);
     assert!(checked >= 6, "only {checked} could be made");
     let total =
-        house.client().get("/images?media_type=video").ok()["pagination"]["total_items"].clone();
+        daemon.client().get("/images?media_type=video").ok()["pagination"]["total_items"].clone();
     assert_eq!(total, checked);
 }
 
 #[test]
 fn poster_is_the_frame_at_one_tenth_and_thumbnails_are_recreated() {
-    let mut house = House::new();
-    house.configure("[backend.wal-qt]\nvideo_audio_default = true\n");
-    house.start();
+    let mut daemon = TestDaemon::new();
+    daemon.configure("[backend.wal-qt]\nvideo_audio_default = true\n");
+    daemon.start();
     // Green from 0.5 to 1.5 seconds of 10, red before and blue after.
     let source = "color=red:s=1600x900:r=10:d=0.5[a];color=lime:s=1600x900:r=10:d=1[b];\
         color=blue:s=1600x900:r=10:d=8.5[c];[a][b][c]concat=n=3:v=1:a=0";
     let options = [H264, &["-vf", "scale=out_color_matrix=bt709"]].concat();
-    let image = import(&house, &make(&house, "a.mp4", source, &options)).unwrap();
+    let image = import(&daemon, &make(&daemon, "a.mp4", source, &options)).unwrap();
     assert_eq!(image["audio_enabled"], true, "as wal-qt's settings say");
     let color = image["colors"][0].as_str().unwrap();
-    let (size, [red, green, blue]) = thumbnail(&house, &image["id"], "default");
+    let (size, [red, green, blue]) = thumbnail(&daemon, &image["id"], "default");
     assert_eq!(size, (500, 281));
     assert!(red < 20 && green > 235 && blue < 20, "{red} {green} {blue}, {color}");
     assert_eq!(image["hue_group"], 4, "{color}");
-    assert_eq!(thumbnail(&house, &image["id"], "720p").0, (1280, 720));
+    assert_eq!(thumbnail(&daemon, &image["id"], "720p").0, (1280, 720));
     assert_eq!(
-        thumbnail(&house, &image["id"], "4k").0,
+        thumbnail(&daemon, &image["id"], "4k").0,
         (1600, 900),
         "never larger than the source"
     );
-    fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
-    let (size, [_, green, _]) = thumbnail(&house, &image["id"], "default");
+    fs::remove_dir_all(daemon.root().join("cache/murald/thumbnails")).unwrap();
+    let (size, [_, green, _]) = thumbnail(&daemon, &image["id"], "default");
     assert!(size == (500, 281) && green > 235);
-    assert_eq!(scratch(&house), 0);
+    assert_eq!(scratch(&daemon), 0);
 }
 
 /// The same grey as in standard videos, encoded as PQ and HLG.
 #[test]
 fn posters_of_hdr_videos_have_standard_brightness() {
-    let mut house = House::started();
+    let mut daemon = TestDaemon::started();
     let source = "color=0xb4b4b4:s=320x180:r=10:d=1";
-    let check = |house: &House, name: &str, transfer: &str, expected: u8| {
+    let check = |daemon: &TestDaemon, name: &str, transfer: &str, expected: u8| {
         let filter = format!(
             "scale=out_color_matrix=bt709,format=yuv444p,zscale=min=bt709:tin=bt709:pin=bt709:\
              t={transfer}:p=bt2020:m=bt2020nc:npl=203:r=tv,format=yuv444p10le"
@@ -120,22 +120,22 @@ fn posters_of_hdr_videos_have_standard_brightness() {
         let title = format!("title={name}");
         let coding = ["-vf", &filter, "-c:v", "libx264", "-metadata", &title];
         let options = [&coding, &colors[..], &[transfer]].concat();
-        let image = import(house, &make(house, name, source, &options)).unwrap();
-        let (size, color) = thumbnail(house, &image["id"], "default");
+        let image = import(daemon, &make(daemon, name, source, &options)).unwrap();
+        let (size, color) = thumbnail(daemon, &image["id"], "default");
         assert_eq!(size, (320, 180));
         assert!(color.iter().all(|level| level.abs_diff(expected) < 12), "{name} is {color:?}");
     };
-    check(&house, "pq.mp4", "smpte2084", 0xb4);
-    check(&house, "hlg.mkv", "arib-std-b67", 0xb4);
+    check(&daemon, "pq.mp4", "smpte2084", 0xb4);
+    check(&daemon, "hlg.mkv", "arib-std-b67", 0xb4);
     // Without zimg, the poster is paler, unless ffmpeg marks the PNG as PQ, which murald converts.
     let pq = "setparams=color_primaries=bt2020:color_trc=smpte2084";
-    let png = make(&house, "pq.png", source, &["-vf", pq, "-frames:v", "1"]);
+    let png = make(&daemon, "pq.png", source, &["-vf", pq, "-frames:v", "1"]);
     let is_marked = fs::read(png).unwrap().windows(4).any(|chunk| chunk == b"cICP");
-    house.stub("ffmpeg", WITHOUT_ZIMG);
-    house.env("REAL_FFMPEG", real("ffmpeg"));
-    assert_eq!(house.stop(), Some(0));
-    house.start();
-    check(&house, "pale.mp4", "smpte2084", if is_marked { 0xb4 } else { 0x7d });
+    daemon.stub("ffmpeg", WITHOUT_ZIMG);
+    daemon.env("REAL_FFMPEG", real("ffmpeg"));
+    assert_eq!(daemon.stop(), Some(0));
+    daemon.start();
+    check(&daemon, "pale.mp4", "smpte2084", if is_marked { 0xb4 } else { 0x7d });
 }
 
 const WITHOUT_ZIMG: &str = r#"#!/bin/sh
@@ -145,10 +145,10 @@ exec "$REAL_FFMPEG" "$@"
 
 #[test]
 fn rotation_and_pixel_aspect_ratio_are_applied() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     // Phones held upright write such files.
-    let lying = make(&house, "lying.mp4", MOVING, H264);
-    let standing = house.root().join("standing.mp4");
+    let lying = make(&daemon, "lying.mp4", MOVING, H264);
+    let standing = daemon.root().join("standing.mp4");
     let turn = |before: &[&str], after: &[&str]| {
         let mut ffmpeg = std::process::Command::new("ffmpeg");
         ffmpeg.args(["-nostdin", "-v", "error", "-y"]).args(before).arg("-i").arg(&lying);
@@ -159,48 +159,48 @@ fn rotation_and_pixel_aspect_ratio_are_applied() {
     let turned =
         turn(&["-display_rotation:v:0", "90"], &[]) || turn(&[], &["-metadata:s:v:0", "rotate=90"]);
     assert!(turned);
-    let image = import(&house, &standing).unwrap();
+    let image = import(&daemon, &standing).unwrap();
     assert_eq!((&image["width"], &image["height"]), (&json!(180), &json!(320)));
-    assert_eq!(thumbnail(&house, &image["id"], "default").0, (180, 320));
+    assert_eq!(thumbnail(&daemon, &image["id"], "default").0, (180, 320));
     // A widescreen DVD.
     let source = "color=white:s=720x576:r=25:d=1,setsar=64/45";
-    let image = import(&house, &make(&house, "wide.mkv", source, H264)).unwrap();
+    let image = import(&daemon, &make(&daemon, "wide.mkv", source, H264)).unwrap();
     assert_eq!((&image["width"], &image["height"]), (&json!(1024), &json!(576)));
-    assert_eq!(thumbnail(&house, &image["id"], "default").0, (500, 281));
+    assert_eq!(thumbnail(&daemon, &image["id"], "default").0, (500, 281));
 }
 
 #[test]
 fn damaged_and_unsupported_files_are_refused() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let videos = [
-        make(&house, "index-behind.mp4", MOVING, H264),
-        make(&house, "index-in-front.mp4", MOVING, &[H264, &["-movflags", "+faststart"]].concat()),
-        make(&house, "a.mkv", MOVING, H264),
-        make(&house, "a.avi", MOVING, &["-c:v", "mpeg4"]),
+        make(&daemon, "index-behind.mp4", MOVING, H264),
+        make(&daemon, "index-in-front.mp4", MOVING, &[H264, &["-movflags", "+faststart"]].concat()),
+        make(&daemon, "a.mkv", MOVING, H264),
+        make(&daemon, "a.avi", MOVING, &["-c:v", "mpeg4"]),
     ];
     for video in videos {
         let whole = fs::read(&video).unwrap();
         fs::write(&video, &whole[..whole.len() * 2 / 5]).unwrap();
         let name = video.file_name().unwrap().to_string_lossy().into_owned();
-        let reason = import(&house, &video).expect_err(&name);
+        let reason = import(&daemon, &video).expect_err(&name);
         eprintln!("{name}: {reason}");
         assert!(!reason.contains(".murald"), "{reason}");
         fs::write(&video, &whole).unwrap();
-        import(&house, &video).unwrap();
+        import(&daemon, &video).unwrap();
     }
-    let sound = house.root().join("sound.mp4");
+    let sound = daemon.root().join("sound.mp4");
     let made = std::process::Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=d=1"])
         .arg(&sound)
         .status();
     assert!(made.unwrap().success());
-    assert_eq!(import(&house, &sound).unwrap_err(), "contains no picture");
-    assert_eq!(fs::read_dir(house.images()).unwrap().count(), 4, "nothing else is left");
-    assert_eq!(scratch(&house), 0);
+    assert_eq!(import(&daemon, &sound).unwrap_err(), "contains no picture");
+    assert_eq!(fs::read_dir(daemon.images()).unwrap().count(), 4, "nothing else is left");
+    assert_eq!(scratch(&daemon), 0);
 }
 
 /// Returns the number of files in the cache's directory of previews.
-fn scratch(house: &House) -> usize {
-    let directory = house.root().join("cache/murald/thumbnails/previews");
+fn scratch(daemon: &TestDaemon) -> usize {
+    let directory = daemon.root().join("cache/murald/thumbnails/previews");
     fs::read_dir(directory).map_or(0, Iterator::count)
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::desktop::{wait_for, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Client;
 use crate::video::{H264, files, image, make, probe};
 
@@ -26,37 +26,37 @@ const FRAME: f64 = 1.0 / 30.0;
 #[test]
 fn killed_replacement_leaves_the_video_or_its_loop() {
     let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(16);
-    let mut house = House::started();
+    let mut daemon = TestDaemon::started();
     // Every loop is one frame shorter, so it differs from the earlier ones.
     let source = format!("testsrc2=s=64x64:r=30:d={}", 3 + rounds / 30);
-    let id = house.import(&[&make(&house, "video.mp4", &source, H264)])[0];
+    let id = daemon.import(&[&make(&daemon, "video.mp4", &source, H264)])[0];
     let begun = Instant::now();
-    replace(&house.client(), &image(&house, id));
+    replace(&daemon.client(), &image(&daemon, id));
     let whole = begun.elapsed();
     let mut replaced = 0;
     for round in 0..rounds {
-        let before = image(&house, id);
-        kill_at(&mut house, &before, round, whole);
-        house.start();
-        let after = settled(&house, id, round);
+        let before = image(&daemon, id);
+        kill_at(&mut daemon, &before, round, whole);
+        daemon.start();
+        let after = settled(&daemon, id, round);
         check(&after, round);
         let shorter = before["duration"].as_f64().unwrap() - after["duration"].as_f64().unwrap();
         assert!(shorter.abs() < 0.01 || (shorter - FRAME).abs() < 0.01, "{round}: {shorter} s");
         replaced += u32::from(before["checksum"] != after["checksum"]);
         if after["name"] != "video" {
             // The daemon was killed before the name was restored.
-            house.client().patch(&format!("/images/{id}"), &json!({ "name": "video" })).ok();
+            daemon.client().patch(&format!("/images/{id}"), &json!({ "name": "video" })).ok();
         }
     }
     eprintln!("{rounds} kills, {replaced} of them with the loop in place");
     assert!((1..rounds).contains(&replaced), "no kill came before the loop, or none after it");
-    replace(&house.client(), &image(&house, id));
+    replace(&daemon.client(), &image(&daemon, id));
 }
 
 /// Kills the daemon at any moment of a replacement, and in every other round while the loop is
 /// being renamed.
-fn kill_at(house: &mut House, image: &Value, round: u32, whole: Duration) {
-    let (client, video) = (house.client(), image.clone());
+fn kill_at(daemon: &mut TestDaemon, image: &Value, round: u32, whole: Duration) {
+    let (client, video) = (daemon.client(), image.clone());
     let asked = thread::spawn(move || {
         // The request fails, as the connection breaks.
         std::panic::catch_unwind(|| replace(&client, &video)).err();
@@ -66,10 +66,10 @@ fn kill_at(house: &mut House, image: &Value, round: u32, whole: Duration) {
         thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract()));
     } else {
         let lands = |name: &String| name.starts_with("video_1");
-        wait_until("it lands", || asked.is_finished() || files(house).iter().any(lands));
+        wait_until("it lands", || asked.is_finished() || files(daemon).iter().any(lands));
         thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 12_000));
     }
-    house.kill9();
+    daemon.kill9();
     asked.join().unwrap();
 }
 
@@ -83,10 +83,10 @@ struct Left {
 }
 
 /// The library is cleaned up in the background: waits until nothing is left over.
-fn settled(house: &House, id: i64, round: u32) -> Value {
-    let store = Store::open(&house.database()).unwrap();
+fn settled(daemon: &TestDaemon, id: i64, round: u32) -> Value {
+    let store = Store::open(&daemon.database()).unwrap();
     wait_for(&format!("round {round}: nothing left over"), || {
-        let image = image(house, id);
+        let image = image(daemon, id);
         let name = Path::new(image["path"].as_str().unwrap()).file_name().unwrap();
         let hex = image["checksum"].as_str().unwrap().trim_start_matches("sha256:");
         let whole = Left {
@@ -95,18 +95,18 @@ fn settled(house: &House, id: i64, round: u32) -> Value {
             pending: 0,
             renames: 0,
         };
-        let left = left(house, &store);
+        let left = left(daemon, &store);
         if left == whole { Ok(image) } else { Err(format!("{left:?}, not {whole:?}")) }
     })
 }
 
-fn left(house: &House, store: &Store) -> Left {
-    let thumbnails = fs::read_dir(house.root().join("cache/murald/thumbnails/default")).unwrap();
+fn left(daemon: &TestDaemon, store: &Store) -> Left {
+    let thumbnails = fs::read_dir(daemon.root().join("cache/murald/thumbnails/default")).unwrap();
     let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
     let pending: Vec<_> = store.read(pending_files::list).unwrap();
     let renames = store.read(edits::renames).map_err(|error: store::Error| error).unwrap();
     Left {
-        files: files(house),
+        files: files(daemon),
         thumbnails: thumbnails.map(name).collect(),
         pending: pending.len(),
         renames: renames.len(),

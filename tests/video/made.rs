@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Answer;
 use crate::video::{H264, MOVING, difference, frames, image, make, probe};
 
 /// Starts a daemon with one video of four seconds; returns its id.
-fn house() -> (House, i64) {
-    let house = House::started();
-    let video = make(&house, "video.mp4", MOVING, H264);
-    let id = house.import(&[&video])[0];
-    (house, id)
+fn daemon() -> (TestDaemon, i64) {
+    let daemon = TestDaemon::started();
+    let video = make(&daemon, "video.mp4", MOVING, H264);
+    let id = daemon.import(&[&video])[0];
+    (daemon, id)
 }
 
-fn post(house: &House, id: i64, action: &str, body: &Value) -> Answer {
-    house.client().post(&format!("/images/{id}/{action}"), body)
+fn post(daemon: &TestDaemon, id: i64, action: &str, body: &Value) -> Answer {
+    daemon.client().post(&format!("/images/{id}/{action}"), body)
 }
 
-fn export(house: &House, id: i64, body: &Value) -> Answer {
-    post(house, id, "video-loop-export", body)
+fn export(daemon: &TestDaemon, id: i64, body: &Value) -> Answer {
+    post(daemon, id, "video-loop-export", body)
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -33,69 +33,69 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn previews(house: &House) -> Vec<PathBuf> {
-    files(&house.root().join("cache/murald/thumbnails/previews"))
+fn previews(daemon: &TestDaemon) -> Vec<PathBuf> {
+    files(&daemon.root().join("cache/murald/thumbnails/previews"))
 }
 
 #[test]
 fn preview_is_made_once_and_removed_with_its_video() {
-    let (house, id) = house();
-    assert!(image(&house, id)["preview_path"].is_null());
-    let mut events = house.events("gallery_changed");
-    let first = post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    let (daemon, id) = daemon();
+    assert!(image(&daemon, id)["preview_path"].is_null());
+    let mut events = daemon.events("gallery_changed");
+    let first = post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     let path = PathBuf::from(first["preview_path"].as_str().unwrap());
     assert_eq!(probe(&path, "stream=codec_name,width,height,pix_fmt"), "h264,320,180,yuv420p");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600, "ffmpeg's files are ours");
     assert_eq!(events.next().1["domain"], "images");
-    assert_eq!(image(&house, id)["preview_path"], first["preview_path"]);
+    assert_eq!(image(&daemon, id)["preview_path"], first["preview_path"]);
     let made = fs::metadata(&path).unwrap().modified().unwrap();
     let again = || fs::metadata(&path).unwrap().modified().unwrap();
-    post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     assert_eq!(again(), made, "it was there");
-    post(&house, id, "ensure-browser-preview?force=1", &json!({})).ok();
+    post(&daemon, id, "ensure-browser-preview?force=1", &json!({})).ok();
     assert!(again() > made, "made anew");
-    post(&house, id, "ensure-browser-preview?force=maybe", &json!({})).fails(400);
+    post(&daemon, id, "ensure-browser-preview?force=maybe", &json!({})).fails(400);
     // A deleted cache is filled again.
-    let listed = || house.client().get("/images").ok()["data"][0]["preview_path"].clone();
+    let listed = || daemon.client().get("/images").ok()["data"][0]["preview_path"].clone();
     assert_eq!(listed(), first["preview_path"]);
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    assert!(image(&house, id)["preview_path"].is_null());
+    assert!(image(&daemon, id)["preview_path"].is_null());
     assert!(listed().is_null());
-    post(&house, id, "ensure-browser-preview", &json!({})).ok();
-    assert_eq!(previews(&house), [path]);
-    house
+    post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
+    assert_eq!(previews(&daemon), [path]);
+    daemon
         .client()
         .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
         .ok();
-    assert_eq!(previews(&house).len(), 0);
-    assert_eq!(files(&house.images()).len(), 0);
+    assert_eq!(previews(&daemon).len(), 0);
+    assert_eq!(files(&daemon.images()).len(), 0);
 }
 
 #[test]
 fn video_can_be_deleted_after_its_cache() {
-    let (house, id) = house();
-    post(&house, id, "ensure-browser-preview", &json!({})).ok();
-    fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
-    house
+    let (daemon, id) = daemon();
+    post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
+    fs::remove_dir_all(daemon.root().join("cache/murald/thumbnails")).unwrap();
+    daemon
         .client()
         .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
         .ok();
-    assert_eq!(files(&house.images()).len(), 0);
+    assert_eq!(files(&daemon.images()).len(), 0);
 }
 
 #[test]
 fn palette_is_taken_at_the_requested_time() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let source = "color=red:s=160x90:r=10:d=1[a];color=blue:s=160x90:r=10:d=1[b];\
         [a][b]concat=n=2:v=1:a=0";
-    let id = house.import(&[&make(&house, "video.mkv", source, H264)])[0];
+    let id = daemon.import(&[&make(&daemon, "video.mkv", source, H264)])[0];
     let palette = |at: f64| {
         let body = json!({ "time_seconds": at });
-        let taken = post(&house, id, "extract-video-palette", &body).ok();
+        let taken = post(&daemon, id, "extract-video-palette", &body).ok();
         assert_eq!((&taken["image_id"], &taken["colors"]), (&json!(id), &taken["image"]["colors"]));
-        assert_eq!(image(&house, id)["colors"], taken["colors"]);
+        assert_eq!(image(&daemon, id)["colors"], taken["colors"]);
         let hue = taken["image"]["hue_group"].clone();
-        let shown = house.client().get(&format!("/images?hue_group={hue}")).ok();
+        let shown = daemon.client().get(&format!("/images?hue_group={hue}")).ok();
         assert_eq!(shown["data"][0]["id"], id);
         hue
     };
@@ -105,34 +105,34 @@ fn palette_is_taken_at_the_requested_time() {
     assert_eq!(palette(1e9), 8);
     assert_eq!(palette(-3.0), 0);
     assert_eq!(palette(2.0), 8);
-    post(&house, id, "extract-video-palette", &json!({})).fails(400);
+    post(&daemon, id, "extract-video-palette", &json!({})).fails(400);
 }
 
 #[test]
 fn loops_are_imported_as_new_images() {
-    let (house, id) = house();
-    let folder = house.client().post("/folders", &json!({ "name": "loops" })).ok()["id"].clone();
+    let (daemon, id) = daemon();
+    let folder = daemon.client().post("/folders", &json!({ "name": "loops" })).ok()["id"].clone();
     let body = json!({ "in_seconds": 1, "out_seconds": 2.5, "preset": "webm_vp9",
         "action": "import_new", "folder_id": folder });
-    let made = export(&house, id, &body).ok();
+    let made = export(&daemon, id, &body).ok();
     assert_eq!(made["action"], "import_new");
-    let new = image(&house, made["image_id"].as_i64().unwrap());
+    let new = image(&daemon, made["image_id"].as_i64().unwrap());
     assert_eq!((&new["path"], &new["folder_id"]), (&made["path"], &folder));
     assert_eq!((&new["name"], &new["format"]), (&json!("video_loop"), &json!("webm")));
     let path = Path::new(made["path"].as_str().unwrap());
     assert_eq!(probe(path, "stream=codec_name,width,height"), "vp9,320,180");
     assert_eq!(frames(path).len(), 45);
-    assert_eq!(export(&house, id, &body).ok(), made, "the same loop is in the library once");
-    assert_eq!(files(&house.images()).len(), 2);
-    assert_eq!(image(&house, id)["duration"], 4.0, "the video itself stays");
+    assert_eq!(export(&daemon, id, &body).ok(), made, "the same loop is in the library once");
+    assert_eq!(files(&daemon.images()).len(), 2);
+    assert_eq!(image(&daemon, id)["duration"], 4.0, "the video itself stays");
     // A loop has sound if the video has.
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
-    let loud = make(&house, "loud.mov", MOVING, &[&sound[..], H264].concat());
-    let loud = house.import(&[&loud])[0];
+    let loud = make(&daemon, "loud.mov", MOVING, &[&sound[..], H264].concat());
+    let loud = daemon.import(&[&loud])[0];
     for blend in [false, true] {
         let body = json!({ "in_seconds": 0.5, "out_seconds": 3.5, "preset": "mp4_h264",
             "action": "import_new", "blend_halves": blend });
-        let made = export(&house, loud, &body).ok();
+        let made = export(&daemon, loud, &body).ok();
         let path = Path::new(made["path"].as_str().unwrap());
         assert_eq!(probe(path, "stream=codec_name"), "h264");
         let heard = std::process::Command::new("ffprobe")
@@ -150,32 +150,32 @@ fn loops_are_imported_as_new_images() {
 
 #[test]
 fn loop_replaces_its_video() {
-    let (house, id) = house();
+    let (daemon, id) = daemon();
     let change = json!({ "tags": ["sea"], "is_selected": true, "audio_enabled": true });
-    house.client().patch(&format!("/images/{id}"), &change).ok();
-    post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    daemon.client().patch(&format!("/images/{id}"), &change).ok();
+    post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     let check = |preset: &str, name: &str, codec: &str, length: f64| {
-        let before = image(&house, id);
+        let before = image(&daemon, id);
         let out = before["duration"].as_f64().unwrap();
         let body = json!({ "in_seconds": out - length, "out_seconds": out, "preset": preset,
             "action": "replace" });
-        let made = export(&house, id, &body).ok();
+        let made = export(&daemon, id, &body).ok();
         assert_eq!((&made["action"], &made["image_id"]), (&json!("replace"), &json!(id)));
-        let now = image(&house, id);
-        assert_eq!(now["path"], house.images().join(name).to_str().unwrap());
+        let now = image(&daemon, id);
+        assert_eq!(now["path"], daemon.images().join(name).to_str().unwrap());
         assert_eq!((&now["path"], &now["name"]), (&made["path"], &json!("video")));
         for same in ["tags", "is_selected", "audio_enabled", "imported_at", "source_path"] {
             assert_eq!(now[same], before[same]);
         }
-        let path = house.images().join(name);
-        assert_eq!(files(&house.images()), std::slice::from_ref(&path), "the old file is gone");
-        assert_eq!(previews(&house).len(), 0, "so is its preview");
+        let path = daemon.images().join(name);
+        assert_eq!(files(&daemon.images()), std::slice::from_ref(&path), "the old file is gone");
+        assert_eq!(previews(&daemon).len(), 0, "so is its preview");
         assert!(now["preview_path"].is_null() && now["checksum"] != before["checksum"]);
         assert_eq!(now["file_size"], fs::metadata(&path).unwrap().len());
         assert!((now["duration"].as_f64().unwrap() - length).abs() < 0.05, "{now}");
         assert_eq!(probe(&path, "stream=codec_name"), codec);
-        assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
-        assert_eq!(house.client().get(&format!("/images/{id}/raw")).body, fs::read(path).unwrap());
+        assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail")).status, 200);
+        assert_eq!(daemon.client().get(&format!("/images/{id}/raw")).body, fs::read(path).unwrap());
     };
     check("mp4_h264", "video.mp4", "h264", 3.0);
     check("webm_vp9", "video.webm", "vp9", 2.0);
@@ -184,23 +184,23 @@ fn loop_replaces_its_video() {
     // A name of the maximum length has no room for a suffix, and a longer extension makes it
     // shorter.
     let longest = "x".repeat(251);
-    house.client().patch(&format!("/images/{id}"), &json!({ "name": "x".repeat(250) })).ok();
+    daemon.client().patch(&format!("/images/{id}"), &json!({ "name": "x".repeat(250) })).ok();
     let body = json!({ "in_seconds": 0, "out_seconds": 0.5, "preset": "mp4_h264",
         "action": "replace" });
-    export(&house, id, &body).ok();
-    assert_eq!(image(&house, id)["name"], "x".repeat(250));
-    house.client().patch(&format!("/images/{id}"), &json!({ "name": longest })).ok();
+    export(&daemon, id, &body).ok();
+    assert_eq!(image(&daemon, id)["name"], "x".repeat(250));
+    daemon.client().patch(&format!("/images/{id}"), &json!({ "name": longest })).ok();
     let body = json!({ "in_seconds": 0, "out_seconds": 0.3, "preset": "webm_vp9",
         "action": "replace" });
-    let made = export(&house, id, &body).ok();
-    let now = image(&house, id);
+    let made = export(&daemon, id, &body).ok();
+    let now = image(&daemon, id);
     assert!(longest.starts_with(now["name"].as_str().unwrap()), "{now}");
-    assert_eq!(files(&house.images()), [PathBuf::from(made["path"].as_str().unwrap())]);
+    assert_eq!(files(&daemon.images()), [PathBuf::from(made["path"].as_str().unwrap())]);
 }
 
 #[test]
 fn invalid_cuts_are_refused() {
-    let (house, id) = house();
+    let (daemon, id) = daemon();
     let good = json!({ "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264",
         "action": "replace", "blend_halves": false });
     let check = |changes: Value, says: &str| {
@@ -208,7 +208,7 @@ fn invalid_cuts_are_refused() {
         for (name, value) in changes.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let failure = export(&house, id, &body).fails(400);
+        let failure = export(&daemon, id, &body).fails(400);
         assert!(failure.to_string().contains(says), "{failure}");
     };
     check(json!({ "in_seconds": -1 }), "in_seconds");
@@ -221,21 +221,21 @@ fn invalid_cuts_are_refused() {
     check(json!({ "folder_id": 1 }), "import_new");
     check(json!({ "action": "import_new", "folder_id": 99 }), "folder with ID 99");
     let no_time = json!({ "in_seconds": 0, "preset": "mp4_h264", "action": "replace" });
-    let failure = export(&house, id, &no_time).fails(400);
+    let failure = export(&daemon, id, &no_time).fails(400);
     assert!(failure.to_string().contains("out_seconds"));
-    export(&house, 99, &good).fails(404);
-    let still = house.root().join("still.jpg");
-    let made = make(&house, "still.jpg", "color=red:s=64x64:d=1", &["-frames:v", "1"]);
+    export(&daemon, 99, &good).fails(404);
+    let still = daemon.root().join("still.jpg");
+    let made = make(&daemon, "still.jpg", "color=red:s=64x64:d=1", &["-frames:v", "1"]);
     assert_eq!(made, still);
-    let still = house.import(&[&still])[0];
+    let still = daemon.import(&[&still])[0];
     for (action, body) in [
         ("ensure-browser-preview", json!({})),
         ("extract-video-palette", json!({ "time_seconds": 0 })),
         ("video-loop-export", good.clone()),
     ] {
-        let failure = post(&house, still, action, &body).fails(400);
+        let failure = post(&daemon, still, action, &body).fails(400);
         assert!(failure["error"].as_str().unwrap().contains("not a video"), "{failure}");
-        post(&house, 99, action, &body).fails(404);
+        post(&daemon, 99, action, &body).fails(404);
     }
 }
 
@@ -251,18 +251,19 @@ fn steps(path: &Path) -> (f64, f64, f64) {
 
 #[test]
 fn blended_halves_have_no_seam() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     // A slow zoom, in which all frames differ.
     let zoom = "mandelbrot=s=320x180:r=30:maxiter=300,trim=end=4";
     for (name, source) in [("zoom.mp4", zoom), ("pattern.mp4", MOVING)] {
-        let id = house.import(&[&make(&house, name, source, &[H264, &["-crf", "12"]].concat())])[0];
+        let id =
+            daemon.import(&[&make(&daemon, name, source, &[H264, &["-crf", "12"]].concat())])[0];
         for preset in ["mp4_h264", "webm_vp9"] {
             let body = |blend| {
                 json!({ "in_seconds": 0.5, "out_seconds": 3.5, "preset": preset,
                 "action": "import_new", "blend_halves": blend })
             };
             let made = |blend: bool| {
-                let made = export(&house, id, &body(blend)).ok();
+                let made = export(&daemon, id, &body(blend)).ok();
                 steps(Path::new(made["path"].as_str().unwrap()))
             };
             let (plain, ..) = made(false);

@@ -13,7 +13,7 @@ use murald::internals::wire::Format;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::{Answer, Client};
 use crate::video::{H264, files, image, make, real};
 
@@ -33,17 +33,17 @@ exec "$REAL_FFMPEG" "$@"
 "#;
 
 /// Starts a daemon with this video and the stub of ffmpeg.
-fn house(source: &str) -> (House, i64) {
-    let mut house = House::new();
-    house.stub("ffmpeg", MOODY);
-    house.env("REAL_FFMPEG", real("ffmpeg"));
-    house.start();
-    let id = house.import(&[&make(&house, "video.mp4", source, H264)])[0];
-    (house, id)
+fn daemon(source: &str) -> (TestDaemon, i64) {
+    let mut daemon = TestDaemon::new();
+    daemon.stub("ffmpeg", MOODY);
+    daemon.env("REAL_FFMPEG", real("ffmpeg"));
+    daemon.start();
+    let id = daemon.import(&[&make(&daemon, "video.mp4", source, H264)])[0];
+    (daemon, id)
 }
 
-fn mood(house: &House, mode: &str) {
-    fs::write(house.root().join("mode"), mode).unwrap();
+fn mood(daemon: &TestDaemon, mode: &str) {
+    fs::write(daemon.root().join("mode"), mode).unwrap();
 }
 
 fn body(action: &str) -> Value {
@@ -63,14 +63,14 @@ fn actions() -> [(&'static str, Value); 4] {
 }
 
 /// Sends a request from another thread.
-fn ask(house: &House, id: i64, (action, body): (&str, Value)) -> JoinHandle<Answer> {
-    let (socket, place) = (house.socket(), format!("/images/{id}/{action}"));
+fn ask(daemon: &TestDaemon, id: i64, (action, body): (&str, Value)) -> JoinHandle<Answer> {
+    let (socket, place) = (daemon.socket(), format!("/images/{id}/{action}"));
     thread::spawn(move || Client::new(&socket).post(&place, &body))
 }
 
 /// Returns the daemon's child processes with this name.
-fn children(house: &House, name: &str) -> Vec<u32> {
-    let parent = house.pid().to_string();
+fn children(daemon: &TestDaemon, name: &str) -> Vec<u32> {
+    let parent = daemon.pid().to_string();
     let all = fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
@@ -83,165 +83,165 @@ fn children(house: &House, name: &str) -> Vec<u32> {
 
 #[test]
 fn actions_that_need_ffmpeg_are_refused_without_it() {
-    let mut house = House::started();
-    let video = make(&house, "video.mp4", "testsrc2=s=64x64:d=2", H264);
-    let id = house.import(&[&video])[0];
-    house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
-    assert_eq!(house.client().get("/capabilities").ok()["transcoder_available"], true);
-    assert_eq!(house.stop(), Some(0));
-    house.only(&["sh"]);
-    house.start();
-    assert_eq!(house.client().get("/capabilities").ok()["transcoder_available"], false);
+    let mut daemon = TestDaemon::started();
+    let video = make(&daemon, "video.mp4", "testsrc2=s=64x64:d=2", H264);
+    let id = daemon.import(&[&video])[0];
+    daemon.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
+    assert_eq!(daemon.client().get("/capabilities").ok()["transcoder_available"], true);
+    assert_eq!(daemon.stop(), Some(0));
+    daemon.only(&["sh"]);
+    daemon.start();
+    assert_eq!(daemon.client().get("/capabilities").ok()["transcoder_available"], false);
     // Existing previews and thumbnails need no ffmpeg.
-    house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
-    assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
-    fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
+    daemon.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
+    assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail")).status, 200);
+    fs::remove_dir_all(daemon.root().join("cache/murald/thumbnails")).unwrap();
     for (action, body) in actions() {
-        let failure = house.client().post(&format!("/images/{id}/{action}"), &body).fails(503);
+        let failure = daemon.client().post(&format!("/images/{id}/{action}"), &body).fails(503);
         assert!(failure["error"].as_str().unwrap().contains("not installed"), "{failure}");
     }
-    let failure = house.client().get(&format!("/images/{id}/thumbnail")).fails(503);
+    let failure = daemon.client().get(&format!("/images/{id}/thumbnail")).fails(503);
     assert!(failure["details"].as_str().unwrap().contains("not installed"), "{failure}");
-    let again = house.root().join("again.mp4");
+    let again = daemon.root().join("again.mp4");
     fs::copy(video, &again).unwrap();
     fs::OpenOptions::new().append(true).open(&again).unwrap().set_len(5000).unwrap();
-    let mut events = house.events("image_error");
-    house.client().post("/images", &json!({ "paths": [again] })).ok();
+    let mut events = daemon.events("image_error");
+    daemon.client().post("/images", &json!({ "paths": [again] })).ok();
     let error = events.next().1["error"].clone();
     assert_eq!(error, "MP4 files need the transcoder (ffmpeg and ffprobe)");
-    assert_eq!(files(&house), ["video.mp4"]);
+    assert_eq!(files(&daemon), ["video.mp4"]);
 }
 
 #[test]
 fn failure_of_ffmpeg_is_reported_without_leftovers() {
-    let (house, id) = house("testsrc2=s=64x64:d=2");
-    let before = image(&house, id);
+    let (daemon, id) = daemon("testsrc2=s=64x64:d=2");
+    let before = image(&daemon, id);
     for (mode, says) in [("fail", "the disk is on fire"), ("half", "signal 9")] {
-        mood(&house, mode);
+        mood(&daemon, mode);
         for (action, body) in actions() {
-            let failure = house.client().post(&format!("/images/{id}/{action}"), &body).fails(500);
+            let failure = daemon.client().post(&format!("/images/{id}/{action}"), &body).fails(500);
             assert!(failure["details"].as_str().unwrap().contains(says), "{failure}");
-            assert_eq!(files(&house), ["video.mp4"]);
-            assert_eq!(image(&house, id), before);
+            assert_eq!(files(&daemon), ["video.mp4"]);
+            assert_eq!(image(&daemon, id), before);
         }
-        let other = make(&house, "other.mkv", "testsrc2=s=64x64:d=1", H264);
-        let mut events = house.events("image_error");
-        house.client().post("/images", &json!({ "paths": [other] })).ok();
+        let other = make(&daemon, "other.mkv", "testsrc2=s=64x64:d=1", H264);
+        let mut events = daemon.events("image_error");
+        daemon.client().post("/images", &json!({ "paths": [other] })).ok();
         let error = events.next().1["error"].as_str().unwrap().to_owned();
         assert_eq!(error, format!("ffmpeg failed: {says}"));
-        assert_eq!(files(&house), ["video.mp4"]);
+        assert_eq!(files(&daemon), ["video.mp4"]);
     }
     // Cancelling a batch kills its ffmpeg.
-    mood(&house, "hang");
-    let other = house.root().join("other.mkv");
-    let batch = house.client().post("/images", &json!({ "paths": [other] })).ok();
-    wait_until("ffmpeg hangs", || !children(&house, "sleep").is_empty());
+    mood(&daemon, "hang");
+    let other = daemon.root().join("other.mkv");
+    let batch = daemon.client().post("/images", &json!({ "paths": [other] })).ok();
+    wait_until("ffmpeg hangs", || !children(&daemon, "sleep").is_empty());
     let began = Instant::now();
     let cancel = json!({ "batch_id": batch["batch_id"] });
-    house.client().post("/images/cancel-import", &cancel).ok();
-    wait_until("it is gone", || children(&house, "sleep").is_empty());
+    daemon.client().post("/images/cancel-import", &cancel).ok();
+    wait_until("it is gone", || children(&daemon, "sleep").is_empty());
     assert!(began.elapsed() < Duration::from_secs(20), "its own limit is 40 s");
-    mood(&house, "");
+    mood(&daemon, "");
     for (action, body) in actions() {
-        house.client().post(&format!("/images/{id}/{action}"), &body).ok();
+        daemon.client().post(&format!("/images/{id}/{action}"), &body).ok();
     }
 }
 
 #[test]
 fn export_can_be_repeated_after_ffmpeg_was_killed() {
-    let (house, id) = house(LONG);
+    let (daemon, id) = daemon(LONG);
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
-    let asked = ask(&house, id, ("video-loop-export", slow));
-    wait_until("ffmpeg writes", || files(&house).len() == 2);
-    for pid in children(&house, "ffmpeg") {
+    let asked = ask(&daemon, id, ("video-loop-export", slow));
+    wait_until("ffmpeg writes", || files(&daemon).len() == 2);
+    for pid in children(&daemon, "ffmpeg") {
         Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     }
     let failure = asked.join().unwrap().fails(500);
     assert!(failure["details"].as_str().unwrap().contains("signal 9"), "{failure}");
-    assert_eq!(files(&house), ["video.mp4"]);
-    house.client().post(&format!("/images/{id}/video-loop-export"), &body("replace")).ok();
-    assert_eq!(files(&house), ["video.mp4"]);
-    assert!(house.log().contains("the loop of image 1 started"));
+    assert_eq!(files(&daemon), ["video.mp4"]);
+    daemon.client().post(&format!("/images/{id}/video-loop-export"), &body("replace")).ok();
+    assert_eq!(files(&daemon), ["video.mp4"]);
+    assert!(daemon.log().contains("the loop of image 1 started"));
 }
 
 /// Stops the daemon with SIGTERM while a request waits for ffmpeg.
-fn stop_during(mut house: House, id: i64, request: (&str, Value), working: &str) {
-    let asked = ask(&house, id, request);
-    wait_until("it works", || !children(&house, working).is_empty());
-    let child = children(&house, working)[0];
-    house.ends_well();
+fn stop_during(mut daemon: TestDaemon, id: i64, request: (&str, Value), working: &str) {
+    let asked = ask(&daemon, id, request);
+    wait_until("it works", || !children(&daemon, working).is_empty());
+    let child = children(&daemon, working)[0];
+    daemon.ends_well();
     let failure = asked.join().unwrap().fails(503);
     assert!(failure["error"].as_str().unwrap().contains("shutting down"), "{failure}");
     assert!(!Path::new(&format!("/proc/{child}")).exists(), "{working} is still there");
-    assert_eq!(files(&house), ["video.mp4"]);
+    assert_eq!(files(&daemon), ["video.mp4"]);
 }
 
 #[test]
 fn shutdown_does_not_wait_for_ffmpeg() {
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
-    let (busy, id) = house(LONG);
+    let (busy, id) = daemon(LONG);
     stop_during(busy, id, ("video-loop-export", slow), "ffmpeg");
-    let (hung, id) = house("testsrc2=s=64x64:d=2");
+    let (hung, id) = daemon("testsrc2=s=64x64:d=2");
     mood(&hung, "hang");
     stop_during(hung, id, ("ensure-browser-preview", json!({})), "sleep");
-    let (hung, id) = house("testsrc2=s=64x64:d=2");
+    let (hung, id) = daemon("testsrc2=s=64x64:d=2");
     mood(&hung, "hang");
     stop_during(hung, id, ("extract-video-palette", json!({ "time_seconds": 1 })), "sleep");
 }
 
 #[test]
 fn hanging_ffmpeg_does_not_block_other_requests() {
-    let (mut house, id) = house("testsrc2=s=64x64:d=2");
-    mood(&house, "hang");
+    let (mut daemon, id) = daemon("testsrc2=s=64x64:d=2");
+    mood(&daemon, "hang");
     let [preview, palette, export, _] = actions();
-    let asked = [preview, palette, export].map(|request| ask(&house, id, request));
-    let other = make(&house, "other.mkv", "testsrc2=s=64x64:d=1", H264);
-    house.client().post("/images", &json!({ "paths": [other] })).ok();
+    let asked = [preview, palette, export].map(|request| ask(&daemon, id, request));
+    let other = make(&daemon, "other.mkv", "testsrc2=s=64x64:d=1", H264);
+    daemon.client().post("/images", &json!({ "paths": [other] })).ok();
     // The preview, the palette and the import hang; the export waits for the preview.
-    wait_until("all hang", || children(&house, "sleep").len() == 3);
-    let still = make(&house, "still.jpg", "color=red:s=900x900:d=1", &["-frames:v", "1"]);
-    let client = house.client();
+    wait_until("all hang", || children(&daemon, "sleep").len() == 3);
+    let still = make(&daemon, "still.jpg", "color=red:s=900x900:d=1", &["-frames:v", "1"]);
+    let client = daemon.client();
     client.get("/images").ok();
     client.patch(&format!("/images/{id}"), &json!({ "tags": ["x"] })).ok();
     client.post("/images", &json!({ "paths": [still] })).ok();
     assert!(asked.iter().all(|asked| !asked.is_finished()));
-    house.ends_well();
+    daemon.ends_well();
     for asked in asked {
         asked.join().unwrap().fails(503);
     }
-    let left = files(&house);
+    let left = files(&daemon);
     assert!(left.iter().all(|name| ["video.mp4", "still.jpg"].contains(&&**name)), "{left:?}");
-    mood(&house, "");
-    house.start();
-    assert_eq!(image(&house, id)["tags"], json!(["x"]));
+    mood(&daemon, "");
+    daemon.start();
+    assert_eq!(image(&daemon, id)["tags"], json!(["x"]));
 }
 
 #[test]
 fn ffmpeg_is_killed_with_the_daemon_and_the_next_start_cleans_up() {
-    let (mut house, id) = house(LONG);
+    let (mut daemon, id) = daemon(LONG);
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
-    let (socket, place) = (house.socket(), format!("/images/{id}/video-loop-export"));
+    let (socket, place) = (daemon.socket(), format!("/images/{id}/video-loop-export"));
     let asked = thread::spawn(move || {
         // The request fails, as the connection breaks.
         std::panic::catch_unwind(|| Client::new(&socket).post(&place, &slow)).err();
     });
-    wait_until("ffmpeg writes", || files(&house).len() == 2);
-    let child = children(&house, "ffmpeg")[0];
-    house.kill9();
+    wait_until("ffmpeg writes", || files(&daemon).len() == 2);
+    let child = children(&daemon, "ffmpeg")[0];
+    daemon.kill9();
     asked.join().unwrap();
     wait_until("ffmpeg is gone", || !Path::new(&format!("/proc/{child}")).exists());
-    house.start();
-    wait_until("the rest is gone", || files(&house) == ["video.mp4"]);
-    assert_eq!(image(&house, id)["duration"], 40.0);
+    daemon.start();
+    wait_until("the rest is gone", || files(&daemon) == ["video.mp4"]);
+    assert_eq!(image(&daemon, id)["duration"], 40.0);
 }
 
 #[test]
 fn ffmpeg_is_limited_in_memory_and_output() {
-    let house = House::new();
-    let video = make(&house, "video.mp4", "testsrc2=s=320x240:d=4", H264);
+    let daemon = TestDaemon::new();
+    let video = make(&daemon, "video.mp4", "testsrc2=s=320x240:d=4", H264);
     let video = (video.as_path(), Format::Mp4);
     let ffmpeg = |limits| Ffmpeg::new(limits, Cancel::new().unwrap());
     let all = Limits::default();
@@ -282,11 +282,11 @@ fn victim() {
 
 #[test]
 fn hanging_ffmpeg_is_killed() {
-    let mut house = House::new();
-    let video = make(&house, "video.mp4", "testsrc2=s=64x64:d=2", H264);
-    house.stub("ffmpeg", MOODY);
-    mood(&house, "hang");
-    let mut command = house.command(std::env::current_exe().unwrap());
+    let mut daemon = TestDaemon::new();
+    let video = make(&daemon, "video.mp4", "testsrc2=s=64x64:d=2", H264);
+    daemon.stub("ffmpeg", MOODY);
+    mood(&daemon, "hang");
+    let mut command = daemon.command(std::env::current_exe().unwrap());
     let ran = command.args(["--exact", "trouble::victim"]).env("MURALD_VICTIM", video).output();
     let ran = ran.unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A source with motion: four seconds at 30 frames per second.
 pub(crate) const MOVING: &str = "testsrc2=s=320x180:r=30:d=4";
@@ -15,8 +15,8 @@ pub(crate) const H264: &[&str] =
     &["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
 
 /// Writes a video from this source; the extension of `name` selects the container.
-pub(crate) fn make(house: &House, name: &str, source: &str, options: &[&str]) -> PathBuf {
-    let path = house.root().join(name);
+pub(crate) fn make(daemon: &TestDaemon, name: &str, source: &str, options: &[&str]) -> PathBuf {
+    let path = daemon.root().join(name);
     let status = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", source])
         .args(options)
@@ -41,9 +41,9 @@ pub(crate) fn real(program: &str) -> PathBuf {
 }
 
 /// Returns the names of files in the library and of previews in the cache.
-pub(crate) fn files(house: &House) -> Vec<String> {
-    let previews = house.root().join("cache/murald/thumbnails/previews");
-    let all = [house.images(), previews].into_iter().filter_map(|at| fs::read_dir(at).ok());
+pub(crate) fn files(daemon: &TestDaemon) -> Vec<String> {
+    let previews = daemon.root().join("cache/murald/thumbnails/previews");
+    let all = [daemon.images(), previews].into_iter().filter_map(|at| fs::read_dir(at).ok());
     let mut names: Vec<String> =
         all.flatten().flatten().map(|entry| entry.file_name().into_string().unwrap()).collect();
     names.sort();
@@ -51,8 +51,8 @@ pub(crate) fn files(house: &House) -> Vec<String> {
 }
 
 /// Returns the record of an image.
-pub(crate) fn image(house: &House, id: i64) -> Value {
-    house.client().get(&format!("/images/{id}")).ok()
+pub(crate) fn image(daemon: &TestDaemon, id: i64) -> Value {
+    daemon.client().get(&format!("/images/{id}")).ok()
 }
 
 /// Returns what ffprobe reports for an entry of the first video stream.

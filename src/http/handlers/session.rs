@@ -50,7 +50,7 @@ pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Res
     }
     // The state belongs to a compositor.
     api.wallpaper.wait_for_look();
-    let tell = |reply| api.playlists.tell_power(told, reply);
+    let tell = |reply| api.playlists.report_power(told, reply);
     let power: Power = request.wait(PATIENCE, tell)?;
     Ok(Response::json(200, &power)?)
 }

@@ -8,8 +8,8 @@ use crate::http::{Error, Request, Response};
 use crate::store::workspaces::{self, WorkspacePicture};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
-    ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
-    Rest, Source, Timestamp, Why, labelled,
+    ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PauseReason,
+    PlaylistType, Source, Timestamp, Why, labelled,
 };
 
 /// The player waits only for the disk.
@@ -181,10 +181,10 @@ fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
         (None, _) if playlist.paused => format!("Playlist {name:?} is paused."),
         (None, Some(rest)) => {
             let why = match rest {
-                Rest::Battery => "the machine is on battery power",
-                Rest::Locked => "the session is locked",
-                Rest::Idle => "the session is idle",
-                Rest::Covered => "a window covers it",
+                PauseReason::Battery => "the machine is on battery power",
+                PauseReason::Locked => "the session is locked",
+                PauseReason::Idle => "the session is idle",
+                PauseReason::Covered => "a window covers it",
             };
             format!("Playlist {name:?} is paused: {why}.")
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::super::task::{self, Pass, Which};
 use super::findings::{Difference, Findings, Leads, Missing, Root, Scope};
 use super::notices::{Mounted, Mounts, Notices, Way, mounted};
-use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
+use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_scanned};
 use crate::store::watched::Stamp;
 use crate::wire::WatchState;
 
@@ -107,7 +107,7 @@ impl Watched {
         // only a look at everything finds.
         if own.starts_with(path) || self.places.contains(path) {
             self.look_again(Scope::All, now, SETTLE);
-        } else if is_looked_at(own, path) {
+        } else if is_scanned(own, path) {
             self.look_again(Scope::Paths([path.to_owned()].into()), now, SETTLE);
         }
     }

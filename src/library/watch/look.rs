@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::super::disk::stamp;
 use super::findings::{Findings, Leads, Root, Scope};
 use super::notices::Notices;
-use super::settings::{is_looked_at, is_passed_over};
+use super::settings::{is_scanned, is_skipped_name};
 use crate::wire::collate::path_key;
 
 /// One look at a directory: its scope, its watches and its sign of life.
@@ -143,7 +143,7 @@ impl Walk<'_> {
         self.life.fetch_add(1, Ordering::Relaxed);
         if meta.is_dir() {
             self.pending.insert((is_link, path), meta);
-        } else if meta.is_file() && is_looked_at(self.directory, &path) {
+        } else if meta.is_file() && is_scanned(self.directory, &path) {
             match path.to_str() {
                 Some(_) => self.findings.files.push((path, stamp(&meta))),
                 None => drop(self.findings.unnamed.insert(path)),
@@ -168,7 +168,7 @@ impl Walk<'_> {
             let Ok(entry) = entry else {
                 return self.cannot_see(path);
             };
-            if is_passed_over(&entry.file_name()) {
+            if is_skipped_name(&entry.file_name()) {
                 continue;
             }
             let inside = entry.path();

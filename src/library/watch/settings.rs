@@ -59,14 +59,14 @@ impl WatchSettings {
 }
 
 /// Whether a name is hidden or means a file that is still being written.
-pub(super) fn is_passed_over(name: &OsStr) -> bool {
+pub(super) fn is_skipped_name(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".") || UNFINISHED.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether a path is below a directory, and no part of it is skipped.
-pub(super) fn is_looked_at(directory: &Path, path: &Path) -> bool {
-    path.strip_prefix(directory).is_ok_and(|inside| !inside.iter().any(is_passed_over))
+pub(super) fn is_scanned(directory: &Path, path: &Path) -> bool {
+    path.strip_prefix(directory).is_ok_and(|inside| !inside.iter().any(is_skipped_name))
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn hidden_and_unfinished_files_are_skipped() {
         let check = |path: &str, expected| {
-            assert_eq!(is_looked_at(Path::new("/w"), Path::new(path)), expected, "{path}");
+            assert_eq!(is_scanned(Path::new("/w"), Path::new(path)), expected, "{path}");
         };
         check("/w/a.png", true);
         check("/w/sub/a.png", true);

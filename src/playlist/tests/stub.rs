@@ -8,7 +8,7 @@ use crate::config::BackendName;
 use crate::playlist::Wallpapers;
 use crate::store::{Store, images};
 use crate::wallpaper::{self, Applied, Ask, Request, Targets};
-use crate::wire::{MediaType, Mode, Rest, SetStatus};
+use crate::wire::{MediaType, Mode, PauseReason, SetStatus};
 
 /// The answers of the stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Wallpapers for StubWallpapers {
         None
     }
 
-    fn pause(&self, reason: Option<Rest>) {
+    fn pause(&self, reason: Option<PauseReason>) {
         self.state.lock().unwrap().rests.push(reason.is_some());
     }
 

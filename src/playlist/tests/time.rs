@@ -118,9 +118,9 @@ fn pause_keeps_remaining_time() {
 }
 
 /// Reports the session as locked or unlocked.
-fn lock(fixture: &mut Fixture, locked: bool) -> Option<Rest> {
+fn lock(fixture: &mut Fixture, locked: bool) -> Option<PauseReason> {
     let told = PutPower { locked: Some(locked), idle: None };
-    fixture.command(|player, reply| reply(Ok(player.tell_power(told)))).unwrap().resting
+    fixture.command(|player, reply| reply(Ok(player.report_power(told)))).unwrap().resting
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     fixture.pass(7 * SECOND);
     assert_eq!(lock(&mut fixture, true), None, "the settings do not want it");
     fixture.player.power.set_conditions(true, false);
-    assert_eq!(lock(&mut fixture, true), Some(Rest::Locked));
+    assert_eq!(lock(&mut fixture, true), Some(PauseReason::Locked));
     fixture.pass(1000 * SECOND);
     let active = &fixture.active()[0];
-    assert_eq!((active.resting, active.paused), (Some(Rest::Locked), false));
+    assert_eq!((active.resting, active.paused), (Some(PauseReason::Locked), false));
     assert_eq!(active.next_change_at, None);
     assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default(), "nothing wakes");
     // A client's pause begins during it and ends after it.
@@ -180,10 +180,10 @@ fn pause_is_unknown_until_the_settings_are_applied() {
     let mut fixture = fixture();
     assert_eq!(lock(&mut fixture, true), None);
     fixture.player.run_all_due();
-    assert_eq!(fixture.player.told_pause, None, "a pause of the last daemon would end");
+    assert_eq!(fixture.player.reported_pause, None, "a pause of the last daemon would end");
     fixture.player.power.set_conditions(true, false);
     fixture.player.run_all_due();
-    assert_eq!(fixture.player.told_pause, Some(Some(Rest::Locked)));
+    assert_eq!(fixture.player.reported_pause, Some(Some(PauseReason::Locked)));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
 use crate::stub::Stubs;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::wal_qt::{forget, page, requests, routes};
 use crate::wall::{BLUE, RED, Wall};
 
@@ -262,13 +262,13 @@ fn the_compositor_is_the_one_that_is_named() {
     let (wayland, x11) = (Desktop::wayland(&["640x480"]), Desktop::x11(&["640x480"]));
     for (name, monitor) in [("auto", "HEADLESS-1"), ("wayland", "HEADLESS-1"), ("x11", "VIRTUAL-1")]
     {
-        let mut house = House::on(&wayland);
-        house.env("DISPLAY", x11.var("DISPLAY").unwrap());
-        house.configure(&format!("[daemon]\ncompositor = '{name}'\n"));
-        house.start();
-        let found = house.client().get("/monitors").ok();
+        let mut daemon = TestDaemon::on(&wayland);
+        daemon.env("DISPLAY", x11.var("DISPLAY").unwrap());
+        daemon.configure(&format!("[daemon]\ncompositor = '{name}'\n"));
+        daemon.start();
+        let found = daemon.client().get("/monitors").ok();
         let names: Vec<_> = found.as_array().unwrap().iter().map(|found| &found["name"]).collect();
         assert_eq!(names, [monitor], "{name}");
-        assert_eq!(house.stop(), Some(0));
+        assert_eq!(daemon.stop(), Some(0));
     }
 }

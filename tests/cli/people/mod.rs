@@ -11,7 +11,7 @@ mod script;
 use std::path::{Path, PathBuf};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::pty::Pty;
 
 const RED: [u8; 3] = [200, 30, 30];
@@ -19,16 +19,16 @@ const GREEN: [u8; 3] = [30, 180, 60];
 const BLUE: [u8; 3] = [40, 60, 200];
 
 /// A home with pictures in `~/Pictures`, and a `murald` on the path that may start its daemon.
-fn home(mut house: House, pictures: &[(&str, [u8; 3])]) -> House {
-    let directory = house.root().join("Pictures");
+fn home(mut daemon: TestDaemon, pictures: &[(&str, [u8; 3])]) -> TestDaemon {
+    let directory = daemon.root().join("Pictures");
     std::fs::create_dir(&directory).unwrap();
     for (name, color) in pictures {
         let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(*color));
         picture.save(directory.join(name)).unwrap();
     }
-    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
-    house.env("MURALD_AUTOSTART", "1");
-    house
+    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.env("MURALD_AUTOSTART", "1");
+    daemon
 }
 
 /// An interactive shell.
@@ -36,11 +36,11 @@ struct Shell(Pty);
 
 impl Shell {
     /// Starts `program` on a terminal of its own. The caller loads the completions.
-    fn new(house: &House, program: &[&str], columns: u16) -> Self {
+    fn new(daemon: &TestDaemon, program: &[&str], columns: u16) -> Self {
         // Shells have job control only on their own controlling terminal.
-        let mut command = house.command("setsid");
+        let mut command = daemon.command("setsid");
         command.args(["--ctty", "--wait"]).args(program);
-        command.env("TERM", "xterm").env("PS1", "> ").current_dir(house.root());
+        command.env("TERM", "xterm").env("PS1", "> ").current_dir(daemon.root());
         Self(Pty::new(command, columns, 24))
     }
 
@@ -66,8 +66,8 @@ fn completions(file: &str) -> String {
 
 /// Waits until the middle of a monitor has a colour.
 #[track_caller]
-fn sees(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) {
-    let shot: PathBuf = house.root().join("shot.png");
+fn sees(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: [u8; 3]) {
+    let shot: PathBuf = daemon.root().join("shot.png");
     wait_until(&format!("{color:?} on {output}"), || {
         desktop.shot(Path::new(&shot), output);
         let shown = image::open(&shot).unwrap().into_rgb8();

@@ -2,14 +2,14 @@
 
 use std::process::{Command, Output};
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn installed_package_is_complete() {
-    let house = House::new();
-    let to = house.root().join("pkg");
+    let daemon = TestDaemon::new();
+    let to = daemon.root().join("pkg");
     let types = |line: &str| -> Output {
-        let mut sh: Command = house.command("sh");
+        let mut sh: Command = daemon.command("sh");
         sh.args(["-euc", line]).env("pkgdir", &to).env("MURALD", env!("CARGO_BIN_EXE_murald"));
         let output = sh.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
         assert!(output.status.success(), "{line}: {output:?}");

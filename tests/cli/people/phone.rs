@@ -1,13 +1,13 @@
 //! A user on a phone, over ssh: a narrow terminal, zsh, tmux.
 
 use super::{BLUE, RED, Shell, completions, home};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn user_on_a_phone_works_over_ssh() {
-    let mut house = home(House::new(), &[("red lake.png", RED), ("blue hill.png", BLUE)]);
-    house.env("TERM", "xterm-256color");
-    let mut zsh = Shell::new(&house, &["zsh", "-f", "-i"], 40);
+    let mut daemon = home(TestDaemon::new(), &[("red lake.png", RED), ("blue hill.png", BLUE)]);
+    daemon.env("TERM", "xterm-256color");
+    let mut zsh = Shell::new(&daemon, &["zsh", "-f", "-i"], 40);
     let directory = completions("");
     let setup =
         format!("fpath=({directory} $fpath); autoload -U compinit; compinit -u -D; echo rea''dy");
@@ -28,7 +28,7 @@ fn user_on_a_phone_works_over_ssh() {
     // There is no monitor here: the error says so, at once.
     zsh.types("murald set red\t", "no Wayland or X11 session");
     // The same in tmux.
-    let tmux = house.root().join("tmux");
+    let tmux = daemon.root().join("tmux");
     let tmux = format!("tmux -S {} -f /dev/null new-session 'zsh -f -i'", tmux.display());
     zsh.0.types(format!("{tmux}\r").as_bytes());
     zsh.types("PS1='in''side> '", "inside> ");

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{BLUE, GREEN, RED, home, sees};
 use crate::desktop::Desktop;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// The script's text.
 const SCRIPT: &str = r#"
@@ -44,18 +44,18 @@ test "$(murald current --format '{monitors[0].image_name}')" = green
 fn script_works_with_pipes_exit_codes_and_json() {
     let desktop = Desktop::wayland(&["640x360"]);
     let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
-    let house = home(House::on(&desktop), &pictures);
-    let mut sh = house.command("sh");
-    sh.args(["-eux", "-c", SCRIPT]).current_dir(house.root());
+    let daemon = home(TestDaemon::on(&desktop), &pictures);
+    let mut sh = daemon.command("sh");
+    sh.args(["-eux", "-c", SCRIPT]).current_dir(daemon.root());
     let output = sh.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    sees(&desktop, &house, "HEADLESS-1", GREEN);
+    sees(&desktop, &daemon, "HEADLESS-1", GREEN);
     // A cron job, with `HOME`, a short `PATH`, and the daemon's socket.
     let cron = |line: &str| {
         let mut sh = Command::new("env");
-        let own = format!("MURALD_SOCKET={}", house.socket().display());
+        let own = format!("MURALD_SOCKET={}", daemon.socket().display());
         sh.args(["-i", "PATH=/usr/bin:/bin", &own, "sh", "-c", line]).current_dir("/");
-        sh.env("HOME", house.root()).output().unwrap()
+        sh.env("HOME", daemon.root()).output().unwrap()
     };
     let murald = env!("CARGO_BIN_EXE_murald");
     let output = cron(&format!("{murald} previous && {murald} stop --clear"));

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::plain;
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::bystander::Bystander;
 
 /// Ways in which the stub of swaybg misbehaves. The processes that it starts write down their PIDs.
@@ -32,8 +32,8 @@ fn size(directory: &Path) -> u64 {
 #[test]
 fn misbehaving_backends_affect_only_their_own_wallpaper() {
     let desktop = Desktop::wayland(&["320x240"]);
-    let mut house = House::on(&desktop);
-    let (cue, pids) = (house.root().join("cue"), house.root().join("pids"));
+    let mut daemon = TestDaemon::on(&desktop);
+    let (cue, pids) = (daemon.root().join("cue"), daemon.root().join("pids"));
     let real = desktop.output("which", &["swaybg"]);
     let moods: String = MOODS.iter().map(|(mood, does)| format!("{mood}) {does} ;;\n")).collect();
     let script = format!(
@@ -42,17 +42,17 @@ fn misbehaving_backends_affect_only_their_own_wallpaper() {
         pids.display(),
         cue.display()
     );
-    house.stub("swaybg", &script);
-    house.configure("[backend]\ntype = \"swaybg\"\n[backend.builtin]\nenabled = false\n");
-    house.start();
+    daemon.stub("swaybg", &script);
+    daemon.configure("[backend]\ntype = \"swaybg\"\n[backend.builtin]\nenabled = false\n");
+    daemon.start();
     let [red, green] = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
-        .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
-    let (client, runtime) = (house.client(), desktop.var("XDG_RUNTIME_DIR").unwrap());
+        .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
+    let (client, runtime) = (daemon.client(), desktop.var("XDG_RUNTIME_DIR").unwrap());
     let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id }));
     for (mood, _) in MOODS {
         set(red).ok();
         fs::write(&cue, mood).unwrap();
-        let bystander = Bystander::beside(&house, Some(green));
+        let bystander = Bystander::beside(&daemon, Some(green));
         let refused = set(green).fails(500);
         bystander.end(&format!("a setter that would {mood}"));
         assert!(refused["details"].as_str().unwrap().contains("swaybg"), "{mood}: {refused}");
@@ -66,5 +66,5 @@ fn misbehaving_backends_affect_only_their_own_wallpaper() {
         wait_until("short logs", || size(Path::new(runtime)) < 4 << 20);
         set(green).ok();
     }
-    house.ends_well();
+    daemon.ends_well();
 }

@@ -10,20 +10,20 @@ use super::plain;
 use crate::desktop::{Desktop, wait_until};
 use crate::support::bystander::Bystander;
 use crate::support::dead_disk::DeadDisk;
-use crate::support::{House, left_out};
+use crate::support::{TestDaemon, left_out};
 
 /// Generous, as the machine may be busy; something that hangs never ends.
 const AT_ONCE: Duration = Duration::from_secs(50);
 
 /// Returns a daemon with two images, of which the first is shown and has a thumbnail.
-fn house(desktop: &Desktop) -> (House, [i64; 2]) {
-    let house = House::started_on(desktop);
+fn daemon(desktop: &Desktop) -> (TestDaemon, [i64; 2]) {
+    let daemon = TestDaemon::started_on(desktop);
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
-        .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
-    house.client().post("/wallpaper/set", &json!({ "image_id": ids[0] })).ok();
-    assert_eq!(house.client().get(&format!("/images/{}/thumbnail", ids[0])).status, 200);
+        .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
+    daemon.client().post("/wallpaper/set", &json!({ "image_id": ids[0] })).ok();
+    assert_eq!(daemon.client().get(&format!("/images/{}/thumbnail", ids[0])).status, 200);
     is_long_ago();
-    (house, ids)
+    (daemon, ids)
 }
 
 /// The daemon assumes for a moment that a disk that has answered still does, so wait longer.
@@ -34,9 +34,9 @@ fn is_long_ago() {
 
 /// Stops the daemon; threads that look at the dead disk must not delay the shutdown.
 #[track_caller]
-fn ends(house: &mut House) {
+fn ends(daemon: &mut TestDaemon) {
     let begun = Instant::now();
-    assert_eq!(house.stop(), Some(0));
+    assert_eq!(daemon.stop(), Some(0));
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 }
 
@@ -44,10 +44,10 @@ fn ends(house: &mut House) {
 #[test]
 fn configuration_on_a_dead_disk_refuses_only_changes() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let (mut house, [red, green]) = house(&desktop);
-    let client = house.client();
-    let config = house.config_file().parent().unwrap().to_owned();
-    let bystander = Bystander::beside(&house, Some(red));
+    let (mut daemon, [red, green]) = daemon(&desktop);
+    let client = daemon.client();
+    let config = daemon.config_file().parent().unwrap().to_owned();
+    let bystander = Bystander::beside(&daemon, Some(red));
     let Some(dead) = DeadDisk::over(&config) else {
         return left_out("a configuration on a dead disk", "this user may not mount");
     };
@@ -66,16 +66,16 @@ fn configuration_on_a_dead_disk_refuses_only_changes() {
     bystander.end("a configuration on a dead disk");
     drop(dead);
     wait_until("a change", || changes(&client).status == 200);
-    assert!(fs::read_to_string(house.config_file()).unwrap().contains("\"mine\""));
+    assert!(fs::read_to_string(daemon.config_file()).unwrap().contains("\"mine\""));
     let dead = DeadDisk::over(&config).unwrap();
     // SIGHUP reloads the file on the thread that also shuts the daemon down.
-    house.signal("-HUP");
-    ends(&mut house);
-    let refused = house.murald(&["start"]).output().unwrap();
+    daemon.signal("-HUP");
+    ends(&mut daemon);
+    let refused = daemon.murald(&["start"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(70), "{said}");
     assert!(said.contains("config.toml does not answer"), "{said}");
     drop(dead);
-    house.start();
+    daemon.start();
     assert_eq!(client.get("/config").ok()["app"]["theme"], "mine");
 }

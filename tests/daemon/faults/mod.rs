@@ -10,11 +10,11 @@ mod scarce;
 
 use std::path::PathBuf;
 
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// Creates a small image of one colour.
-pub fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
-    let path = house.root().join(name);
+pub fn plain(daemon: &TestDaemon, name: &str, color: [u8; 3]) -> PathBuf {
+    let path = daemon.root().join(name);
     image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
     path
 }

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use serde_json::Value;
 
 use crate::garbage::raise_descriptors;
-use crate::support::{House, end_of};
+use crate::support::{TestDaemon, end_of};
 
 /// Connects clients until the queue is full.
 fn crowd(socket: &Path) -> Vec<OwnedFd> {
@@ -42,25 +42,25 @@ fn run(mut command: Command) -> (Option<i32>, String, String) {
 #[test]
 fn full_queue_of_a_stopped_daemon_does_not_block_commands() {
     raise_descriptors();
-    let mut house = House::started();
-    house.signal("-STOP");
-    let crowd = crowd(&house.socket());
-    let end = format!("`kill -9 {}`", house.pid());
-    let (code, _, said) = run(house.murald(&["start"]));
+    let mut daemon = TestDaemon::started();
+    daemon.signal("-STOP");
+    let crowd = crowd(&daemon.socket());
+    let end = format!("`kill -9 {}`", daemon.pid());
+    let (code, _, said) = run(daemon.murald(&["start"]));
     assert_eq!(code, Some(75), "{said}");
     assert!(said.contains("is running already") && said.contains(&end), "{said}");
-    let (code, _, said) = run(house.murald(&["status"]));
+    let (code, _, said) = run(daemon.murald(&["status"]));
     assert_eq!(code, Some(69), "{said}");
     assert!(
         said.contains("does not accept connections") && said.contains("murald doctor"),
         "{said}"
     );
-    let (code, found, said) = run(house.murald(&["doctor", "--json"]));
+    let (code, found, said) = run(daemon.murald(&["doctor", "--json"]));
     assert_eq!(code, Some(1), "{said}");
     let found: Vec<Value> = serde_json::from_str(&found).unwrap();
-    let daemon = found.iter().find(|one| one["subject"] == "daemon").unwrap();
-    assert!(daemon["step"].as_str().unwrap().contains(&end), "{daemon}");
+    let row = found.iter().find(|one| one["subject"] == "daemon").unwrap();
+    assert!(row["step"].as_str().unwrap().contains(&end), "{row}");
     drop(crowd);
-    house.kill9();
-    house.start();
+    daemon.kill9();
+    daemon.start();
 }

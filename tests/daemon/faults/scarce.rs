@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::plain;
 use crate::desktop::wait_until;
 use crate::support::bystander::Bystander;
-use crate::support::{House, left_out};
+use crate::support::{TestDaemon, left_out};
 
 /// A control group for the test, removed when it is dropped.
 struct Group(PathBuf);
@@ -52,41 +52,41 @@ impl Drop for Group {
 
 #[test]
 fn clients_are_served_again_after_a_crowd_at_64_descriptors() {
-    let mut house = House::new();
-    house.start_after("ulimit -n 64");
-    let id = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
-    assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
-    let silent: Vec<_> = (0..60).map(|_| UnixStream::connect(house.socket()).unwrap()).collect();
+    let mut daemon = TestDaemon::new();
+    daemon.start_after("ulimit -n 64");
+    let id = daemon.import(&[&plain(&daemon, "red.png", [200, 30, 30])])[0];
+    assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail")).status, 200);
+    let silent: Vec<_> = (0..60).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
     // Other connections in the queue may get the free places first.
-    let body = json!({ "paths": [plain(&house, "blue.png", [30, 9, 200])], "wait": true });
-    let client = house.client();
+    let body = json!({ "paths": [plain(&daemon, "blue.png", [30, 9, 200])], "wait": true });
+    let client = daemon.client();
     wait_until("a client is served", || {
         // The connection of a refused client may break while it is still writing.
         let answer = std::panic::catch_unwind(|| client.post("/images", &body).status);
         answer.is_ok_and(|status| status == 200)
     });
     drop(silent);
-    house.ends_well();
+    daemon.ends_well();
 }
 
 #[test]
 fn daemon_keeps_working_if_no_thread_can_be_started() {
-    let mut house = House::started();
-    let id = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
-    let client = house.client();
+    let mut daemon = TestDaemon::started();
+    let id = daemon.import(&[&plain(&daemon, "red.png", [200, 30, 30])])[0];
+    let client = daemon.client();
     assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
     // Dropped, and thus without a limit again, before the daemon is stopped.
-    let Some(group) = Group::with(house.pid()) else {
+    let Some(group) = Group::with(daemon.pid()) else {
         return left_out("the end of threads", "this user may not make a control group");
     };
     let crowd = |count: usize| -> Vec<UnixStream> {
-        (0..count).map(|_| UnixStream::connect(house.socket()).unwrap()).collect()
+        (0..count).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect()
     };
     // Counted by name, as other threads may end in between. A thread may be gone before its name is
     // read.
     let name = |task: DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     let connected = || {
-        let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap();
+        let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap();
         tasks.flatten().map(name).filter(|name| name.starts_with("http-")).count()
     };
     let few = crowd(6);
@@ -100,8 +100,8 @@ fn daemon_keeps_working_if_no_thread_can_be_started() {
     });
     drop(few);
     wait_until("those that went", || client.get("/healthz").status == 200);
-    let bystander = Bystander::beside(&house, Some(id));
-    let green = plain(&house, "green.png", [30, 180, 60]);
+    let bystander = Bystander::beside(&daemon, Some(id));
+    let green = plain(&daemon, "green.png", [30, 180, 60]);
     client.post("/images", &json!({ "paths": [green] })).ok();
     let total = || client.get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("the import", || total() == 2);
@@ -109,14 +109,14 @@ fn daemon_keeps_working_if_no_thread_can_be_started() {
     bystander.end("the end of threads");
     group.write("pids.max", "max");
     drop(group);
-    house.ends_well();
+    daemon.ends_well();
 }
 
 #[test]
 fn acknowledged_changes_survive_lack_of_memory() {
-    let mut house = House::started();
-    let kept = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
-    let big = house.root().join("big");
+    let mut daemon = TestDaemon::started();
+    let kept = daemon.import(&[&plain(&daemon, "red.png", [200, 30, 30])])[0];
+    let big = daemon.root().join("big");
     fs::create_dir(&big).unwrap();
     let mut state = 1_u32;
     for number in 0..4 {
@@ -128,16 +128,16 @@ fn acknowledged_changes_survive_lack_of_memory() {
         });
         picture.save(big.join(format!("{number}.bmp"))).unwrap();
     }
-    let status = fs::read_to_string(format!("/proc/{}/status", house.pid())).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
     let kibibytes: u64 = line.trim().split(' ').next().unwrap().parse().unwrap();
     let limit = format!("--as={}", (kibibytes << 10) + (6 << 20));
-    let pid = house.pid().to_string();
-    let limited = house.command("prlimit").args(["--pid", &pid, &limit]).status().unwrap();
+    let pid = daemon.pid().to_string();
+    let limited = daemon.command("prlimit").args(["--pid", &pid, &limit]).status().unwrap();
     assert!(limited.success());
     let mut told: BTreeSet<i64> = BTreeSet::from([kept]);
-    let mut events = house.events("image_processed,processing_complete");
-    house.client().post("/images", &json!({ "paths": [big] })).ok();
+    let mut events = daemon.events("image_processed,processing_complete");
+    daemon.client().post("/images", &json!({ "paths": [big] })).ok();
     // The daemon may report errors or exit, as long as nothing is lost.
     while let Some((kind, data)) = events.try_next() {
         if kind == "processing_complete" {
@@ -146,9 +146,9 @@ fn acknowledged_changes_survive_lack_of_memory() {
         told.insert(data["image"]["id"].as_i64().unwrap());
     }
     drop(events);
-    house.kill9();
-    house.start();
-    let listed = || house.client().get("/images?per_page=200").ok()["data"].clone();
+    daemon.kill9();
+    daemon.start();
+    let listed = || daemon.client().get("/images?per_page=200").ok()["data"].clone();
     let ids = |all: &Value| -> BTreeSet<i64> {
         all.as_array().unwrap().iter().map(|image| image["id"].as_i64().unwrap()).collect()
     };
@@ -156,11 +156,11 @@ fn acknowledged_changes_survive_lack_of_memory() {
     // Images that were imported in part are removed; all others have their files.
     wait_until("rows and files that agree", || {
         let all = listed();
-        let files = fs::read_dir(house.images()).unwrap().count();
+        let files = fs::read_dir(daemon.images()).unwrap().count();
         all.as_array().unwrap().len() == files
     });
     for id in ids(&listed()) {
-        assert_eq!(house.client().get(&format!("/images/{id}/raw")).status, 200);
+        assert_eq!(daemon.client().get(&format!("/images/{id}/raw")).status, 200);
     }
-    house.ends_well();
+    daemon.ends_well();
 }

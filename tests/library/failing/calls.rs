@@ -35,7 +35,7 @@ const OPERATIONS: [Operation; 6] = [
         name: "rename",
         prepare: |_, round| json!({ "name": format!("name {round}"), "tags": [format!("{round}")] }),
         act: |scene, body, when| {
-            let answer = scene.house.client().patch(&format!("/images/{}", scene.kept), body);
+            let answer = scene.daemon.client().patch(&format!("/images/{}", scene.kept), body);
             is_done(&answer, when)
         },
     },
@@ -43,11 +43,11 @@ const OPERATIONS: [Operation; 6] = [
         name: "delete",
         prepare: |scene, _| {
             let path = scene.picture();
-            json!({ "ids": scene.house.import(&[&path]) })
+            json!({ "ids": scene.daemon.import(&[&path]) })
         },
         act: |scene, body, when| {
             let body = body.to_string();
-            let answer = scene.house.client().send("DELETE", "/images", "", body.as_bytes());
+            let answer = scene.daemon.client().send("DELETE", "/images", "", body.as_bytes());
             is_done(&answer, when)
         },
     },
@@ -59,23 +59,23 @@ const OPERATIONS: [Operation; 6] = [
         },
         act: |scene, body, when| {
             let path = format!("/playlists/{}", scene.playlist);
-            is_done(&scene.house.client().patch(&path, body), when)
+            is_done(&scene.daemon.client().patch(&path, body), when)
         },
     },
     Operation {
         name: "settings",
         prepare: |_, round| json!({ "hooks": { "timeout_seconds": 10 + round % 50 } }),
-        act: |scene, body, when| is_done(&scene.house.client().patch("/config", body), when),
+        act: |scene, body, when| is_done(&scene.daemon.client().patch("/config", body), when),
     },
     Operation {
         name: "reset",
         prepare: |scene, round| {
             backups(scene).iter().for_each(|backup| fs::remove_file(backup).unwrap());
             let setting = json!({ "hooks": { "timeout_seconds": 10 + round % 50 } });
-            scene.house.client().patch("/config", &setting).ok()
+            scene.daemon.client().patch("/config", &setting).ok()
         },
         act: |scene, _, when| {
-            let done = is_done(&scene.house.client().post("/config/reset", &json!({})), when);
+            let done = is_done(&scene.daemon.client().post("/config/reset", &json!({})), when);
             // A refused reset leaves no backup.
             let kept = backups(scene);
             assert_eq!(kept.len(), usize::from(done), "{when}: {done}: {kept:?}");
@@ -85,15 +85,15 @@ const OPERATIONS: [Operation; 6] = [
 ];
 
 fn backups(scene: &Scene) -> Vec<PathBuf> {
-    let entries = fs::read_dir(scene.house.config_file().parent().unwrap()).unwrap();
+    let entries = fs::read_dir(scene.daemon.config_file().parent().unwrap()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.to_string_lossy().contains(".bak")).collect()
 }
 
 /// Imports a picture. Returns whether its event says that it was imported.
 fn import(scene: &Scene, path: &Value, when: &str) -> bool {
-    let mut events = scene.house.events("image_processed,image_error,processing_complete");
-    let answer = scene.house.client().post("/images", &json!({ "paths": [path] }));
+    let mut events = scene.daemon.events("image_processed,image_error,processing_complete");
+    let answer = scene.daemon.client().post("/images", &json!({ "paths": [path] }));
     if !is_done(&answer, when) {
         return false;
     }
@@ -139,7 +139,7 @@ struct Count {
     failed: Mutex<Option<String>>,
 }
 
-/// Lets the n-th call on a file of the house fail.
+/// Lets the n-th call on a file of the test's directory fail.
 fn fail(scene: &Scene, nth: usize, error: Errno) -> Arc<Count> {
     fail_of(scene, nth, error, is_answer)
 }
@@ -152,7 +152,7 @@ fn fail_of(
     counts: fn(&Call, Errno) -> bool,
 ) -> Arc<Count> {
     let count = Arc::new(Count::default());
-    let (counted, root) = (Arc::clone(&count), scene.house.root().to_owned());
+    let (counted, root) = (Arc::clone(&count), scene.daemon.root().to_owned());
     scene.gate.keep(move |call| {
         let path = call.path().filter(|path| is_tried(path, &root))?;
         if !counts(call, error) || counted.calls.fetch_add(1, Ordering::Relaxed) + 1 != nth {
@@ -205,7 +205,7 @@ fn try_all(operation: &Operation) {
         }
         eprintln!("{}: {error:?}: {tried} tried, {refused} refused", operation.name);
     }
-    let log = scene.house.log();
+    let log = scene.daemon.log();
     assert!(!log.contains("panicked"), "{log}");
 }
 
@@ -237,8 +237,8 @@ fn refused_deletion_stays_refused_after_a_kill() {
 fn refused_change_grants_a_page_nothing() {
     let mut scene = Scene::empty();
     scene.start(|_| None);
-    let (client, root) = (scene.house.client(), web::package(&scene.house, "page"));
-    let page = web::import(&scene.house, &root).ok();
+    let (client, root) = (scene.daemon.client(), web::package(&scene.daemon, "page"));
+    let page = web::import(&scene.daemon, &root).ok();
     let path = format!("/images/{}", page["id"]);
     let granted = |image: &Value| {
         let manifest = fs::read(text(&image["web_meta"]["manifest_path"])).unwrap();

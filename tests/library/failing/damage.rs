@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::every;
 use super::scene::{Scene, text};
 use crate::desktop::wait_until;
-use crate::support::{House, end_of};
+use crate::support::{TestDaemon, end_of};
 
 const PICTURES: u32 = 12;
 const PAGE: usize = 4096;
@@ -103,9 +103,9 @@ fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
     all
 }
 
-/// A house in good order, whose database is damaged again and again.
+/// A test daemon in good order, whose database is damaged again and again.
 struct Patient {
-    house: House,
+    daemon: TestDaemon,
     files: Files,
     tables: Vec<String>,
     /// The contents of the pictures' files.
@@ -115,32 +115,32 @@ struct Patient {
 impl Patient {
     fn new() -> Self {
         let mut scene = Scene::empty();
-        scene.house.start();
+        scene.daemon.start();
         let paths: Vec<PathBuf> = (0..PICTURES).map(|_| scene.picture()).collect();
-        let ids = scene.house.import(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
-        let client = scene.house.client();
+        let ids = scene.daemon.import(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+        let client = scene.daemon.client();
         for id in &ids {
             let change = json!({ "tags": [format!("tag {id} {}", "x".repeat(200))] });
             client.patch(&format!("/images/{id}"), &change).ok();
         }
         scene.make_list(&ids);
-        let mut house = scene.house;
-        assert_eq!(house.stop(), Some(0));
+        let mut daemon = scene.daemon;
+        assert_eq!(daemon.stop(), Some(0));
         // An intact backup of the current state.
-        let backups = house.database().with_file_name("backup");
+        let backups = daemon.database().with_file_name("backup");
         fs::remove_dir_all(&backups).ok();
-        house.start();
-        house.client().post("/folders", &json!({ "name": "last" })).ok();
+        daemon.start();
+        daemon.client().post("/folders", &json!({ "name": "last" })).ok();
         wait_until("the backup", || {
             let all = fs::read_dir(&backups).into_iter().flatten().flatten();
             all.into_iter().any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
         });
-        house.client().post("/folders", &json!({ "name": "in the log" })).ok();
-        house.kill9();
-        let log = house.database().with_file_name("murald.sqlite3-wal");
+        daemon.client().post("/folders", &json!({ "name": "in the log" })).ok();
+        daemon.kill9();
+        let log = daemon.database().with_file_name("murald.sqlite3-wal");
         let files =
-            Files { base: fs::read(house.database()).unwrap(), log: fs::read(log).unwrap() };
-        let store = Store::open(&house.database()).unwrap();
+            Files { base: fs::read(daemon.database()).unwrap(), log: fs::read(log).unwrap() };
+        let store = Store::open(&daemon.database()).unwrap();
         let tables = store.read(|c| -> Result<Vec<String>, Error> {
             let sql =
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'";
@@ -149,12 +149,12 @@ impl Patient {
             Ok(names.collect::<Result<_, _>>()?)
         });
         let pictures = paths.iter().map(|path| fs::read(path).unwrap()).collect();
-        Self { house, files, tables: tables.unwrap(), pictures }
+        Self { daemon, files, tables: tables.unwrap(), pictures }
     }
 
     /// Removes the database with all its files, and puts the damaged one in its place.
     fn put(&self, kind: &Kind) {
-        let at = self.house.database();
+        let at = self.daemon.database();
         let log = at.with_file_name("murald.sqlite3-wal");
         for entry in fs::read_dir(at.parent().unwrap()).unwrap().flatten() {
             let (name, path) = (entry.file_name(), entry.path());
@@ -180,7 +180,7 @@ impl Patient {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        let mut command = self.house.murald(words);
+        let mut command = self.daemon.murald(words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // The output is too short to fill the pipe; `end_of` kills a program that hangs.
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -192,7 +192,7 @@ impl Patient {
 
     #[track_caller]
     fn has_all_pictures(&self, when: &str) {
-        let entries = fs::read_dir(self.house.images()).unwrap().flatten();
+        let entries = fs::read_dir(self.daemon.images()).unwrap().flatten();
         let found: BTreeSet<Vec<u8>> = entries.map(|e| fs::read(e.path()).unwrap()).collect();
         let lost = self.pictures.difference(&found).count();
         assert_eq!(lost, 0, "{when}: pictures are lost");
@@ -210,17 +210,17 @@ enum Fate {
 
 /// Starts the daemon; `None` if it refuses the database.
 fn started(patient: &Patient, when: &str) -> Option<Child> {
-    let socket = patient.house.socket();
+    let socket = patient.daemon.socket();
     fs::remove_file(&socket).ok();
-    let errors = fs::File::create(patient.house.root().join("stderr")).unwrap();
-    let mut command = patient.house.murald(&["start"]);
+    let errors = fs::File::create(patient.daemon.root().join("stderr")).unwrap();
+    let mut command = patient.daemon.murald(&["start"]);
     let mut child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
     let mut ended = None;
     wait_until(&format!("{when}: the daemon starts or exits"), || {
         ended = child.try_wait().unwrap();
         ended.is_some() || socket.exists()
     });
-    let told = fs::read_to_string(patient.house.root().join("stderr")).unwrap();
+    let told = fs::read_to_string(patient.daemon.root().join("stderr")).unwrap();
     assert!(!told.contains("panicked"), "{when}: {told}");
     let Some(status) = ended else { return Some(child) };
     assert_eq!(status.code(), Some(70), "{when}: {told}");
@@ -231,7 +231,7 @@ fn started(patient: &Patient, when: &str) -> Option<Child> {
 
 /// Checks what clients of a started daemon see, and whether all data is there.
 fn served(patient: &Patient, when: &str) -> Fate {
-    let client = patient.house.client();
+    let client = patient.daemon.client();
     client.get("/healthz").ok();
     let ask = |path: &str| -> Result<Value, String> {
         let answer = client.get(path);
@@ -291,7 +291,7 @@ fn damaged_databases_are_refused_or_served_with_a_warning() {
             None => Fate::Refused,
             Some(child) => {
                 let fate = served(&patient, name);
-                patient.house.client().post("/shutdown", &json!({})).ok();
+                patient.daemon.client().post("/shutdown", &json!({})).ok();
                 assert_eq!(end_of(child).code(), Some(0), "{name}");
                 fate
             }
@@ -306,12 +306,12 @@ fn damaged_databases_are_refused_or_served_with_a_warning() {
             assert_eq!(restored.status.code(), Some(0), "{name}: {told}");
             let child = started(&patient, name).unwrap_or_else(|| panic!("{name}: not restored"));
             assert_eq!(served(&patient, name), Fate::Whole, "{name}: restored");
-            patient.house.client().post("/shutdown", &json!({})).ok();
+            patient.daemon.client().post("/shutdown", &json!({})).ok();
             end_of(child);
             patient.has_all_pictures(name);
         }
     }
-    let log = patient.house.log();
+    let log = patient.daemon.log();
     assert!(!log.contains("panicked"), "{log}");
     let count = |of: Fate| fates.iter().filter(|fate| **fate == of).count();
     let (refused, told, whole) = (count(Fate::Refused), count(Fate::Told), count(Fate::Whole));

@@ -21,7 +21,7 @@ use super::every;
 use super::gate::Call;
 use super::scene::{Holdings, Scene};
 
-/// The daemon's directories; all else in the house belongs to the test.
+/// The daemon's directories; all else in the test's directory belongs to the test.
 const KEPT: [&str; 3] = ["data", "config", "cache"];
 
 /// A file or directory by inode and birth time, as inode numbers are used again.
@@ -239,8 +239,8 @@ struct Owner {
 impl Owner {
     fn new(step: usize) -> Self {
         let scene = Scene::empty();
-        fs::create_dir(scene.house.root().join("data")).unwrap();
-        let recorder = Arc::new(Mutex::new(Recorder::new(scene.house.root(), step)));
+        fs::create_dir(scene.daemon.root().join("data")).unwrap();
+        let recorder = Arc::new(Mutex::new(Recorder::new(scene.daemon.root(), step)));
         let mut owner = Self { scene, recorder, seen: Vec::new() };
         owner.start();
         owner.seen.push(owner.scene.holdings());
@@ -264,35 +264,35 @@ impl Owner {
     fn day(&mut self) {
         self.act(|scene| {
             let path = scene.picture();
-            scene.kept = scene.house.import(&[&path])[0];
+            scene.kept = scene.daemon.import(&[&path])[0];
         });
         self.act(|scene| scene.make_list(&[scene.kept]));
         self.act(|scene| {
             let path = scene.picture();
-            scene.house.import(&[&path]);
+            scene.daemon.import(&[&path]);
         });
         self.act(|scene| {
             let change = json!({ "name": "another", "tags": ["lake"] });
-            scene.house.client().patch(&format!("/images/{}", scene.kept), &change).ok();
+            scene.daemon.client().patch(&format!("/images/{}", scene.kept), &change).ok();
         });
         self.act(|scene| {
             let change = json!({ "images": [{ "image_id": 1 }, { "image_id": 2 }] });
-            scene.house.client().patch(&format!("/playlists/{}", scene.playlist), &change).ok();
+            scene.daemon.client().patch(&format!("/playlists/{}", scene.playlist), &change).ok();
         });
         self.act(|scene| {
             let change = json!({ "hooks": { "timeout_seconds": 9 } });
-            scene.house.client().patch("/config", &change).ok();
+            scene.daemon.client().patch("/config", &change).ok();
         });
         // A clean stop, which empties the log into the database.
-        assert_eq!(self.scene.house.stop(), Some(0));
+        assert_eq!(self.scene.daemon.stop(), Some(0));
         self.start();
         self.act(|scene| {
             let body = json!({ "ids": [2] }).to_string();
-            scene.house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+            scene.daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
         });
         self.act(|scene| {
             let change = json!({ "hooks": { "timeout_seconds": 11 } });
-            scene.house.client().patch("/config", &change).ok();
+            scene.daemon.client().patch("/config", &change).ok();
         });
     }
 }
@@ -320,10 +320,10 @@ fn put(root: &Path, tree: &Tree) {
 /// Checks all thumbnails: the cache may be lost, but a thumbnail that is served must be intact.
 #[track_caller]
 fn has_thumbnails(scene: &Scene, when: &str) {
-    let page = scene.house.client().get("/images?per_page=200").ok();
+    let page = scene.daemon.client().get("/images?per_page=200").ok();
     for image in page["data"].as_array().unwrap() {
         let place = format!("/images/{}/thumbnail", image["id"]);
-        let answer = scene.house.client().get(&place);
+        let answer = scene.daemon.client().get(&place);
         assert_eq!(answer.status, 200, "{when}: {place}: {}", answer.text());
         let picture = webp::Decoder::new(&answer.body).decode();
         assert!(picture.is_some(), "{when}: {place}: {} bytes", answer.body.len());
@@ -334,7 +334,7 @@ fn has_thumbnails(scene: &Scene, when: &str) {
 fn acknowledged_changes_survive_a_power_loss() {
     let mut owner = Owner::new(every(83));
     owner.day();
-    owner.scene.house.kill9();
+    owner.scene.daemon.kill9();
     let Owner { mut scene, recorder, seen } = owner;
     let (instants, outcomes) = {
         let mut recorder = recorder.lock().unwrap();
@@ -343,16 +343,16 @@ fn acknowledged_changes_survive_a_power_loss() {
     assert!(!outcomes.is_empty() && instants > 200, "{instants} instants");
     for outcome in &outcomes {
         let Outcome { when, acknowledged, tree } = outcome;
-        put(scene.house.root(), tree);
+        put(scene.daemon.root(), tree);
         eprintln!("{when}");
-        scene.house.start();
+        scene.daemon.start();
         scene.agrees_wholly(when);
         let found = scene.holdings();
         // The action that was under way is done, or not.
         let fits = seen[*acknowledged..].iter().take(2).any(|seen| *seen == found);
         assert!(fits, "{when}: after {acknowledged}:\n{found:#?}\n{:#?}", seen[*acknowledged]);
         has_thumbnails(&scene, when);
-        scene.house.kill9();
+        scene.daemon.kill9();
     }
     eprintln!("{instants} instants, {} disks", outcomes.len());
 }

@@ -1,4 +1,4 @@
-//! A house with known content: pictures, a playlist, a setting.
+//! A test daemon with known content: pictures, a playlist, a setting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,11 +11,11 @@ use sha2::{Digest, Sha256};
 
 use super::gate::{Call, Gate};
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 use crate::support::client::Answer;
 
 pub struct Scene {
-    pub house: House,
+    pub daemon: TestDaemon,
     pub gate: Gate,
     /// The id of the picture that is renamed and never deleted.
     pub kept: i64,
@@ -38,10 +38,10 @@ impl Scene {
         let mut scene = Self::empty();
         scene.start(|_| None);
         let paths = [scene.picture(), scene.picture()];
-        let ids = scene.house.import(&[&paths[0], &paths[1]]);
+        let ids = scene.daemon.import(&[&paths[0], &paths[1]]);
         scene.kept = ids[0];
         scene.make_list(&ids);
-        let backups = scene.house.database().with_file_name("backup");
+        let backups = scene.daemon.database().with_file_name("backup");
         wait_until("the day's backup", || {
             let entries = fs::read_dir(&backups).into_iter().flatten().flatten();
             entries.into_iter().any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
@@ -51,30 +51,30 @@ impl Scene {
 
     /// Settings, and no daemon yet.
     pub fn empty() -> Self {
-        let house = House::new();
-        house.configure("# kept\n[hooks]\ntimeout_seconds = 7\n");
-        Self { house, gate: Gate::default(), kept: 0, playlist: 0, serial: 0 }
+        let daemon = TestDaemon::new();
+        daemon.configure("# kept\n[hooks]\ntimeout_seconds = 7\n");
+        Self { daemon, gate: Gate::default(), kept: 0, playlist: 0, serial: 0 }
     }
 
     /// Starts the daemon behind a gate with this keeper.
     pub fn start(&mut self, keeper: impl FnMut(&Call) -> Option<i32> + Send + 'static) {
-        let mut command = self.house.murald(&["start"]);
+        let mut command = self.daemon.murald(&["start"]);
         self.gate = Gate::put_before(&mut command);
         self.gate.keep(keeper);
-        self.house.start_by(command);
+        self.daemon.start_by(command);
     }
 
     pub fn make_list(&mut self, images: &[i64]) {
         let items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
         let body = json!({ "name": "list", "images": items });
-        let list = self.house.client().post("/playlists", &body).ok();
+        let list = self.daemon.client().post("/playlists", &body).ok();
         self.playlist = list["id"].as_i64().unwrap();
     }
 
     /// Makes a picture that is different from all others.
     pub fn picture(&mut self) -> PathBuf {
         self.serial += 1;
-        let path = self.house.root().join(format!("{}.png", self.serial));
+        let path = self.daemon.root().join(format!("{}.png", self.serial));
         let [a, b, c, d] = self.serial.to_le_bytes();
         let paint = |x: u32, y: u32| image::Rgb([x as u8 ^ a ^ d, y as u8 ^ b, (x + y) as u8 ^ c]);
         image::RgbImage::from_fn(48, 32, paint).save(&path).unwrap();
@@ -82,7 +82,7 @@ impl Scene {
     }
 
     pub fn holdings(&self) -> Holdings {
-        let client = self.house.client();
+        let client = self.daemon.client();
         let named = self
             .rows()
             .into_iter()
@@ -108,11 +108,11 @@ impl Scene {
             assert_eq!(path.file_stem().unwrap().to_str(), image["name"].as_str(), "{when}");
             owned.insert(path);
         }
-        let settings = fs::read_to_string(self.house.config_file()).unwrap();
+        let settings = fs::read_to_string(self.daemon.config_file()).unwrap();
         let parsed: toml::Table = settings.parse().unwrap_or_else(|e| panic!("{when}: {e}"));
         assert!(settings.starts_with("# kept\n"), "{when}: {settings}");
         let kept = parsed["hooks"]["timeout_seconds"].as_integer().map(Value::from);
-        let told = self.house.client().get("/config").ok()["hooks"]["timeout_seconds"].clone();
+        let told = self.daemon.client().get("/config").ok()["hooks"]["timeout_seconds"].clone();
         assert_eq!(kept.unwrap(), told, "{when}");
     }
 
@@ -125,7 +125,7 @@ impl Scene {
 
     /// Kills the daemon (`kill -9`) and starts it again.
     pub fn again(&mut self) {
-        self.house.kill9();
+        self.daemon.kill9();
         self.start(|_| None);
     }
 
@@ -133,7 +133,7 @@ impl Scene {
         let mut rows = Vec::new();
         for page in 1.. {
             let path = format!("/images?per_page=200&page={page}");
-            let page = self.house.client().get(&path).ok();
+            let page = self.daemon.client().get(&path).ok();
             let (data, total) = (&page["data"], &page["pagination"]["total_items"]);
             rows.extend_from_slice(data.as_array().unwrap());
             if rows.len() as u64 >= total.as_u64().unwrap() {
@@ -149,7 +149,7 @@ impl Scene {
     }
 
     fn files(&self) -> BTreeSet<PathBuf> {
-        let entries = fs::read_dir(self.house.images()).into_iter().flatten();
+        let entries = fs::read_dir(self.daemon.images()).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 }

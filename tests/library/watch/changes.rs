@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Walls, files, picture};
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 
 #[test]
 fn watched_files_are_added_to_the_library() {
@@ -30,7 +30,8 @@ fn watched_files_are_added_to_the_library() {
     let all = [("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("sky/high/d.png", 4), ("f.png", 6)];
     walls.wait_for(&all);
     assert!(
-        !walls.house.images().exists() || fs::read_dir(walls.house.images()).unwrap().count() == 0
+        !walls.daemon.images().exists()
+            || fs::read_dir(walls.daemon.images()).unwrap().count() == 0
     );
 }
 
@@ -70,7 +71,7 @@ fn watched_file_that_is_renamed_keeps_its_image() {
     assert_eq!((&image["id"], &image["name"]), (&json!(id), &json!("other")));
     assert_eq!(image["tags"], json!(["treasure"]));
     assert_eq!(walls.in_playlist(playlist), [id]);
-    let client = walls.house.client();
+    let client = walls.daemon.client();
     client.patch(&format!("/images/{id}"), &json!({ "name": "mine" })).ok();
     assert!(walls.at("deep/er/other.png").exists(), "a rename in murald renames no watched file");
     walls.rename("deep/er/other.png", "c.png");
@@ -82,10 +83,10 @@ fn watched_file_that_is_renamed_keeps_its_image() {
 fn watched_file_that_is_renamed_while_murald_is_stopped_keeps_its_image() {
     let mut walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
-    assert_eq!(walls.house.stop(), Some(0));
+    assert_eq!(walls.daemon.stop(), Some(0));
     walls.rename("a.png", "z.png");
     walls.draw("a.png", 3);
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("z.png", 1), ("b.png", 2), ("a.png", 3)]);
     assert_eq!((walls.id("z.png"), walls.in_playlist(playlist)), (id, vec![id]));
 }
@@ -153,7 +154,7 @@ fn watched_files_that_swap_names_keep_their_images() {
 fn duplicate_of_a_watched_file_passes_on_its_tags_and_playlists() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
     let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
-    let mut events = walls.house.events("gallery_changed");
+    let mut events = walls.daemon.events("gallery_changed");
     walls.draw("a.png", 2);
     wait_until("one image for both files", || walls.images().len() == 2);
     while events.next().1["domain"] != "playlists" {}
@@ -174,7 +175,7 @@ fn removed_watched_file_publishes_no_orphan_event() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("d.png", 4)]);
     // Wait until the events of the start are over.
     wait_until("no message about the start", || walls.state()["message"].is_null());
-    let mut events = walls.house.events("gallery_changed,image_orphan_purged");
+    let mut events = walls.daemon.events("gallery_changed,image_orphan_purged");
     fs::remove_dir_all(walls.at("sea")).unwrap();
     // A pipe is no picture, whatever its name.
     fs::remove_file(walls.at("d.png")).unwrap();
@@ -183,31 +184,31 @@ fn removed_watched_file_publishes_no_orphan_event() {
     walls.wait_for(&[("a.png", 1), ("c.png", 3)]);
     let (kind, data) = events.next();
     assert_eq!((kind.as_str(), &data["domain"]), ("gallery_changed", &json!("images")));
-    let folders = || walls.house.client().get("/folders?parent_id=all").ok();
+    let folders = || walls.daemon.client().get("/folders?parent_id=all").ok();
     wait_until("the folder to be removed", || folders()["data"].as_array().unwrap().len() == 1);
 }
 
 #[test]
 fn watched_directory_that_loses_all_files_at_once_is_away() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
-    let (id, other) = (walls.id("a.png"), walls.house.root().join("elsewhere"));
+    let (id, other) = (walls.id("a.png"), walls.daemon.root().join("elsewhere"));
     fs::create_dir(&other).unwrap();
     for name in ["a.png", "b.png"] {
         fs::rename(walls.at(name), other.join(name)).unwrap();
     }
     walls.wait_for_state("away");
-    let purge = walls.house.client().post("/library/purge-missing", &json!({}));
+    let purge = walls.daemon.client().post("/library/purge-missing", &json!({}));
     assert_eq!(purge.ok(), json!({ "purged": 0 }));
-    fs::remove_dir_all(walls.house.root().join("cache")).ok();
+    fs::remove_dir_all(walls.daemon.root().join("cache")).ok();
     for of_file in ["raw", "thumbnail"] {
-        let told = walls.house.client().get(&format!("/images/{id}/{of_file}")).fails(404);
+        let told = walls.daemon.client().get(&format!("/images/{id}/{of_file}")).fails(404);
         let away =
             format!("the file of image {id} is unavailable: {}", walls.at("a.png").display());
         assert_eq!(told["error"], away);
     }
     // The time for missing files is over, and the images still stay.
     std::thread::scope(|scope| {
-        scope.spawn(|| wait_until("the log", || walls.house.log().contains(" is away: ")));
+        scope.spawn(|| wait_until("the log", || walls.daemon.log().contains(" is away: ")));
     });
     for name in ["a.png", "b.png"] {
         fs::rename(other.join(name), walls.at(name)).unwrap();
@@ -220,7 +221,7 @@ fn watched_directory_that_loses_all_files_at_once_is_away() {
 #[test]
 fn watched_tree_that_is_moved_out_and_in_keeps_its_images() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("sea/deep/c.png", 3)]);
-    let (id, out) = (walls.id("sea/deep/c.png"), walls.house.root().join("out"));
+    let (id, out) = (walls.id("sea/deep/c.png"), walls.daemon.root().join("out"));
     let playlist = walls.treasure("sea/deep/c.png");
     fs::rename(walls.at("sea"), &out).unwrap();
     walls.draw("d.png", 4);
@@ -238,17 +239,17 @@ fn deleted_image_is_not_imported_again_until_its_file_changes() {
     let mut walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let id = walls.id("a.png");
     walls
-        .house
+        .daemon
         .client()
         .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
         .ok();
     assert!(walls.at("a.png").exists(), "the watched file is not deleted");
-    walls.house.client().post("/library/scan", &json!({})).ok();
+    walls.daemon.client().post("/library/scan", &json!({})).ok();
     walls.rename("a.png", "c.png");
     walls.draw("d.png", 4);
     walls.wait_for(&[("b.png", 2), ("d.png", 4)]);
-    assert_eq!(walls.house.stop(), Some(0));
-    walls.house.start();
+    assert_eq!(walls.daemon.stop(), Some(0));
+    walls.daemon.start();
     walls.draw("e.png", 5);
     walls.wait_for(&[("b.png", 2), ("d.png", 4), ("e.png", 5)]);
     walls.draw("c.png", 6);
@@ -258,7 +259,7 @@ fn deleted_image_is_not_imported_again_until_its_file_changes() {
 #[test]
 fn watched_directory_is_a_folder_and_moved_images_stay_moved() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2)]);
-    let client = walls.house.client();
+    let client = walls.daemon.client();
     let folders = client.get("/folders?parent_id=all").ok();
     let folder = |name: &str| {
         let all = folders["data"].as_array().unwrap().iter();
@@ -276,11 +277,11 @@ fn watched_directory_is_a_folder_and_moved_images_stay_moved() {
 #[test]
 fn copies_from_a_watched_directory_follow_their_files() {
     let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
-    walls.house.start();
+    walls.daemon.start();
     let only = || walls.images().into_values().next();
     wait_until("the copy", || only().is_some());
     let image = only().unwrap();
-    let copy = walls.house.images().join("a.png");
+    let copy = walls.daemon.images().join("a.png");
     assert_eq!((&image["in_place"], &image["path"]), (&json!(false), &json!(copy)));
     walls.draw("a.png", 2);
     wait_until("the new content", || only().unwrap()["checksum"] == super::checksum(2));
@@ -299,21 +300,21 @@ fn copies_from_a_watched_directory_follow_their_files() {
 #[test]
 fn copy_keeps_its_image_when_the_format_of_its_file_changes() {
     let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
-    walls.house.start();
+    walls.daemon.start();
     let only = || walls.images().into_values().next();
     wait_until("the copy", || only().is_some());
     let before = only().unwrap();
     let playlist = walls.treasure(before["path"].as_str().unwrap());
-    let jpeg = walls.house.root().join("a.jpg");
+    let jpeg = walls.daemon.root().join("a.jpg");
     image::RgbImage::new(40, 20).save(&jpeg).unwrap();
     fs::rename(&jpeg, walls.at("a.png")).unwrap();
     wait_until("the new content", || only().unwrap()["checksum"] != before["checksum"]);
     let after = only().unwrap();
     assert_eq!((&after["id"], &after["name"]), (&before["id"], &json!("a")));
     assert_eq!((&after["format"], &after["tags"]), (&json!("jpg"), &json!(["treasure"])));
-    assert_eq!(after["path"], json!(walls.house.images().join("a.jpg")));
+    assert_eq!(after["path"], json!(walls.daemon.images().join("a.jpg")));
     assert_eq!(walls.in_playlist(playlist), [after["id"].as_i64().unwrap()]);
-    let names = || fs::read_dir(walls.house.images()).unwrap().map(|e| e.unwrap().file_name());
+    let names = || fs::read_dir(walls.daemon.images()).unwrap().map(|e| e.unwrap().file_name());
     wait_until("the old file to go", || names().collect::<Vec<_>>() == ["a.jpg"]);
     let thumbnail = Path::new(before["thumbnails"]["default"].as_str().unwrap());
     wait_until("its thumbnail to go", || !thumbnail.exists());
@@ -321,11 +322,11 @@ fn copy_keeps_its_image_when_the_format_of_its_file_changes() {
 
 #[test]
 fn single_files_are_imported_in_place() {
-    let house = House::started();
-    let path = house.root().join("mine.png");
+    let daemon = TestDaemon::started();
+    let path = daemon.root().join("mine.png");
     fs::write(&path, picture(1)).unwrap();
     let run = |arguments: &[&str]| {
-        let output = house.murald(arguments).output().unwrap();
+        let output = daemon.murald(arguments).output().unwrap();
         (
             output.status.code(),
             String::from_utf8(output.stdout).unwrap(),
@@ -335,7 +336,7 @@ fn single_files_are_imported_in_place() {
     let (code, id, told) = run(&["import", "--in-place", path.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{told}");
     let id = id.trim();
-    let client = house.client();
+    let client = daemon.client();
     let image = client.get(&format!("/images/{id}")).ok();
     assert_eq!((&image["in_place"], &image["path"]), (&json!(true), &json!(path)));
     assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
@@ -350,7 +351,7 @@ fn single_files_are_imported_in_place() {
         )
         .ok();
     assert_eq!(fs::read(&path).unwrap(), picture(1));
-    let (code, _, told) = run(&["import", "--in-place", house.root().to_str().unwrap()]);
+    let (code, _, told) = run(&["import", "--in-place", daemon.root().to_str().unwrap()]);
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("murald watch add"), "{told}");
 }
@@ -361,7 +362,7 @@ fn watched_files_are_found_even_if_their_events_were_dropped() {
     let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let kept: u32 = kept.trim().parse().unwrap();
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
-    walls.house.signal("-STOP");
+    walls.daemon.signal("-STOP");
     for number in 0..=kept {
         // A hidden link is quickly made, and ignored.
         let link = walls.at(&format!(".{number}"));
@@ -370,6 +371,6 @@ fn watched_files_are_found_even_if_their_events_were_dropped() {
     }
     walls.draw("c.png", 3);
     fs::remove_file(walls.at("a.png")).unwrap();
-    walls.house.signal("-CONT");
+    walls.daemon.signal("-CONT");
     walls.wait_for(&[("b.png", 2), ("c.png", 3)]);
 }

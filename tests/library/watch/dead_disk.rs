@@ -14,12 +14,13 @@ use crate::support::left_out;
 fn disk_that_does_not_answer_blocks_no_request() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut walls = Walls::prepared_on(&desktop, &[("a.png", 1), ("b.png", 2)]);
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
-    let own = walls.house.root().join("own.png");
+    let own = walls.daemon.root().join("own.png");
     fs::write(&own, picture(9)).unwrap();
-    let (mine, one, other) = (walls.house.import(&[&own])[0], walls.id("a.png"), walls.id("b.png"));
-    let client = walls.house.client();
+    let (mine, one, other) =
+        (walls.daemon.import(&[&own])[0], walls.id("a.png"), walls.id("b.png"));
+    let client = walls.daemon.client();
     let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id }));
     set(one).ok();
     let Some(dead) = DeadDisk::over(&walls.directory) else {

@@ -24,7 +24,7 @@ struct Case {
     /// Fields of `DELETE /images` beside `ids`.
     call: Value,
     status: u16,
-    /// Removed paths, relative to the house and without the trash.
+    /// Removed paths, relative to the test's directory and without the trash.
     removed: &'static [&'static str],
 }
 
@@ -97,7 +97,7 @@ fn disguise(at: &Path) {
 
 fn link(walls: &Walls, at: &Path) {
     fs::remove_file(at).unwrap();
-    symlink(walls.house.root().join("letters"), at).unwrap();
+    symlink(walls.daemon.root().join("letters"), at).unwrap();
 }
 
 fn pipe(at: &Path) {
@@ -107,7 +107,7 @@ fn pipe(at: &Path) {
 
 /// Replaces the directory by a link to one that has another file of that name.
 fn lead(walls: &Walls, at: &Path, to: &str) {
-    let (directory, to) = (at.parent().unwrap(), walls.house.root().join(to));
+    let (directory, to) = (at.parent().unwrap(), walls.daemon.root().join(to));
     fs::create_dir_all(&to).unwrap();
     fs::write(to.join(at.file_name().unwrap()), "x").unwrap();
     fs::rename(directory, directory.with_extension("moved")).unwrap();
@@ -125,12 +125,12 @@ fn make_executable(at: &Path) {
 }
 
 fn name_twice(walls: &Walls, at: &Path) {
-    fs::hard_link(at, walls.house.root().join("twice.png")).unwrap();
+    fs::hard_link(at, walls.daemon.root().join("twice.png")).unwrap();
 }
 
-/// All paths below the house, except those that murald writes by itself.
+/// All paths below the test's directory, except those that murald writes by itself.
 fn all(walls: &Walls) -> BTreeSet<PathBuf> {
-    let root = walls.house.root();
+    let root = walls.daemon.root();
     let (mut found, mut pending) = (BTreeSet::new(), vec![root.to_owned()]);
     let own = ["run", "cache", "config", "notify", "data/Trash", "data/murald/db"];
     let own = own.map(|name| root.join(name));
@@ -155,7 +155,7 @@ impl Walls {
     fn removes(&self, what: &str, path: &str, body: Option<&Value>, status: u16) -> Vec<String> {
         let before = all(self);
         let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let answer = self.house.client().send("DELETE", path, "", body.as_bytes());
+        let answer = self.daemon.client().send("DELETE", path, "", body.as_bytes());
         assert_eq!(answer.status, status, "{what}: {}", answer.text());
         let after = all(self);
         assert!(after.is_subset(&before), "{what}: there is a new file");
@@ -164,7 +164,7 @@ impl Walls {
 
     /// Runs `work` while the database is locked, so that the daemon cannot record the new file before.
     fn unseen<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut connection = rusqlite::Connection::open(self.house.database()).unwrap();
+        let mut connection = rusqlite::Connection::open(self.daemon.database()).unwrap();
         connection.busy_timeout(PATIENCE).unwrap();
         let held = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
         let done = work();
@@ -173,13 +173,13 @@ impl Walls {
     }
 
     fn has_row(&self, id: i64) -> bool {
-        let connection = rusqlite::Connection::open(self.house.database()).unwrap();
+        let connection = rusqlite::Connection::open(self.daemon.database()).unwrap();
         let found = "SELECT count(*) FROM image WHERE id = ?1";
         connection.query_row(found, [id], |row| row.get::<_, i64>(0)).unwrap() == 1
     }
 
     fn change(&self, sql: &str) {
-        let connection = rusqlite::Connection::open(self.house.database()).unwrap();
+        let connection = rusqlite::Connection::open(self.daemon.database()).unwrap();
         connection.execute_batch(sql).unwrap();
     }
 }
@@ -190,7 +190,7 @@ fn only_the_known_file_is_deleted() {
     let pictures: Vec<(&str, u32)> =
         names.iter().map(String::as_str).zip(1..).chain([("s.png", 80), ("t.png", 81)]).collect();
     let mut walls = Walls::with(&pictures);
-    let root = walls.house.root().to_owned();
+    let root = walls.daemon.root().to_owned();
     fs::write(root.join("letters"), "a letter").unwrap();
     let ids: Vec<i64> = names.iter().map(|name| walls.id(name)).collect();
     let (s, t) = (walls.id("s.png"), walls.id("t.png"));
@@ -218,7 +218,7 @@ fn only_the_known_file_is_deleted() {
             assert_eq!(walls.removes("s and t", "/images", Some(&body), 409), [""; 0]);
         }
         let line = ["images", "delete", "t", "--files", "--forever", "--yes"];
-        let output = walls.house.murald(&line).output().unwrap();
+        let output = walls.daemon.murald(&line).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(told.contains("t.png is not the file that murald knows"), "{told}");
         assert_eq!((output.status.code(), walls.at("t.png").exists()), (Some(1), true));
@@ -229,7 +229,7 @@ fn only_the_known_file_is_deleted() {
 
 /// The same for copies, and for a database with paths from elsewhere.
 fn copies(walls: &mut Walls, in_place: i64) {
-    let root = walls.house.root().to_owned();
+    let root = walls.daemon.root().to_owned();
     let sources: Vec<PathBuf> = ["u", "v", "w", "x", "y", "z"]
         .into_iter()
         .zip(90..)
@@ -240,8 +240,8 @@ fn copies(walls: &mut Walls, in_place: i64) {
         })
         .collect();
     let paths: Vec<&Path> = sources.iter().map(PathBuf::as_path).collect();
-    walls.house.import(&paths);
-    let images = walls.house.images();
+    walls.daemon.import(&paths);
+    let images = walls.daemon.images();
     let at = |name: &str| images.join(name);
     let id =
         |path: &&Path| walls.id(at(path.file_name().unwrap().to_str().unwrap()).to_str().unwrap());
@@ -255,12 +255,12 @@ fn copies(walls: &mut Walls, in_place: i64) {
     let removed = walls.removes("a link", "/images", Some(&one(ids[2])), 200);
     assert_eq!(removed, ["data/murald/images/w.png"]);
     let folder =
-        walls.house.client().post("/folders", &json!({ "name": "both" })).ok()["id"].clone();
+        walls.daemon.client().post("/folders", &json!({ "name": "both" })).ok()["id"].clone();
     let both = json!({ "image_ids": [ids[3], in_place], "folder_id": folder });
-    walls.house.client().post("/folders/move-images", &both).ok();
+    walls.daemon.client().post("/folders/move-images", &both).ok();
     let path = format!("/folders/{folder}?mode=delete_all");
     assert_eq!(walls.removes("a folder", &path, None, 200), ["data/murald/images/x.png"]);
-    assert_eq!(walls.house.stop(), Some(0));
+    assert_eq!(walls.daemon.stop(), Some(0));
     // If these files were there, the next start would adopt them.
     ["y.png", "z.png"].iter().for_each(|name| fs::remove_file(at(name)).unwrap());
     let mine = root.join("mine");
@@ -279,15 +279,15 @@ fn copies(walls: &mut Walls, in_place: i64) {
          INSERT INTO rename VALUES ({y}, '{mine}/renamed', '{mine}/letter');"
     ));
     let before = all(walls);
-    walls.house.start();
+    walls.daemon.start();
     wait_until("the notes are read", || {
-        let connection = rusqlite::Connection::open(walls.house.database()).unwrap();
+        let connection = rusqlite::Connection::open(walls.daemon.database()).unwrap();
         let notes = "SELECT count(*) FROM pending_file WHERE path LIKE '%/mine%'";
         connection.query_row(notes, [], |row| row.get::<_, i64>(0)).unwrap() == 0
     });
     assert_eq!(before.difference(&all(walls)).next(), None, "a start");
     for id in [y, z] {
-        walls.house.client().get(&format!("/images/{id}/raw")).fails(404);
+        walls.daemon.client().get(&format!("/images/{id}/raw")).fails(404);
         assert_eq!(walls.removes("a row from elsewhere", "/images", Some(&one(id)), 200), [""; 0]);
     }
 }
@@ -296,12 +296,12 @@ fn copies(walls: &mut Walls, in_place: i64) {
 fn file_behind_a_link_in_a_watched_directory_is_not_deleted() {
     let mut walls = Walls::prepared("", &[("a.png", 1), ("sub/b.png", 2)]);
     // The watched directory itself may be a link.
-    let real = walls.house.root().join("real");
+    let real = walls.daemon.root().join("real");
     fs::rename(&walls.directory, &real).unwrap();
     symlink(&real, &walls.directory).unwrap();
-    fs::rename(real.join("sub"), walls.house.root().join("moved")).unwrap();
-    symlink(walls.house.root().join("moved"), real.join("sub")).unwrap();
-    walls.house.start();
+    fs::rename(real.join("sub"), walls.daemon.root().join("moved")).unwrap();
+    symlink(walls.daemon.root().join("moved"), real.join("sub")).unwrap();
+    walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("sub/b.png", 2)]);
     let both = json!({ "ids": [walls.id("a.png"), walls.id("sub/b.png")], "files": true });
     assert_eq!(walls.removes("both", "/images", Some(&both), 409), [""; 0]);

@@ -35,7 +35,7 @@ fn bind(from: &Path, at: &Path) {
 #[test]
 fn images_stay_while_their_disk_is_unmounted() {
     let mut walls = Walls::prepared("", &[]);
-    let disk = walls.house.root().join("disk");
+    let disk = walls.daemon.root().join("disk");
     fs::create_dir(&disk).unwrap();
     let Some(_disk) = Mount::new(&disk) else {
         return left_out("a disk that is unmounted", "this user may not mount");
@@ -46,13 +46,13 @@ fn images_stay_while_their_disk_is_unmounted() {
     for (name, number) in [("a.png", 1), ("b.png", 2), ("sea/c.png", 3)] {
         walls.draw(name, number);
     }
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("b.png", 2), ("sea/c.png", 3)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
     assert!(Command::new("umount").arg("-l").arg(&directory).status().unwrap().success());
     walls.wait_for_state("away");
     assert_eq!(walls.images().len(), 3);
-    let told = walls.house.client().post("/wallpaper/set", &json!({ "image_id": id }));
+    let told = walls.daemon.client().post("/wallpaper/set", &json!({ "image_id": id }));
     assert!([404, 503].contains(&told.status), "{}", told.text());
     // The images stay even if a file appears in the empty mount point.
     fs::write(directory.join("stray.png"), picture(9)).unwrap();
@@ -70,7 +70,7 @@ fn images_stay_while_their_disk_is_unmounted() {
 #[test]
 fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     let mut walls = Walls::prepared("", &[("a.png", 1)]);
-    let (out, place) = (walls.house.root().join("out"), walls.at("out"));
+    let (out, place) = (walls.daemon.root().join("out"), walls.at("out"));
     fs::create_dir(&out).unwrap();
     fs::create_dir(&place).unwrap();
     let bound = Command::new("mount").arg("--bind").args([&out, &place]).output();
@@ -80,14 +80,14 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     let _bound = Mount(&place);
     walls.draw("out/b.png", 2);
     walls.draw("out/c.png", 3);
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("out/b.png", 2), ("out/c.png", 3)]);
     let (id, playlist) = (walls.id("out/b.png"), walls.treasure("out/b.png"));
     assert!(Command::new("umount").arg("-l").arg(&place).status().unwrap().success());
     let message = || walls.state()["message"].clone();
     wait_until("both files are away", || message() == "2 files are away; their images stay");
     // Rescans change nothing.
-    walls.house.client().post("/library/scan", &json!({})).ok();
+    walls.daemon.client().post("/library/scan", &json!({})).ok();
     walls.draw("d.png", 4);
     wait_until("a new one", || walls.images().len() == 4);
     assert_eq!(message(), "2 files are away; their images stay");
@@ -105,7 +105,7 @@ fn exceeded_watch_limit_is_reported_and_rescans_find_the_rest() {
     let mut walls =
         Walls::prepared("", &[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
     let murald = env!("CARGO_BIN_EXE_murald");
-    walls.house.start_after(&format!(
+    walls.daemon.start_after(&format!(
         "exec unshare -U -r /bin/sh -c 'echo 6 > /proc/sys/user/max_inotify_watches; \
          exec {murald} start'"
     ));
@@ -113,17 +113,17 @@ fn exceeded_watch_limit_is_reported_and_rescans_find_the_rest() {
     walls.wait_for_state("partial");
     let message = walls.state()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("fs.inotify.max_user_watches"), "{message}");
-    let info = walls.house.client().get("/info").ok();
+    let info = walls.daemon.client().get("/info").ok();
     assert!(info["warnings"].to_string().contains("max_user_watches"), "{info}");
     for name in ["b/c/1.png", "e/1.png", "g/1.png"] {
         walls.draw(name, u32::from(name.as_bytes()[0]));
     }
-    walls.house.client().post("/library/scan", &json!({})).ok();
+    walls.daemon.client().post("/library/scan", &json!({})).ok();
     wait_until("the rescan", || walls.images().len() == 7);
     // A SIGHUP rescans, too.
     for name in ["b/c/2.png", "e/2.png", "g/2.png"] {
         walls.draw(name, 100 + u32::from(name.as_bytes()[0]));
     }
-    walls.house.signal("-HUP");
+    walls.daemon.signal("-HUP");
     wait_until("the rescan by SIGHUP", || walls.images().len() == 10);
 }

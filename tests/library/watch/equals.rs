@@ -30,10 +30,10 @@ fn wait_for(walls: &Walls, numbers: &[u32]) {
 fn imported_picture_is_not_overwritten_by_a_watched_duplicate() {
     for settings in ["", "in_place = false"] {
         let mut walls = Walls::prepared(settings, &[]);
-        walls.house.start();
-        let elsewhere = walls.house.root().join("mine.png");
+        walls.daemon.start();
+        let elsewhere = walls.daemon.root().join("mine.png");
         fs::write(&elsewhere, picture(1)).unwrap();
-        walls.house.import(&[&elsewhere]);
+        walls.daemon.import(&[&elsewhere]);
         walls.draw("holiday.png", 1);
         wait_until("the file is known", || walls.state()["images"] == 1);
         walls.draw("holiday.png", 2);
@@ -47,7 +47,7 @@ fn imported_picture_is_not_overwritten_by_a_watched_duplicate() {
 fn duplicate_becomes_an_image_when_the_first_file_is_rewritten() {
     for settings in ["", "in_place = false"] {
         let mut walls = Walls::prepared(settings, &[("a.png", 1)]);
-        walls.house.start();
+        walls.daemon.start();
         wait_for(&walls, &[1]);
         walls.draw("b.png", 1);
         walls.draw("c.png", 2);
@@ -60,11 +60,11 @@ fn duplicate_becomes_an_image_when_the_first_file_is_rewritten() {
 #[test]
 fn lost_copy_is_made_again_from_its_file() {
     let mut walls = Walls::prepared("in_place = false", &[("a.png", 1), ("b.png", 2)]);
-    walls.house.start();
+    walls.daemon.start();
     wait_for(&walls, &[1, 2]);
-    assert_eq!(walls.house.stop(), Some(0));
-    fs::remove_file(walls.house.images().join("a.png")).unwrap();
-    walls.house.start();
+    assert_eq!(walls.daemon.stop(), Some(0));
+    fs::remove_file(walls.daemon.images().join("a.png")).unwrap();
+    walls.daemon.start();
     wait_for(&walls, &[1, 2]);
     wait_until("both files are known", || walls.state()["images"] == 2);
 }
@@ -72,14 +72,14 @@ fn lost_copy_is_made_again_from_its_file() {
 #[test]
 fn directory_that_loses_only_duplicates_is_not_away() {
     let mut walls = Walls::prepared("", &[]);
-    let keep = walls.house.root().join("keep");
+    let keep = walls.daemon.root().join("keep");
     fs::create_dir(&keep).unwrap();
     let watched = [&walls.directory, &keep];
-    walls.house.configure(&format!("[library]\nwatch = {watched:?}\n"));
+    walls.daemon.configure(&format!("[library]\nwatch = {watched:?}\n"));
     for number in [1, 2] {
         fs::write(keep.join(format!("{number}.png")), picture(number)).unwrap();
     }
-    walls.house.start();
+    walls.daemon.start();
     wait_for(&walls, &[1, 2]);
     walls.draw("a.png", 1);
     walls.draw("b.png", 2);

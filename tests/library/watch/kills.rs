@@ -47,8 +47,8 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
         }
         // An instant between the first event and the last row.
         sleep(Duration::from_millis(u64::from(round * 137 % 1500)));
-        walls.house.kill9();
-        walls.house.start();
+        walls.daemon.kill9();
+        walls.daemon.start();
     }
     assert!(renamed > 0 && rewritten > 0, "{renamed} {rewritten}");
     let settled = Instant::now();
@@ -77,5 +77,5 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
         assert_eq!(images[name]["tags"], serde_json::json!(["treasure"]), "{name}");
         assert_eq!(walls.in_playlist(*playlist), [*id], "{name}");
     }
-    assert!(walls.house.log().lines().all(|line| !line.contains("\"panic")), "no thread died");
+    assert!(walls.daemon.log().lines().all(|line| !line.contains("\"panic")), "no thread died");
 }

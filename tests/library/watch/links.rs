@@ -33,7 +33,7 @@ fn link_to_a_watched_directory_changes_no_names() {
 #[test]
 fn watched_path_with_a_new_target_shows_the_files_of_that_target() {
     let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
-    let root = walls.house.root().to_owned();
+    let root = walls.daemon.root().to_owned();
     let at = |name: &str| root.join(name);
     let (current, place) = (at("current"), at("parent/place"));
     let lead_to = |end: &str| {
@@ -50,7 +50,7 @@ fn watched_path_with_a_new_target_shows_the_files_of_that_target() {
             fs::write(at(directory).join(name), picture(number)).unwrap();
         }
     }
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
     lead_to("other");
@@ -88,7 +88,7 @@ fn directories_keep_their_own_names_despite_links_to_them() {
     // In whatever order the entries are listed.
     let links: Vec<_> = (0..8).map(|number| walls.at(&format!("{number}-now"))).collect();
     links.iter().for_each(|link| symlink("2024", link).unwrap());
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&pictures);
     for link in &links {
         fs::remove_file(link).unwrap();
@@ -105,11 +105,11 @@ fn directories_keep_their_own_names_despite_links_to_them() {
 #[test]
 fn directory_is_named_by_another_link_when_the_first_is_removed() {
     let mut walls = Walls::prepared("", &[("top.png", 1)]);
-    let (out, moved) = (walls.house.root().join("out"), walls.at("c"));
+    let (out, moved) = (walls.daemon.root().join("out"), walls.at("c"));
     fs::create_dir(&out).unwrap();
     symlink(&out, walls.at("a")).unwrap();
     walls.draw("a/x.png", 2);
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("top.png", 1), ("a/x.png", 2)]);
     symlink(&out, walls.at("b")).unwrap();
     walls.settle(&mut vec![("top.png", 1), ("a/x.png", 2)], "y.png");

@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// A daemon that watches a directory.
 struct Walls {
-    house: House,
+    daemon: TestDaemon,
     directory: PathBuf,
 }
 
@@ -31,26 +31,26 @@ impl Walls {
     /// Has pictures of these names and numbers in the directory, and waits until they are imported.
     fn with(pictures: &[(&str, u32)]) -> Self {
         let mut walls = Self::prepared("", pictures);
-        walls.house.start();
+        walls.daemon.start();
         walls.wait_for(pictures);
         walls
     }
 
     /// The same without starting the daemon, with more lines of `[library]`.
     fn prepared(settings: &str, pictures: &[(&str, u32)]) -> Self {
-        Self::of(House::new(), settings, pictures)
+        Self::of(TestDaemon::new(), settings, pictures)
     }
 
     /// The same on a desktop.
     fn prepared_on(desktop: &Desktop, pictures: &[(&str, u32)]) -> Self {
-        Self::of(House::on(desktop), "", pictures)
+        Self::of(TestDaemon::on(desktop), "", pictures)
     }
 
-    fn of(house: House, settings: &str, pictures: &[(&str, u32)]) -> Self {
-        let directory = house.root().join("walls");
+    fn of(daemon: TestDaemon, settings: &str, pictures: &[(&str, u32)]) -> Self {
+        let directory = daemon.root().join("walls");
         fs::create_dir(&directory).unwrap();
-        house.configure(&format!("[library]\nwatch = [{directory:?}]\n{settings}\n"));
-        let walls = Self { house, directory };
+        daemon.configure(&format!("[library]\nwatch = [{directory:?}]\n{settings}\n"));
+        let walls = Self { daemon, directory };
         pictures.iter().for_each(|(name, number)| walls.draw(name, *number));
         walls
     }
@@ -74,7 +74,7 @@ impl Walls {
     fn images(&self) -> BTreeMap<String, Value> {
         let mut images = BTreeMap::new();
         for page in 1.. {
-            let list = self.house.client().get(&format!("/images?per_page=200&page={page}")).ok();
+            let list = self.daemon.client().get(&format!("/images?per_page=200&page={page}")).ok();
             for image in list["data"].as_array().unwrap() {
                 let path = Path::new(image["path"].as_str().unwrap());
                 let name = path.strip_prefix(&self.directory).unwrap_or(path);
@@ -107,7 +107,7 @@ impl Walls {
 
     /// Gives an image a tag and puts it into a new playlist: a new row for the file would lose both.
     fn treasure(&self, name: &str) -> i64 {
-        let (client, id) = (self.house.client(), self.id(name));
+        let (client, id) = (self.daemon.client(), self.id(name));
         client.patch(&format!("/images/{id}"), &json!({ "tags": ["treasure"] })).ok();
         let body = json!({ "name": name, "images": [{ "image_id": id }] });
         client.post("/playlists", &body).ok()["id"].as_i64().unwrap()
@@ -115,13 +115,13 @@ impl Walls {
 
     /// The images of a playlist.
     fn in_playlist(&self, playlist: i64) -> Vec<i64> {
-        let playlist = self.house.client().get(&format!("/playlists/{playlist}")).ok();
+        let playlist = self.daemon.client().get(&format!("/playlists/{playlist}")).ok();
         let items = playlist["images"].as_array().unwrap();
         items.iter().map(|item| item["image_id"].as_i64().unwrap()).collect()
     }
 
     fn state(&self) -> Value {
-        self.house.client().get("/library/watch").ok()["watch"][0].clone()
+        self.daemon.client().get("/library/watch").ok()["watch"][0].clone()
     }
 
     #[track_caller]

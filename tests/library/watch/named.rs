@@ -7,31 +7,31 @@ use serde_json::{Value, json};
 
 use super::{Walls, checksum, picture};
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::TestDaemon;
 
 /// The id that `murald import` prints.
-fn import(house: &House, words: &[&str], path: &Path) -> i64 {
-    let output = house.murald(&[&["import"], words, &[path.to_str().unwrap()]].concat()).output();
+fn import(daemon: &TestDaemon, words: &[&str], path: &Path) -> i64 {
+    let output = daemon.murald(&[&["import"], words, &[path.to_str().unwrap()]].concat()).output();
     let output = output.unwrap();
     let said = String::from_utf8([&output.stdout[..], &output.stderr].concat()).unwrap();
     assert!(output.status.success(), "{said}");
     said.trim().parse().unwrap_or_else(|_| panic!("{said}"))
 }
 
-fn delete(house: &House, id: i64, files: bool) -> u16 {
+fn delete(daemon: &TestDaemon, id: i64, files: bool) -> u16 {
     let body = json!({ "ids": [id], "files": files }).to_string();
-    house.client().send("DELETE", "/images", "", body.as_bytes()).status
+    daemon.client().send("DELETE", "/images", "", body.as_bytes()).status
 }
 
 #[test]
 fn file_that_was_imported_in_place_is_followed() {
     let walls = Walls::with(&[("a.png", 1)]);
-    let house = &walls.house;
-    let own = house.root().join("own/.hidden/wall.png");
+    let daemon = &walls.daemon;
+    let own = daemon.root().join("own/.hidden/wall.png");
     fs::create_dir_all(own.parent().unwrap()).unwrap();
     fs::write(&own, picture(2)).unwrap();
-    let id = import(house, &["--in-place"], &own);
-    let image = || -> Value { house.client().get(&format!("/images/{id}")).ok() };
+    let id = import(daemon, &["--in-place"], &own);
+    let image = || -> Value { daemon.client().get(&format!("/images/{id}")).ok() };
     let follows = |number| {
         wait_until(&format!("picture {number}"), || image()["checksum"] == checksum(number));
     };
@@ -42,54 +42,54 @@ fn file_that_was_imported_in_place_is_followed() {
     fs::rename(&new, &own).unwrap();
     follows(3);
     // Replaced together with its parent directory.
-    let (home, other) = (house.root().join("own"), house.root().join("other"));
+    let (home, other) = (daemon.root().join("own"), daemon.root().join("other"));
     fs::create_dir_all(other.join(".hidden")).unwrap();
     fs::write(other.join(".hidden/wall.png"), picture(4)).unwrap();
-    fs::rename(&home, house.root().join("old")).unwrap();
+    fs::rename(&home, daemon.root().join("old")).unwrap();
     fs::rename(&other, &home).unwrap();
     follows(4);
     // A request right after the change already sees the new content.
     fs::write(&own, picture(5)).unwrap();
-    assert_eq!(import(house, &["--in-place"], &own), id);
+    assert_eq!(import(daemon, &["--in-place"], &own), id);
     assert_eq!(image()["checksum"], checksum(5));
     fs::write(&own, picture(6)).unwrap();
-    let raw = house.client().get(&format!("/images/{id}/raw"));
+    let raw = daemon.client().get(&format!("/images/{id}/raw"));
     assert_eq!((raw.body, image()["checksum"].clone()), (picture(6), json!(checksum(6))));
     // A copy of the earlier content is another image.
-    let copy = house.root().join("copy.png");
+    let copy = daemon.root().join("copy.png");
     fs::write(&copy, picture(6)).unwrap();
     fs::write(&own, picture(7)).unwrap();
-    let second = import(house, &[], &copy);
+    let second = import(daemon, &[], &copy);
     assert_ne!(second, id);
-    let [one, other] = [id, second].map(|id| house.client().get(&format!("/images/{id}")).ok());
+    let [one, other] = [id, second].map(|id| daemon.client().get(&format!("/images/{id}")).ok());
     assert_eq!((&one["checksum"], &other["checksum"]), (&json!(checksum(7)), &json!(checksum(6))));
     // If two files have the same content, both are deleted with the image, or none.
-    let twin = house.root().join("twin.png");
+    let twin = daemon.root().join("twin.png");
     fs::write(&twin, picture(7)).unwrap();
-    assert_eq!(import(house, &["--in-place"], &twin), id);
+    assert_eq!(import(daemon, &["--in-place"], &twin), id);
     fs::write(&twin, "a letter").unwrap();
-    assert_eq!(delete(house, id, true), 409);
+    assert_eq!(delete(daemon, id, true), 409);
     assert!(own.exists());
     fs::write(&twin, picture(7)).unwrap();
-    wait_until("both files are known", || delete(house, id, true) == 200);
+    wait_until("both files are known", || delete(daemon, id, true) == 200);
     assert!(!own.exists() && !twin.exists());
     // If one of two equal files goes, the other stands for the image; if the other changes, it is a new
     // image.
     [&own, &twin].into_iter().for_each(|path| fs::write(path, picture(7)).unwrap());
-    let [id, same] = [&own, &twin].map(|path| import(house, &["--in-place"], path));
+    let [id, same] = [&own, &twin].map(|path| import(daemon, &["--in-place"], path));
     assert_eq!(id, same);
-    let image = || -> Value { house.client().get(&format!("/images/{id}")).ok() };
+    let image = || -> Value { daemon.client().get(&format!("/images/{id}")).ok() };
     fs::remove_file(&own).unwrap();
     fs::create_dir(&own).unwrap();
     wait_until("the other path", || image()["path"] == json!(twin));
-    let third = house.root().join("third.png");
+    let third = daemon.root().join("third.png");
     fs::write(&third, picture(7)).unwrap();
-    assert_eq!(import(house, &["--in-place"], &third), id);
+    assert_eq!(import(daemon, &["--in-place"], &third), id);
     let before = walls.images().len();
     fs::write(&third, picture(10)).unwrap();
     wait_until("a new image", || walls.images().len() == before + 1);
     // An image that was deleted in murald does not return.
-    [second, id].into_iter().for_each(|id| assert_eq!(delete(house, id, false), 200));
+    [second, id].into_iter().for_each(|id| assert_eq!(delete(daemon, id, false), 200));
     fs::write(&twin, picture(8)).unwrap();
     walls.draw("b.png", 9);
     walls.wait_for(&[("a.png", 1), ("b.png", 9), (third.to_str().unwrap(), 10)]);
@@ -104,9 +104,9 @@ fn file_that_was_imported_in_place_is_followed() {
 fn rewritten_file_is_shown_with_its_new_content() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut walls = Walls::prepared_on(&desktop, &[("a.png", 1), ("b.png", 2)]);
-    walls.house.start();
+    walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
-    let (a, b, client) = (walls.id("a.png"), walls.id("b.png"), walls.house.client());
+    let (a, b, client) = (walls.id("a.png"), walls.id("b.png"), walls.daemon.client());
     client.post("/wallpaper/set", &json!({ "image_id": a })).ok();
     let both = json!([{ "image_id": a }, { "image_id": b }]);
     let playlist = client.post("/playlists", &json!({ "name": "both", "images": both })).ok();

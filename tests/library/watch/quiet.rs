@@ -9,7 +9,7 @@ use crate::desktop::wait_until;
 
 /// Voluntary context switches of each thread of the daemon, by name and number.
 fn sleeps(walls: &Walls) -> BTreeMap<String, u64> {
-    let tasks = format!("/proc/{}/task", walls.house.pid());
+    let tasks = format!("/proc/{}/task", walls.daemon.pid());
     let mut sleeps = BTreeMap::new();
     for task in fs::read_dir(tasks).unwrap().flatten() {
         let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };

@@ -6,43 +6,43 @@ use serde_json::{Value, json};
 
 use super::{Walls, picture};
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::TestDaemon;
 
-fn put(house: &House, body: &Value) -> crate::support::client::Answer {
-    house.client().send("PUT", "/library/watch", "", body.to_string().as_bytes())
+fn put(daemon: &TestDaemon, body: &Value) -> crate::support::client::Answer {
+    daemon.client().send("PUT", "/library/watch", "", body.to_string().as_bytes())
 }
 
 #[test]
 fn invalid_watched_directories_are_refused() {
-    let house = House::started();
+    let daemon = TestDaemon::started();
     let check = |body: Value, part: &str| {
-        let told = put(&house, &body).fails(400);
+        let told = put(&daemon, &body).fails(400);
         assert!(told.to_string().contains(part), "{told} lacks {part}");
     };
-    let data = house.root().join("data");
+    let data = daemon.root().join("data");
     check(json!({ "watch": ["pictures"] }), "not absolute");
-    check(json!({ "watch": [house.images()] }), "murald stores its files in");
-    check(json!({ "watch": [house.images().join("x")] }), "murald stores its files in");
+    check(json!({ "watch": [daemon.images()] }), "murald stores its files in");
+    check(json!({ "watch": [daemon.images().join("x")] }), "murald stores its files in");
     check(json!({ "watch": [data] }), "murald stores its files in");
     check(json!({ "watch": ["~"] }), "murald stores its files in");
     check(json!({ "in_place": true }), "watch");
     check(json!({ "watch": [], "forgot": true }), "forgot");
     check(json!({ "watch": [], "in_place": null }), "in_place");
     check(json!({ "watch": "/x" }), "watch");
-    let patched = house.client().patch("/config/library", &json!({ "watch": ["x"] })).fails(400);
+    let patched = daemon.client().patch("/config/library", &json!({ "watch": ["x"] })).fails(400);
     assert!(patched.to_string().contains("cannot watch x"), "{patched}");
-    assert_eq!(house.client().get("/library/watch").ok()["watch"], json!([]));
+    assert_eq!(daemon.client().get("/library/watch").ok()["watch"], json!([]));
 }
 
 #[test]
 fn watch_command_adds_and_removes_directories() {
-    let house = House::started();
-    let directory = house.root().join("walls");
+    let daemon = TestDaemon::started();
+    let directory = daemon.root().join("walls");
     fs::create_dir(&directory).unwrap();
     fs::write(directory.join("a.png"), picture(1)).unwrap();
-    let mut events = house.events("config_changed");
+    let mut events = daemon.events("config_changed");
     let run = |words: &[&str]| {
-        let output = house.murald(words).current_dir(house.root()).output().unwrap();
+        let output = daemon.murald(words).current_dir(daemon.root()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), told)
     };
@@ -50,7 +50,7 @@ fn watch_command_adds_and_removes_directories() {
     assert_eq!(code, Some(0), "{told}");
     assert!(shown.starts_with(&format!("{}\twatched\t", directory.display())), "{shown}");
     assert_eq!(events.next().1["sections"], json!(["library"]));
-    let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
+    let total = || daemon.client().get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("its picture", || total() == 1);
     assert_eq!(run(&["watch", "add", "walls"]).0, Some(0), "it is watched already");
     // The count follows a moment after the row.
@@ -70,18 +70,18 @@ fn watch_command_adds_and_removes_directories() {
 
 #[test]
 fn missing_watched_directory_is_away_until_it_exists() {
-    let house = House::started();
-    let directory = house.root().join("later");
-    let answer = put(&house, &json!({ "watch": [directory] })).ok();
+    let daemon = TestDaemon::started();
+    let directory = daemon.root().join("later");
+    let answer = put(&daemon, &json!({ "watch": [directory] })).ok();
     assert_eq!(answer["watch"][0]["images"], 0);
-    let state = || house.client().get("/library/watch").ok()["watch"][0]["state"].clone();
+    let state = || daemon.client().get("/library/watch").ok()["watch"][0]["state"].clone();
     wait_until("away", || state() == "away");
     fs::create_dir(&directory).unwrap();
     fs::write(directory.join("a.png"), picture(1)).unwrap();
     wait_until("watched", || state() == "watched");
-    let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
+    let total = || daemon.client().get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("its picture", || total() == 1);
-    fs::rename(&directory, house.root().join("gone")).unwrap();
+    fs::rename(&directory, daemon.root().join("gone")).unwrap();
     wait_until("away again", || state() == "away");
     assert_eq!(total(), 1);
 }
@@ -91,11 +91,11 @@ fn files_in_place_are_deleted_only_on_request() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
     let delete = |body: Value| {
         let text = body.to_string();
-        walls.house.client().send("DELETE", "/images", "", text.as_bytes()).ok()
+        walls.daemon.client().send("DELETE", "/images", "", text.as_bytes()).ok()
     };
     delete(json!({ "ids": [walls.id("a.png")] }));
     assert!(walls.at("a.png").exists());
-    let output = walls.house.murald(&["images", "delete", "c"]).output().unwrap();
+    let output = walls.daemon.murald(&["images", "delete", "c"]).output().unwrap();
     assert!(output.status.success() && walls.at("c.png").exists(), "{output:?}");
     delete(json!({ "ids": [walls.id("b.png")], "files": true }));
     assert!(!walls.at("b.png").exists());
@@ -103,7 +103,7 @@ fn files_in_place_are_deleted_only_on_request() {
     wait_until("a new one", || walls.images().len() == 1);
     delete(json!({ "ids": [walls.id("d.png")], "trash": true }));
     assert!(!walls.at("d.png").exists());
-    let trash = walls.house.root().join("data/Trash/files/d.png");
+    let trash = walls.daemon.root().join("data/Trash/files/d.png");
     assert_eq!(fs::read(trash).unwrap(), picture(4));
 }
 
@@ -115,20 +115,20 @@ fn image_in_place_is_not_replaced_by_a_loop_export() {
         "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264", "action": "replace",
     });
     // It is not a video either, but the request is refused before the file is read.
-    walls.house.client().post(&format!("/images/{id}/video-loop-export"), &body).fails(400);
+    walls.daemon.client().post(&format!("/images/{id}/video-loop-export"), &body).fails(400);
     assert_eq!(fs::read(walls.at("a.png")).unwrap(), picture(1));
 }
 
 #[test]
 fn links_are_followed_once() {
     let walls = Walls::prepared("", &[("a.png", 1)]);
-    let other = walls.house.root().join("other");
+    let other = walls.daemon.root().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("b.png"), picture(2)).unwrap();
     std::os::unix::fs::symlink(&other, walls.at("link")).unwrap();
     std::os::unix::fs::symlink("..", walls.at("circle")).unwrap();
     let mut walls = walls;
-    walls.house.start();
+    walls.daemon.start();
     wait_until("both", || walls.images().len() >= 2);
     walls.wait_for_state("watched");
     let images = walls.images();
@@ -144,12 +144,12 @@ fn each_setting_of_the_library_has_its_effect() {
     let flat = "in_place = false\nwatch_folders = false";
     for (settings, in_place, folders) in [("", true, true), (flat, false, false)] {
         let mut walls = Walls::prepared(settings, &[("sea/a.png", 1)]);
-        walls.house.start();
+        walls.daemon.start();
         wait_until("the image", || walls.images().len() == 1);
         let image = walls.images().into_values().next().unwrap();
         assert_eq!(image["in_place"], json!(in_place), "{image}");
         assert_eq!(image["folder_id"].is_i64(), folders, "{image}");
-        let shown = walls.house.client().get("/config/library").ok();
+        let shown = walls.daemon.client().get("/config/library").ok();
         let expected = json!({
             "watch": [walls.directory], "in_place": in_place, "watch_folders": folders,
         });
@@ -160,18 +160,18 @@ fn each_setting_of_the_library_has_its_effect() {
 #[test]
 fn earlier_copies_of_watched_files_are_put_into_the_directorys_folder() {
     let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
-    let watch = fs::read_to_string(walls.house.config_file()).unwrap();
-    walls.house.configure("");
-    walls.house.start();
-    let ids = walls.house.import(&[&walls.at("a.png"), &walls.at("b.png")]);
-    let client = walls.house.client();
+    let watch = fs::read_to_string(walls.daemon.config_file()).unwrap();
+    walls.daemon.configure("");
+    walls.daemon.start();
+    let ids = walls.daemon.import(&[&walls.at("a.png"), &walls.at("b.png")]);
+    let client = walls.daemon.client();
     let chosen = client.post("/folders", &json!({ "name": "chosen" })).ok()["id"].clone();
     client.patch(&format!("/images/{}", ids[1]), &json!({ "folder_id": chosen })).ok();
-    walls.house.ends_well();
-    walls.house.configure(&watch);
-    walls.house.start();
+    walls.daemon.ends_well();
+    walls.daemon.configure(&watch);
+    walls.daemon.start();
     let folder =
-        |id: i64| walls.house.client().get(&format!("/images/{id}")).ok()["folder_id"].clone();
+        |id: i64| walls.daemon.client().get(&format!("/images/{id}")).ok()["folder_id"].clone();
     wait_until("the folder", || folder(ids[0]).is_i64());
     wait_until("both images", || walls.state()["images"] == 2);
     assert_ne!(folder(ids[0]), chosen);

@@ -5,7 +5,7 @@ use crate::compositor::Session;
 use crate::config::BackendName::{Builtin, Feh, Mpvpaper, Swaybg};
 use crate::config::SelectionMode;
 use crate::wallpaper::handle::{Handle, INBOX};
-use crate::wire::Rest;
+use crate::wire::PauseReason;
 
 #[test]
 fn reconciler_ends_despite_a_full_inbox_and_answers_every_command() {
@@ -120,7 +120,7 @@ fn memory_is_checked_while_a_video_plays_and_a_limit_is_set() {
         let mut desk = Desk::new(&["A"], &["mpvpaper"], limited);
         let shown = Placement { kind, ..placement("A", 1) };
         desk.reconciler.current.insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
-        desk.reconciler.pause.set(rests.then_some(Rest::Idle));
+        desk.reconciler.pause.set(rests.then_some(PauseReason::Idle));
         desk.reconciler.next_look().is_some()
     };
     assert!(looks(1, Kind::Video, false) && looks(1, Kind::Web, false));
@@ -239,7 +239,10 @@ fn videos_are_paused_during_a_pause() {
     let video = desk.video("video");
     desk.set(video, &[]).unwrap();
     let mut rest = |rests: bool| {
-        desk.change(Changes { paused: Some(rests.then_some(Rest::Idle)), ..Changes::default() });
+        desk.change(Changes {
+            paused: Some(rests.then_some(PauseReason::Idle)),
+            ..Changes::default()
+        });
         let expected = rests.then(|| "A".to_owned()).into_iter().collect();
         // A video that an earlier daemon paused stays paused until it is known whether there is a pause.
         assert_eq!(desk.paused.recv_timeout(PATIENCE), Ok(expected));
