@@ -128,7 +128,7 @@ impl Line {
             let needs = || Error::usage(format!("{} needs a value", flag.name));
             let value = value.ok_or_else(needs)?;
             if is_again && !flag.many {
-                return Err(Error::usage(format!("{} can be given once only", flag.name)));
+                return Err(Error::usage(format!("{} can be given only once", flag.name)));
             }
             found.push((flag, Some(value)));
         }

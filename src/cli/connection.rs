@@ -66,7 +66,7 @@ impl Answer {
         serde_json::from_slice(&self.body).map_err(|error| {
             Error::new(Exit::Internal, "cannot read the daemon's answer")
                 .because(error)
-                .hint("it may have another version: run `murald version`")
+                .hint("the daemon may have another version: run `murald version`")
         })
     }
 }
@@ -170,7 +170,7 @@ impl Connection {
             let info = is_in_session.then(|| self.read(&[&"info"]));
             let Some(Ok(Info { session: Some(session) })) = info else { return };
             if session.is_another(var) {
-                warn(format!("changed {session}, where the daemon runs, not this one"));
+                warn(format!("changed {session}, in which the daemon runs, not this session"));
             }
         });
     }
@@ -184,7 +184,7 @@ impl Connection {
             ureq::Error::Timeout(_) => {
                 let text = format!("the daemon at {socket} does not accept connections");
                 return Error::new(Exit::Unavailable, text)
-                    .hint("it is suspended or has hung; run `murald doctor`");
+                    .hint("the daemon is suspended or has hung; run `murald doctor`");
             }
             error => io::Error::other(error),
         };
@@ -194,7 +194,7 @@ impl Connection {
                     .hint("start it with `murald start`; if it uses another socket, set --socket or MURALD_SOCKET")
             }
             io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => {
-                Error::new(Exit::Unavailable, format!("{socket} cannot be a socket"))
+                Error::new(Exit::Unavailable, format!("{socket} is not a valid socket path"))
                     .because(source)
                     .hint("a socket's path has at most 107 bytes; set --socket or MURALD_SOCKET")
             }

@@ -63,7 +63,7 @@ fn take(file: &File, path: &Path, within: Duration) -> Result<(), Error> {
             Err(Errno::WOULDBLOCK) => {
                 let held = format!("{} is locked by another murald command", path.display());
                 return Err(Error::refused(format!("{held}; nothing was changed"))
-                    .hint("`ps -C murald` lists the murald processes; stop the one that hangs and try again"));
+                    .hint("`ps -C murald` lists the murald processes; stop the one that has hung, then try again"));
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(failed(path, error.into())),

@@ -78,7 +78,7 @@ impl Error {
     pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
         let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
             return Self::refused(format!("the daemon answered with status {status}"))
-                .hint("it may have another version: run `murald version`");
+                .hint("the daemon may have another version: run `murald version`");
         };
         let hint = match (&told.error_code, status) {
             (Some(ErrorCode::NoBackend), _) => Some("run `murald doctor` for help"),
@@ -247,7 +247,7 @@ mod tests {
             502,
             "<html>",
             "murald: the daemon answered with status 502\n  \
-             it may have another version: run `murald version`",
+             the daemon may have another version: run `murald version`",
         );
         check(400, "{\"error\":\"\\u001b[2J\",\"code\":400}", "murald: \u{fffd}[2J");
     }

@@ -324,10 +324,7 @@ pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     let named = images(&call.connect().ok()?, "name", &word).ok()?;
     let takes_colors = verb.arguments.iter().any(|argument| argument.kind == Kind::Picture);
     let color = || (takes_colors && word.len() == 6).then(|| meant_color(&word));
-    named
-        .first()
-        .map(|one| format!("an image has this name: {} ({})", one.name, one.id))
-        .or_else(color)
+    named.first().map(|one| format!("an image is named {0}: use name:{0}", one.name)).or_else(color)
 }
 
 fn meant_color(digits: &str) -> String {
@@ -362,9 +359,7 @@ fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
         if known.iter().any(|one| one.id == id) {
             known.sort_by_key(|one| one.id);
             let known: Vec<&Named> = known.iter().collect();
-            return Err(
-                names::several(&word, &known).hint(format!("id:{id} or name:{id} says which"))
-            );
+            return Err(names::several(&word, &known).hint(format!("use id:{id} or name:{id}")));
         }
     }
     Ok(())

@@ -12,7 +12,8 @@ pub(super) fn incomplete(verbs: Verbs, first: &str, given: Option<&String>) -> E
     known.dedup();
     let see = format!("see `murald {first} --help`");
     let Some(given) = given else {
-        return Error::usage(format!("murald {first} needs one of {}", known.join(", "))).hint(see);
+        return Error::usage(format!("murald {first} needs a command: {}", known.join(", ")))
+            .hint(see);
     };
     let meant = sense(SENSE, given, &known).or_else(|| nearest(given, known.iter().copied()));
     let meant = meant.map(|meant| format!("{first} {meant}"));
@@ -41,7 +42,7 @@ const SENSE_ALONE: &[(&str, &str)] = &[
     ("remove", "images delete, playlist remove or folders delete"),
     ("rename", "images rename, playlist rename or folders rename"), ("restart", "stop, then start"),
     ("rm", "images delete, playlist delete or folders delete"), ("search", "images search"),
-    ("show", "images show, or set to put one on the screen"), ("shuffle", "random"),
+    ("show", "images show, or set"), ("shuffle", "random"),
     ("tag", "images tag"), ("tags", "images tags"), ("view", "images show"),
     ("wall", "set PICTURE"),
 ];

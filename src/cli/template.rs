@@ -97,9 +97,9 @@ impl Part {
         };
         let field: String = rest.take_while(is_field).collect();
         let problem = match Self::field(&field) {
-            _ if !is_whole => format!("--format: {{{field} lacks its closing brace"),
+            _ if !is_whole => format!("--format: {{{field} has no closing brace"),
             Some(part) => return Ok(part),
-            None => format!("--format: {{{field}}} is no field"),
+            None => format!("--format: {{{field}}} is not a field"),
         };
         Err(Error::usage(problem).hint("fields are written {name}, {a.b} or {a[0]}, a brace {{"))
     }
@@ -124,7 +124,7 @@ impl Part {
 fn unknown<'a>(name: &str, fields: impl Iterator<Item = &'a str>) -> Error {
     let all: Vec<&str> = fields.collect();
     Error::usage(format!("--format: unknown field {name:?}"))
-        .hint(format!("there are {}", all.join(", ")))
+        .hint(format!("fields are {}", all.join(", ")))
 }
 
 /// A value as text: lists with commas, null as nothing.
@@ -174,6 +174,6 @@ mod tests {
         template.check(&names).unwrap();
         assert_eq!(template.line(&json!({"id": 7})).unwrap(), "7:");
         let told = Template::parse("{id}{frob}").unwrap().check(&names).unwrap_err().to_string();
-        assert_eq!(told, "murald: --format: unknown field \"frob\"\n  there are id, fit");
+        assert_eq!(told, "murald: --format: unknown field \"frob\"\n  fields are id, fit");
     }
 }

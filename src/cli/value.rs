@@ -42,9 +42,11 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Json => serde_json::from_str(&text)
             .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
         Kind::Count => {
-            text.parse::<u64>().map(Value::from).map_err(|_| wrong("an integer from 0 on"))
+            text.parse::<u64>().map(Value::from).map_err(|_| wrong("an integer of at least 0"))
         }
-        Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
+        Kind::Number => {
+            number(&text).map(Value::from).ok_or_else(|| wrong("a number of at least 0"))
+        }
         Kind::Span => span(&text)
             .map(Value::from)
             .ok_or_else(|| wrong("1 second to 365 days, such as 90, 10m, 2h, 1d")),
@@ -54,7 +56,7 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         | Kind::PictureOrPlaylist
         | Kind::Folder
         | Kind::FolderOrRoot
-        | Kind::Playlist => reference(&text).ok_or_else(|| wrong("a name, or an id from 1 on")),
+        | Kind::Playlist => reference(&text).ok_or_else(|| wrong("a name or an ID (1 or more)")),
         Kind::Position if text == "default" => Ok(Value::Null),
         Kind::Position => text.parse::<Position>().map(|one| one.to_string().into()).map_err(wrong),
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),
@@ -76,7 +78,7 @@ fn path(name: &str, word: String) -> Result<Value, Error> {
 pub(super) fn utf8(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
-            .hint("the API speaks UTF-8 only: give the file another name")
+            .hint("murald supports only UTF-8: rename the file")
     })
 }
 
@@ -215,12 +217,12 @@ mod tests {
         check(Kind::Image, "7", Ok(json!(7)));
         check(Kind::Image, "007", Ok(json!("007")));
         check(Kind::Image, "99999999999999999999", Ok(json!("99999999999999999999")));
-        check(Kind::Image, "0", Err("X must be a name, or an id from 1 on, not \"0\""));
-        check(Kind::Image, "", Err("X must be a name, or an id from 1 on, not \"\""));
+        check(Kind::Image, "0", Err("X must be a name or an ID (1 or more), not \"0\""));
+        check(Kind::Image, "", Err("X must be a name or an ID (1 or more), not \"\""));
         check(Kind::Image, "7 seas", Ok(json!("7 seas")));
-        check(Kind::Count, "-1", Err("X must be an integer from 0 on, not \"-1\""));
+        check(Kind::Count, "-1", Err("X must be an integer of at least 0, not \"-1\""));
         check(Kind::Number, "1.5", Ok(json!(1.5)));
-        check(Kind::Number, "inf", Err("X must be a number from 0 on, not \"inf\""));
+        check(Kind::Number, "inf", Err("X must be a number of at least 0, not \"inf\""));
         check(Kind::Span, "90", Ok(json!(90)));
         check(Kind::Span, "10m", Ok(json!(600)));
         check(Kind::Span, "10min", Ok(json!(600)));

@@ -36,16 +36,19 @@ fn commands_without_a_daemon_say_so_and_exit_with_69() {
     assert_eq!(json_of(&daemon, &["stop"]), json!({ "status": "not_running" }));
     assert_eq!(
         ok(&daemon, &["stop", "--clear"]),
-        "no daemon runs, and no wallpaper of murald is left\n"
+        "the daemon is not running, and there is no wallpaper to remove\n"
     );
     let socket = daemon.socket().display().to_string();
     for line in [&["--socket", &socket, "stop"][..], &["stop", "--clear", "--socket", &socket]] {
         fails(&daemon, line, 69, &nobody);
     }
     let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
-    let told = format!("murald: {long} cannot be a socket: ");
+    let told = format!("murald: {long} is not a valid socket path: ");
     fails(&daemon, &["--socket", &long, "status"], 69, &told);
-    assert_eq!(ok(&daemon, &["off"]), "no daemon runs, and no wallpaper of murald is left\n");
+    assert_eq!(
+        ok(&daemon, &["off"]),
+        "the daemon is not running, and there is no wallpaper to remove\n"
+    );
     // There is no database yet that could be damaged.
     assert!(ok(&daemon, &["library", "check"]).starts_with("database\t"));
     // With `--json`, errors are JSON as well.

@@ -38,7 +38,7 @@ fn images_are_printed_as_rows_records_templates_and_json() {
     let formatted = ok(&daemon, &line(r"{id}:{name}\t{tags[1]}{{{thumbnails.default}"));
     let thumbnail = first["thumbnails"]["default"].as_str().unwrap();
     assert_eq!(formatted.lines().next().unwrap(), format!("1:p0\tbig sky{{{thumbnail}"));
-    fails(&daemon, &line("{frob}"), 2, "murald: --format: unknown field \"frob\"\n  there are ");
+    fails(&daemon, &line("{frob}"), 2, "murald: --format: unknown field \"frob\"\n  fields are ");
     let both = [&line("{id}")[..], &["--json"]].concat();
     let output = run(&daemon, &both);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -62,7 +62,7 @@ fn history_all_prints_every_entry_once() {
     daemon.start();
     let output = run(&daemon, &["history"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 50);
-    assert_eq!(stderr(&output), "murald: the newest 50 entries; --all shows every one\n");
+    assert_eq!(stderr(&output), "murald: showing the newest 50 entries; --all shows all\n");
     let names = |more: &[&str]| {
         ok(&daemon, &[&["history", "--all", "--format", "{image_name}"], more].concat())
     };
@@ -86,7 +86,7 @@ fn shortened_list_says_so_and_all_prints_every_page() {
     daemon.import(&[&directory]);
     let output = run(&daemon, &["images", "list"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 50);
-    assert_eq!(stderr(&output), "murald: 50 of 250 images; --all shows every one\n");
+    assert_eq!(stderr(&output), "murald: showing 50 of 250 images; --all shows all\n");
     let output = run(&daemon, &["images", "list", "-q"]);
     assert_eq!((output.stdout.is_empty(), stderr(&output).as_str()), (false, ""));
     let output = run(&daemon, &["images", "list", "--page", "2"]);
@@ -254,7 +254,11 @@ fn contact_sheet_has_a_picture_and_a_name_for_each_image() {
     assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["1", "p0", "2", "p1", "3", "p2"]);
     assert_eq!(lines[6].split_whitespace().collect::<Vec<_>>(), ["4", "p3", "5", "p4"]);
     let cut = run(&daemon, &["images", "sheet", "--picture", "blocks", "--per-page", "2"]);
-    assert!(stderr(&cut).starts_with("murald: 2 of 5 images; --all shows"), "{}", stderr(&cut));
+    assert!(
+        stderr(&cut).starts_with("murald: showing 2 of 5 images; --all shows"),
+        "{}",
+        stderr(&cut)
+    );
     assert_eq!(sheet(&["--picture", "blocks", "--name", "none"]), "");
     let one = json_of(&daemon, &["images", "show", "p3"]);
     let checksum = one["checksum"].as_str().unwrap();
@@ -301,7 +305,7 @@ fn unknown_fields_are_refused_before_anything_is_changed() {
         &["history", "clear"],
         &["stop"],
     ] {
-        let told = "murald: --format: unknown field \"nope\"\n  there are ";
+        let told = "murald: --format: unknown field \"nope\"\n  fields are ";
         fails(&daemon, &[line, &["--format", "{nope}"]].concat(), 2, told);
     }
     let names = json_of(&daemon, &["images", "list"])["data"].clone();
@@ -316,7 +320,7 @@ fn unknown_fields_are_refused_before_anything_is_changed() {
     let line = [&set[..], &["{images_per_page}{restart_required}"]].concat();
     assert_eq!(ok(&daemon, &line), "7\n");
     let own = ["config", "get", "app", "--format", "{nope}"];
-    fails(&daemon, &own, 2, "murald: --format: unknown field \"nope\"\n  there are ");
+    fails(&daemon, &own, 2, "murald: --format: unknown field \"nope\"\n  fields are ");
 }
 
 #[test]
@@ -326,7 +330,7 @@ fn renaming_to_a_name_in_use_prints_a_note() {
     let output = run(&daemon, &["images", "rename", "p1", "p0"]);
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.starts_with("murald: another image is named p0: this one is p0"), "{told}");
+    assert!(told.starts_with("murald: the name p0 is in use: the image is now named p0"), "{told}");
 }
 
 #[test]

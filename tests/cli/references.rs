@@ -58,7 +58,7 @@ fn images_are_found_by_id_name_prefix_and_path() {
     refused("9", 1, "no image with ID 9\n");
     // Digits are an id, even if an image has that name.
     let output = run(&daemon, &["images", "show", "7"]);
-    assert_eq!(stderr(&output), "murald: no image with ID 7\n  an image has this name: 7 (4)\n");
+    assert_eq!(stderr(&output), "murald: no image with ID 7\n  an image is named 7: use name:7\n");
     check("id:1", 1);
     check("name:1", 6);
     check("name:7", 4);
@@ -70,12 +70,12 @@ fn images_are_found_by_id_name_prefix_and_path() {
     }
     fails(&daemon, &["images", "show", "1e1e2e"], 1, "murald: no image named \"1e1e2e\"\n");
     refused("007", 1, "no image named \"007\"\n");
-    let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  id:1 or name:1 says which\n";
+    let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  use id:1 or name:1\n";
     refused("1", 1, both);
     // Reserved words win over names.
     refused("current", 1, "");
-    refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
-    refused("", 2, "IMAGE must be a name, or an id from 1 on, not \"\"\n");
+    refused("0", 2, "IMAGE must be a name or an ID (1 or more), not \"0\"\n");
+    refused("", 2, "IMAGE must be a name or an ID (1 or more), not \"\"\n");
     refused("-", 2, "\"-\" is standard input only for commands that take several images\n");
     let other = daemon.root().join("other.png");
     image::RgbImage::new(3, 3).save(&other).unwrap();
@@ -142,7 +142,7 @@ fn playlists_and_folders_are_found_by_name() {
     for name in ["1", "9"] {
         ok(&daemon, &["folders", "create", name]);
     }
-    let told = "murald: \"1\" is ambiguous: sea (1), 1 (5)\n  id:1 or name:1 says which\n";
+    let told = "murald: \"1\" is ambiguous: sea (1), 1 (5)\n  use id:1 or name:1\n";
     fails(&daemon, &["folders", "delete", "1", "--contents"], 1, told);
     ok(&daemon, &["folders", "delete", "name:1", "--contents"]);
     ok(&daemon, &["folders", "show", "1"]);

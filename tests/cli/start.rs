@@ -95,7 +95,7 @@ fn error_of_a_daemon_that_cannot_start_is_printed() {
     assert!(told.starts_with("murald: the daemon did not start: /"), "{told}");
     assert!(told.contains("line 2, column "), "{told}");
     let told = stderr(&run(&daemon, &["status"]));
-    assert!(told.contains("\n  it does not start with this configuration: /"), "{told}");
+    assert!(told.contains("\n  the daemon cannot start with this configuration: /"), "{told}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn playlists_pause_while_locked_or_idle_if_set() {
     power(json!({ "pause_when_locked": true }));
     assert_eq!(resting(&daemon), (json!("locked"), true));
     let rows = daemon.murald(&["playlist", "active"]).output().unwrap();
-    assert!(String::from_utf8(rows.stdout).unwrap().contains("\tresting\t"));
+    assert!(String::from_utf8(rows.stdout).unwrap().contains("\tpaused (locked)\t"));
     // A step by hand works during the pause, and does not end it.
     daemon.client().post("/playlists/active/next", &json!({})).ok();
     see(&desktop, "HEADLESS-1", 1);
@@ -135,7 +135,7 @@ fn playlists_pause_on_battery_if_set() {
     wait_until("battery", || daemon.client().get("/power").ok()["battery"] == true);
     let rows = daemon.murald(&["power"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
-    assert!(rows.contains("battery\ttrue\n") && rows.contains("resting\tbattery\n"), "{rows}");
+    assert!(rows.contains("battery\ttrue\n") && rows.contains("paused\tbattery\n"), "{rows}");
     power(&daemon, false);
     assert_eq!(now(&daemon), (Value::Null, Value::Null));
     wait_until("the end of the battery's thread", || sleeps(&daemon).is_none());

@@ -34,7 +34,7 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     let (code, said) = run(&daemon, &["slideshow", path, "--interval", "1h"]);
     assert!(code == Some(0) && said.starts_with(&format!("started slideshow of {path}")), "{said}");
     assert!(
-        said.ends_with("(1) on HEADLESS-1: 2 pictures; `murald playlist stop 1` ends it\n"),
+        said.ends_with("(1) on HEADLESS-1: 2 pictures; `murald playlist stop 1` stops it\n"),
         "{said}"
     );
     wait_until("a picture of the slideshow", || {

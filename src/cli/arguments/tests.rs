@@ -112,11 +112,11 @@ fn wrong_command_lines_are_explained() {
         "unknown command \"frobnicate\"\n  `murald help all` lists all commands",
     );
     check(&["improt"], "unknown command \"improt\"\n  did you mean import?");
-    check(&["config"], "murald config needs one of get, ");
+    check(&["config"], "murald config needs a command: get, ");
     check(&["images", "frobnicate"], "unknown command \"images frobnicate\"\n  see ");
     check(&["playlists", "strat", "1"], "unknown command \"playlist strat\"\n  did you mean ");
     check(&["set"], "missing argument PICTURE\n  usage: murald set PICTURE [FLAGS]");
-    check(&["set", "0"], "PICTURE must be a name, or an id from 1 on, not \"0\"");
+    check(&["set", "0"], "PICTURE must be a name or an ID (1 or more), not \"0\"");
     check(&["set", "7", "8"], "unexpected argument \"8\"\n  quote a name with spaces: '7 8'");
     check(
         &["set", "my", "lake.jpg"],
@@ -129,14 +129,14 @@ fn wrong_command_lines_are_explained() {
     check(&["random", "--monitor", ","], "--monitor must be a name, not \",\"");
     check(&["rm", "7"], "unknown command \"rm\"\n  did you mean images delete, ");
     check(&["--json", "--format", "{id}", "status"], "--json cannot be combined with --format");
-    check(&["--format", "{", "status"], "--format: { lacks its closing brace\n");
+    check(&["--format", "{", "status"], "--format: { has no closing brace\n");
     check(&["status", "now"], "murald status does not take \"now\"");
     check(&["set", "7", "--mod", "clone"], "unknown flag --mod\n  did you mean --mode?");
     check(&["set", "7", "--mod=clone"], "unknown flag --mod\n");
     check(&["set", "7", "--mode"], "--mode needs a value");
     check(&["set", "7", "--mode", "--monitor", "x"], "--mode needs a value");
     check(&["set", "7", "--mode", "wide"], "--mode must be one of individual, clone, extend, not");
-    check(&["set", "7", "--mode", "clone", "--mode", "clone"], "--mode can be given once only");
+    check(&["set", "7", "--mode", "clone", "--mode", "clone"], "--mode can be given only once");
     check(&["stop", "--clear=yes"], "--clear takes no value");
     check(
         &["--log-level", "loud"],

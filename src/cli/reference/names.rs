@@ -48,14 +48,14 @@ pub(super) fn folder(word: &str, tree: &[Named]) -> Result<i64, Error> {
         at = Some(among("folder", part, &inside)?.id);
         rest = more.trim_start_matches('/');
     }
-    at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
+    at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an ID, not \"/\""))
 }
 
 /// The error for an image with a text that is not a time after its `@`.
 pub(super) fn not_a_time(time: &str, error: &Error) -> Error {
     Error::not_found(format!("{time:?} is not a time, and {}", error.reason())).hint(
-        "times are HH:MM (00:00 to 23:59), or sunrise, sunset, dawn or dusk, also with an offset as \
-         sunset-30m; modes are light and dark",
+        "times are HH:MM (00:00 to 23:59), or sunrise, sunset, dawn or dusk, also with an offset \
+         such as sunset-30m; modes are light and dark",
     )
 }
 

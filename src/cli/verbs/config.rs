@@ -90,7 +90,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let key = match (key, call.text("KEY")) {
         (Some(key), Some(other)) => {
             return Err(Error::usage(format!(
-                "{other:?} is too much: {section}.{key} is one setting"
+                "unexpected argument {other:?}: {section}.{key} names one setting"
             )));
         }
         (key, other) => key.or_else(|| other.map(str::to_owned)),
@@ -179,7 +179,7 @@ fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (warnings, well) = match is_named || !checked.metadata().is_err_and(is_gone) {
         true => {
             let warnings = (call.host().check_config)(&checked)?;
-            (warnings, format!("{} is in order", checked.display()))
+            (warnings, format!("{} is valid", checked.display()))
         }
         false => (Vec::new(), "no configuration file; using the defaults".to_owned()),
     };

@@ -94,14 +94,18 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 /// Prints nothing into a pipe.
-const NOT_RUNNING: View =
-    View::of("", &[more("status")]).showing(|_, stdout, _| stdout.note("no daemon runs"));
+const NOT_RUNNING: View = View::of("", &[more("status")])
+    .showing(|_, stdout, _| stdout.note("the daemon is not running"));
 
 const TAKEN_DOWN: View = View::of("", &[more("status ended")]).showing(|_, stdout, done| {
     stdout.say(match done["ended"].as_u64() {
-        Some(0) | None => "no daemon runs, and no wallpaper of murald is left".to_owned(),
-        Some(1) => "no daemon runs; stopped 1 process that drew wallpapers".to_owned(),
-        Some(ended) => format!("no daemon runs; stopped {ended} processes that drew wallpapers"),
+        Some(0) | None => {
+            "the daemon is not running, and there is no wallpaper to remove".to_owned()
+        }
+        Some(1) => "the daemon is not running; stopped 1 process that drew wallpapers".to_owned(),
+        Some(ended) => {
+            format!("the daemon is not running; stopped {ended} processes that drew wallpapers")
+        }
     })
 });
 
@@ -110,9 +114,8 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let get = |name: &str| connection.read::<Value>(&[&name]);
     let info = get("info").map_err(|error| match call.config_problems() {
         // The daemon would not start with this configuration.
-        Err(problem) if error.exit == Exit::Unavailable => {
-            error.hint(format!("it does not start with this configuration: {}", problem.reason()))
-        }
+        Err(problem) if error.exit == Exit::Unavailable => error
+            .hint(format!("the daemon cannot start with this configuration: {}", problem.reason())),
         _ => error,
     })?;
     if stdout.wants_data() {
@@ -178,7 +181,8 @@ fn backend(backends: &[Value]) -> Cell {
     match backends.iter().find(|backend| backend["active"] == true) {
         Some(active) if active["name"] == "swaybg" && has_builtin => {
             let step = "`murald backends activate builtin`";
-            Cell::from(format!("swaybg, without transitions; with them: {step}")).raw("swaybg")
+            Cell::from(format!("swaybg, without transitions; for transitions: {step}"))
+                .raw("swaybg")
         }
         Some(active) => Cell::value(&active["name"]).look(CellStyle::Good),
         None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),
@@ -191,7 +195,7 @@ fn version(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         answer => answer?,
     };
     if daemon.is_null() && !stdout.wants_data() {
-        stdout.note("no daemon runs")?;
+        stdout.note("the daemon is not running")?;
     }
     let both = json!({ "version": env!("CARGO_PKG_VERSION"), "daemon": daemon });
     VERSION.tell(call, stdout, &both)

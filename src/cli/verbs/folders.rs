@@ -91,7 +91,7 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let trash = contents && !call.has("--forever");
     if trash {
         // An older daemon would remove the files for good.
-        filters::knows(&connection, "the trash here")?;
+        filters::knows(&connection, "the trash for folders")?;
     }
     if contents {
         delete::confirm(call, question)?;

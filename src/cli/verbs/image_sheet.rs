@@ -133,7 +133,7 @@ pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
     let (shown, total) = (items(page, "data").len(), number(page, TOTAL));
     if (shown as u64) < total && !call.has("--page") {
-        stdout.warn(format!("{shown} of {}; --all shows every one", count(total, "image")));
+        stdout.warn(format!("showing {shown} of {}; --all shows all", count(total, "image")));
     }
 }
 

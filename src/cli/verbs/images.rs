@@ -153,7 +153,7 @@ const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     IMAGE.people(call, stdout, image)?;
     let (wanted, name) = (call.word("NAME"), text(image, "name"));
     if name != wanted {
-        stdout.warn(format!("another image is named {wanted}: this one is {name} now"));
+        stdout.warn(format!("the name {wanted} is in use: the image is now named {name}"));
     }
     Ok(())
 });

@@ -58,7 +58,8 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
         .shows(&[&WATCHED])
         .help("Without --forget, its images stay in the library."),
     Verb::send(&["library", "scan"], "Rescan all watched directories", "POST /library/scan", &[])
-        .shows(&[&View::of("POST /library/scan", &[more("status directories")]).saying("looking")])
+        .shows(&[&View::of("POST /library/scan", &[more("status directories")])
+            .saying("rescanning the watched directories")])
         .help("Necessary if the kernel does not report changes, as on network disks. Returns at \
                once."),
 ]};
@@ -235,7 +236,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let id = &playlist["id"];
         let on = on_monitors(call, Some(id));
         stdout.say(format!(
-            "started slideshow of {name} ({id}){on}: {of}; `murald playlist stop {id}` ends it"
+            "started slideshow of {name} ({id}){on}: {of}; `murald playlist stop {id}` stops it"
         ))
     })
 }

@@ -56,10 +56,10 @@ const SHEET: View = View::of(
         column("order", "configuration.order"),
         of("starts", "", |playlist, _| {
             let first = at(playlist, "configuration.always_start_on_first_image") == true;
-            Some(if first { "with the first image" } else { "where it last was" }.into())
+            Some(if first { "with the first image" } else { "at the last position" }.into())
         }),
         of("state", "", |playlist, _| Some(state(playlist))),
-        of("finds", "", |playlist, _| {
+        of("filters", "", |playlist, _| {
             let filters = playlist["source"].as_object()?.iter();
             let filters = filters.map(|(name, value)| format!("{name}={}", written(value)));
             let filters = filters.collect::<Vec<_>>().join(" ");
@@ -172,10 +172,10 @@ fn changes(playlist: &Value) -> String {
     let interval = number(playlist, "configuration.interval");
     match text(playlist, "configuration.type").as_str() {
         "timer" => format!("every {}", span(interval)),
-        "manual" => "by hand".to_owned(),
+        "manual" => "only on request".to_owned(),
         "time_of_day" => "at times of day".to_owned(),
         "day_of_week" => "by day of the week".to_owned(),
-        _ => "with light and dark".to_owned(),
+        _ => "with light and dark mode".to_owned(),
     }
 }
 

@@ -168,9 +168,9 @@ const RUNS: View = View::table(
         column(">ID", "playlist_id"),
         column("NAME", "playlist_name"),
         of("=STATE", "paused resting", |one, _| {
-            Some(match (one["paused"] == true, one["resting"].is_null()) {
+            Some(match (one["paused"] == true, one["resting"].as_str()) {
                 (true, _) => "paused".into(),
-                (false, false) => "resting".into(),
+                (false, Some(why)) => format!("paused ({why})").into(),
                 _ if one["current_image_id"].is_null() => "empty".into(),
                 _ => "running".into(),
             })
@@ -196,7 +196,7 @@ const RUNS: View = View::table(
     ],
     NONE,
 );
-const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
+const NONE: &str = "no playlist is running; `murald playlist start PLAYLIST` starts one";
 
 /// The type of a playlist, also if only the images' times or modes imply it.
 fn kind(call: &Call) -> Result<Option<Value>, Error> {
@@ -316,7 +316,7 @@ fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
         "appearance" => "changes with light and dark mode; next and previous do not apply",
         "time_of_day" | "day_of_week" => "follows the clock; next and previous do not apply",
         _ if one["total_images"] == 0 => "is empty",
-        _ => "did not move",
+        _ => "did not change",
     };
     Err(Error::refused(format!("playlist {} {why}", text(one, "playlist_name"))))
 }

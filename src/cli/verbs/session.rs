@@ -71,8 +71,8 @@ const MONITORS: View = View::table(
         column("=SCALE", "scale"),
         column("=AT", "{x},{y}"),
         column("DESCRIPTION", "description"),
-        of("=TURNED", "transform", |monitor, _| {
-            const TURNED: [&str; 8] = [
+        of("=ROTATION", "transform", |monitor, _| {
+            const ROTATIONS: [&str; 8] = [
                 "no",
                 "90°",
                 "180°",
@@ -82,7 +82,9 @@ const MONITORS: View = View::table(
                 "flipped 180°",
                 "flipped 270°",
             ];
-            TURNED.get(monitor["transform"].as_u64()? as usize).map(|turned| (*turned).into())
+            ROTATIONS
+                .get(monitor["transform"].as_u64()? as usize)
+                .map(|rotation| (*rotation).into())
         }),
         of("=HZ", "refresh_rate", |monitor, _| {
             let rate = monitor["refresh_rate"].as_f64()?;
@@ -125,7 +127,7 @@ const SESSION: View = View::of(
         }),
         column("locked", "locked"),
         column("idle", "idle"),
-        of("resting", "resting", |power, _| Some(power["resting"].as_str().unwrap_or("no").into())),
+        of("paused", "resting", |power, _| Some(power["resting"].as_str().unwrap_or("no").into())),
     ],
 );
 const LIGHT: View = View::of("Appearance", &[column("mode", "mode"), column("now", "now")]);

@@ -278,7 +278,7 @@ fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         && !call.has("--limit")
         && !stdout.wants_data()
     {
-        stdout.warn(format!("the newest {USUAL} entries; --all shows every one"));
+        stdout.warn(format!("showing the newest {USUAL} entries; --all shows all"));
     }
     HISTORY.tell(call, stdout, &all)
 }

@@ -17,7 +17,7 @@ fn novice_sets_a_picture_and_tries_commands() {
     bash.types("murald show", "did you mean ");
     bash.types("murald delete that", "images delete");
     bash.types("murald set thta.jpg", "that (1)");
-    bash.types("murald wallpapers", "needs one of set, random");
+    bash.types("murald wallpapers", "needs a command: set, random");
     bash.types("murald playlist create mine", "no images given");
     bash.types("murald next; echo code=$?", "code=1");
     bash.types("murald set ~/Pictures/this.png", "this (2) is on HEADLESS-1");
