@@ -91,7 +91,7 @@ enum Stop {
 }
 
 const LATE: Stop =
-    Stop::Refuse(Refusal { status: 408, why: "the request does not come to its end" });
+    Stop::Refuse(Refusal { status: 408, why: "the request was not completed in time" });
 
 impl<'s> Connection<'s> {
     pub(super) fn new(shared: &'s ServerState, client: Arc<Client>) -> Self {

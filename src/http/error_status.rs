@@ -168,9 +168,8 @@ impl From<library::Error> for Error {
             | Why::InPlace { .. }
             | Why::NotVideo { .. }
             | Why::BadLoop { .. } => Self::new(400, text),
-            Why::DirectoryInPlace { .. } => {
-                Self::new(400, text).details("`murald watch add DIR` uses a directory where it is")
-            }
+            Why::DirectoryInPlace { .. } => Self::new(400, text)
+                .details("`murald watch add DIR` uses the files of a directory where they are"),
             Why::Same { .. } => Self::new(409, text),
             Why::NotKnown { .. } => Self::new(409, text).details("nothing was deleted"),
             Why::Transcode { source, .. } => source.into(),

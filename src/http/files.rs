@@ -46,7 +46,7 @@ fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Resul
         Range::Part { first, last } => full(206, first, last - first + 1)
             .header("Content-Range", format!("bytes {first}-{last}/{size}")),
         Range::Beyond => {
-            return Err(Error::new(416, "the file has no such range")
+            return Err(Error::new(416, "the file does not have this range")
                 .details(format!("it has {size} bytes"))
                 .header("Content-Range", format!("bytes */{size}")));
         }
@@ -79,7 +79,7 @@ fn range(fields: &Fields<'_>, tag: &str, modified: SystemTime, size: u64) -> Ran
 }
 
 fn open(path: &Path) -> Result<(File, Metadata), Error> {
-    let gone = || Error::not_found("the file is gone");
+    let gone = || Error::not_found("the file is missing");
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory

@@ -86,7 +86,7 @@ impl<C> Router<C> {
         let route = resource.routes.iter().find(|route| route.method == *wanted);
         let route = route.ok_or_else(|| {
             let allow = allow(&resource.routes);
-            Error::new(405, format!("{} is not allowed here", request.method()))
+            Error::new(405, format!("this path does not support {}", request.method()))
                 .details(format!("allowed: {allow}"))
                 .header("Allow", allow)
         })?;

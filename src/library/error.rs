@@ -17,7 +17,7 @@ pub enum Error {
     #[error("the file of image {id} is missing")]
     FileGone { id: i64 },
     /// The path has another file than the one that was seen, or none. It is not removed.
-    #[error("{} is not the file that murald knows", own_path(.path).display())]
+    #[error("{} is no longer the file of the image", own_path(.path).display())]
     NotKnown { path: PathBuf },
     /// No image that was deleted has left a file there.
     #[error("no deleted image has a file at {}", .path.display())]

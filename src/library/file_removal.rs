@@ -113,7 +113,7 @@ impl ExpectedFile {
         let directory = openat(CWD, directory, flags | OFlags::DIRECTORY, Mode::empty())?;
         let file = File::from(openat(&directory, name, flags | OFlags::NOFOLLOW, Mode::empty())?);
         if !self.fits(&file.metadata()?) {
-            return Err(io::Error::other("it is not the file that murald knows"));
+            return Err(io::Error::other("it is no longer the file of the image"));
         }
         match self {
             Self::Package => fs::remove_dir_all(path),

@@ -156,7 +156,7 @@ fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<b
         Ok(true)
     })?;
     if done {
-        log::info!("{} is {} now", from.display(), to.display());
+        log::info!("{} was renamed to {}", from.display(), to.display());
     }
     Ok(done)
 }
@@ -222,7 +222,7 @@ fn confine(context: &ImportContext) {
     match context.store.write(|c| elsewhere::confine(c, directory, &is_ours)) {
         Ok(0) => {}
         Ok(away) => log::warn!(
-            "{away} images are not in {}; they are neither shown nor deleted",
+            "{away} images have paths outside {}; they are neither shown nor deleted",
             directory.display()
         ),
         Err(error) => log::error!("cannot check the paths of the library: {error}"),
@@ -243,7 +243,7 @@ fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
         (true, true) if ours => Some(ExpectedFile::Package),
         (true, false) => Some(ExpectedFile::This(now)),
         _ => {
-            log::info!("not removing {}: it is another file", note.path.display());
+            log::info!("not removing {}: another file has this name now", note.path.display());
             None
         }
     }

@@ -167,7 +167,8 @@ pub(super) fn insert_image(connection: &Connection, row: &NewImage) -> Result<Im
 }
 
 pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, store::Error> {
-    let gone = || store::Error::Damaged { what: format!("image {id} is gone again") };
+    let gone =
+        || store::Error::Damaged { what: format!("image {id} is missing after it was written") };
     images::get(connection, id)?.ok_or_else(gone)
 }
 

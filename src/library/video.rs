@@ -248,9 +248,9 @@ fn check_cut(cut: Cut, duration: f64) -> Result<(), Error> {
     let why = if !(from.is_finite() && to.is_finite()) || from < 0.0 {
         "in_seconds is before the video begins".to_owned()
     } else if to > duration + ROUNDING {
-        format!("out_seconds is {to}, and the video has {duration} s")
+        format!("out_seconds is {to}, but the video has only {duration} s")
     } else if to.min(duration) - from < LOOP_MIN - 1e-9 {
-        format!("a loop has at least {LOOP_MIN} s: from {from} to {to} are fewer")
+        format!("a loop must have at least {LOOP_MIN} s; {from} to {to} is shorter")
     } else {
         return Ok(());
     };

@@ -124,7 +124,7 @@ impl ImportContext {
         let Some(now) = now else { return Ok(false) };
         self.give_file(c, &seen.directory, &now, &seen.path)?;
         watched::forget_file(c, &now.path, now.id)?;
-        log::debug!("{} is {} now", image.path.display(), seen.path.display());
+        log::debug!("the file of {} is now {}", image.path.display(), seen.path.display());
         Ok(true)
     }
 

@@ -94,7 +94,7 @@ fn needs_transcoder(format: Format, why: Option<&str>) -> String {
     let name = name(format);
     match why {
         None if format.media_type() == MediaType::Image => {
-            format!("murald cannot decode {name} files; only other programs can")
+            format!("murald needs another program to decode {name} files")
         }
         None => format!("{name} files need the transcoder (ffmpeg and ffprobe)"),
         Some(why) => format!("murald cannot decode this variety of {name}; only ffmpeg may: {why}"),

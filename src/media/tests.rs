@@ -305,7 +305,7 @@ fn non_pictures_are_refused_with_a_reason() {
     };
     check(b"", "the file is empty");
     check(b"hello", "not a supported image or video");
-    check(b"\xff\x0a", "murald cannot decode JPEG XL files; only other programs can");
+    check(b"\xff\x0a", "murald needs another program to decode JPEG XL files");
     check(b"\x89PNG\r\n\x1a\n", "the PNG is truncated");
 }
 

@@ -155,7 +155,7 @@ fn kind_text(kind: Kind) -> &'static str {
         Kind::StaticImage => "a still picture",
         Kind::AnimatedImage => "an animated picture",
         Kind::Video => "a video",
-        Kind::Web => "a web page",
+        Kind::Web => "an HTML wallpaper",
     }
 }
 

@@ -158,11 +158,11 @@ fn invalid_package_is_refused_without_leftovers() {
     };
     check(&|root| symlink("/etc", root.join("etc")).unwrap(), "leads to /etc");
     check(&|root| symlink("../..", root.join("assets/up")).unwrap(), "leads to ../..");
-    check(&manifest(r#"{"entry": "../page.html"}"#), "leaves the package");
-    check(&manifest(r#"{"entry": "/etc/passwd"}"#), "leaves the package");
-    check(&manifest(r#"{"preview": "../../secret.png"}"#), "leaves the package");
-    check(&manifest(r#"{"entry": "missing.html"}"#), "missing.html is not there");
-    check(&manifest(r#"{"entry": "assets"}"#), "assets is not there");
+    check(&manifest(r#"{"entry": "../page.html"}"#), "not a path inside the package");
+    check(&manifest(r#"{"entry": "/etc/passwd"}"#), "not a path inside the package");
+    check(&manifest(r#"{"preview": "../../secret.png"}"#), "not a path inside the package");
+    check(&manifest(r#"{"entry": "missing.html"}"#), "missing.html is missing");
+    check(&manifest(r#"{"entry": "assets"}"#), "assets is missing");
     check(&manifest("{"), "line 1 column 1");
     let large = format!(r#"{{"wallpaper_config": {{"x": "{}"}}}}"#, "x".repeat(64 << 10));
     check(
@@ -220,8 +220,8 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
     }
     for (overrides, says) in [
         (json!({ "speed": 9, "sped": 9 }), r#".sped: the package does not declare it"#),
-        (json!({ "speed": "fast" }), r#".speed: it is a number, not "fast""#),
-        (json!({ "speed": 11 }), r#".speed: it is 10 or less, not 11"#),
+        (json!({ "speed": "fast" }), r#".speed: must be a number, not "fast""#),
+        (json!({ "speed": 11 }), r#".speed: must be 10 or less, not 11"#),
     ] {
         let body = patch(json!({ "wallpaper_config_overrides": overrides, "tags": ["x"] }));
         let error = body.fails(400)["error"].as_str().unwrap().to_owned();

@@ -235,11 +235,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 fn look_at_programs(report: &mut Report) {
     if transcode::is_available() {
-        report.ok("ffmpeg", "it is installed and decodes videos and simple AVIF, HEIC and JPEG XL");
+        report.ok("ffmpeg", "installed; decodes videos and simple AVIF, HEIC and JPEG XL files");
     } else {
         report.note(
             "ffmpeg",
-            "it is not installed, so videos cannot be imported",
+            "not installed, so videos cannot be imported",
             Some("install ffmpeg"),
         );
     }
@@ -247,9 +247,9 @@ fn look_at_programs(report: &mut Report) {
         let opens: Vec<_> = program.opens.iter().map(|&format| media::name(format)).collect();
         let opens = opens.join(", ");
         match program.installed() {
-            Some(name) => report.ok(name, format!("it is installed and decodes {opens}")),
+            Some(name) => report.ok(name, format!("installed; decodes {opens} files")),
             None => {
-                let text = format!("it is not installed; it decodes {opens}");
+                let text = format!("not installed; would decode {opens} files");
                 let (wanted, package) = (program.wanted(), program.package);
                 let remedy =
                     format!("install {wanted} (Debian: {package}), if you have such files");

@@ -33,7 +33,7 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
     if outputs.session().is_none() && told.recv_timeout(PATIENCE).is_err() {
         let seconds = PATIENCE.as_secs();
         let text = format!("{shown} accepts connections but does not answer within {seconds} s");
-        return report.fix("compositor", text, "it hangs: log out and in again");
+        return report.fix("compositor", text, "the session has hung: log out and in again");
     }
     let names: Vec<String> = outputs.list().iter().map(|output| output.name.clone()).collect();
     match names.is_empty() {

@@ -101,7 +101,8 @@ fn not_in_use(api: &Api, name: BackendName) -> Option<String> {
     if !is_fixed || !api.wallpaper.shown_by(name).is_empty() {
         return None;
     }
-    let text = format!("backend.{name} is not in use, {active} is: this applies once {name} draws");
+    let text =
+        format!("{name} is not in use ({active} is): the change applies when {name} is used");
     Some(match api.backends.unusable(registration(name)) {
         Some(_) => text,
         None => format!("{text}; `murald backends activate {name}` switches to it"),

@@ -200,7 +200,7 @@ pub(in crate::http) fn active_on(api: &Api, request: &Request<'_>) -> Result<Res
     let monitor = request.placeholder(0);
     let mut running = running(api, request)?.into_iter();
     let one = running.find(|one| one.monitors.iter().any(|name| name == monitor));
-    let none = || Error::not_found(format!("no playlist runs on the monitor {monitor:?}"));
+    let none = || Error::not_found(format!("no playlist is running on the monitor {monitor:?}"));
     Ok(Response::json(200, &one.ok_or_else(none)?)?)
 }
 

@@ -258,7 +258,7 @@ pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Respons
     });
     let change = SoundChange { muted, volume: volume.transpose()? };
     if change == SoundChange::default() {
-        return Err(Error::bad_request("nothing is said: give muted, volume or both"));
+        return Err(Error::bad_request("nothing to set: give muted, volume or both"));
     }
     let targets = Targets::from_names(distinct_names(wished(monitor, monitors)?)?);
     let ask = |change| {
@@ -284,7 +284,7 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
         None => Ok(list),
         Some(name) if name == "*" => Ok(list),
         Some(name) if list.iter().all(|other| *other == name) => Ok(vec![name]),
-        Some(name) => Err(Error::bad_request("monitor and monitors name different ones")
+        Some(name) => Err(Error::bad_request("monitor and monitors contradict each other")
             .details(format!("monitor is {name:?}, monitors is {list:?}"))),
     }
 }

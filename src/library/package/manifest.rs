@@ -133,7 +133,9 @@ impl Manifest {
     ) -> Result<Self, Refusal> {
         let name = file.unwrap_or(OWN);
         let entry = match (fields.entry.or(fields.file), kind) {
-            (None, Kind::Video) => return Err(Refusal::new(format!("{name} names no file"))),
+            (None, Kind::Video) => {
+                return Err(Refusal::new(format!("{name} does not name the video file")));
+            }
             (entry, _) => inside(name, "entry", entry.as_deref().unwrap_or(ENTRY))?,
         };
         let preview = fields.preview.as_deref().filter(|preview| !preview.is_empty());
@@ -233,7 +235,8 @@ fn inside(name: &str, field: &str, path: &str) -> Result<PathBuf, Refusal> {
     let parts = Path::new(path).components();
     let harmless = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || path.contains('\0') || !parts.clone().all(harmless) {
-        let problem = format!("{field} in {name} is {path:?}, which leaves the package");
+        let problem =
+            format!("{field} in {name} is {path:?}, which is not a path inside the package");
         return Err(Refusal::new(problem));
     }
     Ok(parts.filter(|part| *part != Component::CurDir).collect())
@@ -296,9 +299,13 @@ mod tests {
         check("waypaper.json", r#"{"title": 5}"#, "invalid type: integer `5`");
         check("waypaper.json", r#"{"capabilities": {"network": "yes"}}"#, "boolean");
         check("project.json", r#"{"type": "Scene"}"#, "is \"scene\", which murald cannot show");
-        check("project.json", r#"{"type": "video", "title": "Sea"}"#, "names no file");
+        check(
+            "project.json",
+            r#"{"type": "video", "title": "Sea"}"#,
+            "does not name the video file",
+        );
         for path in ["/etc/passwd", "../x.html", "a/../../x.html", "", "a\\u0000"] {
-            check("waypaper.json", &format!(r#"{{"entry": "{path}"}}"#), "leaves the package");
+            check("waypaper.json", &format!(r#"{{"entry": "{path}"}}"#), "not a path inside");
         }
         check("waypaper.json", r#"{"preview": "../p.png"}"#, "preview in waypaper.json");
         let long = format!(r#"{{"title": "{}"}}"#, "x".repeat(1 << 20));

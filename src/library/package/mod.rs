@@ -235,7 +235,7 @@ impl Package {
         let tree = Tree::survey(root, signs)?;
         if tree.root().linked_file(&manifest.entry).is_err() {
             let entry = manifest.entry.display();
-            return Err(Refusal::new(format!("its page {entry} is not there")));
+            return Err(Refusal::new(format!("its HTML file {entry} is missing")));
         }
         Ok(Self { tree, manifest })
     }
@@ -289,7 +289,7 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let opened = Root::open(root).map_err(Refusal::closed);
     let texts = opened.and_then(|root| manifest::text(&root, &name)).and_then(|text| {
-        let old = text.ok_or_else(|| Refusal::new(format!("its {name} is gone")))?;
+        let old = text.ok_or_else(|| Refusal::new(format!("its {name} is missing")))?;
         Ok((manifest::with_capabilities(&name, &old, meta.capabilities)?, old))
     });
     let (new, old) = texts.map_err(|refusal| refusal.of(root))?;

@@ -14,7 +14,7 @@ pub(super) const SIZE_MAX: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadOverride {
     pub(crate) key: String,
-    /// A clause without a full stop, such as "it is a number, not []".
+    /// A clause without a full stop, such as "must be a number, not []".
     pub(crate) why: String,
 }
 
@@ -40,14 +40,14 @@ pub(super) fn allowed(
     let bad = |key: &str, why: &str| BadOverride { key: key.to_owned(), why: why.to_owned() };
     let (mut kept, mut refused, mut size) = (Map::new(), Vec::new(), 0);
     let Some(overrides) = overrides.as_object() else {
-        return (kept, vec![bad("wallpaper_config_overrides", "it is an object")]);
+        return (kept, vec![bad("wallpaper_config_overrides", "must be an object")]);
     };
     for (key, value) in overrides {
         let one = Map::from_iter([(key.clone(), value.clone())]);
         size += key.len() + value.to_string().len();
         match check(declared, &one) {
             Ok(()) if size <= SIZE_MAX => kept.extend(one),
-            Ok(()) => refused.push(bad(key, "all together have more than 64 KiB")),
+            Ok(()) => refused.push(bad(key, "the overrides exceed 64 KiB in all")),
             Err(bad) => refused.push(bad),
         }
     }
@@ -71,17 +71,17 @@ fn fits(property: &Value, value: &Value) -> Result<(), String> {
     let kind = property.get("type").and_then(Value::as_str).map(str::to_lowercase);
     let expected = match kind.as_deref() {
         Some("bool" | "boolean") => (value.is_boolean(), "true or false"),
-        Some("int" | "integer") => (is_whole(value), "a whole number"),
+        Some("int" | "integer") => (is_whole(value), "an integer"),
         Some("number" | "float" | "slider" | "range") => (value.is_number(), "a number"),
         Some("string" | "text" | "textinput" | "color" | "colour" | "file" | "directory") => {
-            (value.is_string(), "a text")
+            (value.is_string(), "a string")
         }
         Some("combo" | "select" | "enum" | "choice") => return choice(property, value),
         _ => like(default, value),
     };
     match expected {
         (true, _) => within(property, value),
-        (false, expected) => Err(format!("it is {expected}, not {value}")),
+        (false, expected) => Err(format!("must be {expected}, not {value}")),
     }
 }
 
@@ -95,7 +95,7 @@ fn like(default: Option<&Value>, value: &Value) -> (bool, &'static str) {
         None | Some(Value::Null) => (true, ""),
         Some(Value::Bool(_)) => (value.is_boolean(), "true or false"),
         Some(Value::Number(_)) => (value.is_number(), "a number"),
-        Some(Value::String(_)) => (value.is_string(), "a text"),
+        Some(Value::String(_)) => (value.is_string(), "a string"),
         Some(Value::Array(_)) => (value.is_array(), "a list"),
         Some(Value::Object(_)) => (value.is_object(), "an object"),
     }
@@ -106,22 +106,26 @@ fn like(default: Option<&Value>, value: &Value) -> (bool, &'static str) {
 fn choice(property: &Value, value: &Value) -> Result<(), String> {
     let Some(options) = property.get("options").and_then(Value::as_array) else {
         let plain = value.is_string() || value.is_number();
-        return if plain { Ok(()) } else { Err(format!("it is a text, not {value}")) };
+        return if plain {
+            Ok(())
+        } else {
+            Err(format!("must be a string or a number, not {value}"))
+        };
     };
     let options = options.iter().map(|option| option.get("value").unwrap_or(option));
     if options.clone().any(|option| option == value) {
         return Ok(());
     }
     let allowed: Vec<String> = options.map(Value::to_string).collect();
-    Err(format!("it is one of {}, not {value}", allowed.join(", ")))
+    Err(format!("must be one of {}, not {value}", allowed.join(", ")))
 }
 
 fn within(property: &Value, value: &Value) -> Result<(), String> {
     let bound = |key| property.get(key).and_then(Value::as_f64);
     let Some(number) = value.as_f64() else { return Ok(()) };
     match (bound("min"), bound("max")) {
-        (Some(min), _) if number < min => Err(format!("it is {min} or more, not {value}")),
-        (_, Some(max)) if number > max => Err(format!("it is {max} or less, not {value}")),
+        (Some(min), _) if number < min => Err(format!("must be {min} or more, not {value}")),
+        (_, Some(max)) if number > max => Err(format!("must be {max} or less, not {value}")),
         _ => Ok(()),
     }
 }
@@ -160,27 +164,27 @@ mod tests {
         };
         good("speed", json!(0.5));
         good("speed", json!(4));
-        bad("speed", json!(4.5), "it is 4 or less, not 4.5");
-        bad("speed", json!(0), "it is 0.5 or more, not 0");
-        bad("speed", json!("2"), "it is a number, not \"2\"");
+        bad("speed", json!(4.5), "must be 4 or less, not 4.5");
+        bad("speed", json!(0), "must be 0.5 or more, not 0");
+        bad("speed", json!("2"), "must be a number, not \"2\"");
         good("count", json!(3.0));
         good("count", json!(null));
-        bad("count", json!(3.5), "it is a whole number, not 3.5");
+        bad("count", json!(3.5), "must be an integer, not 3.5");
         good("rain", json!(false));
-        bad("rain", json!(1), "it is true or false, not 1");
+        bad("rain", json!(1), "must be true or false, not 1");
         good("sky", json!("#ffffff"));
-        bad("sky", json!(null), "it is a text, not null");
+        bad("sky", json!(null), "must be a string, not null");
         good("size", json!("l"));
-        bad("size", json!("xl"), "it is one of \"s\", \"l\", not \"xl\"");
+        bad("size", json!("xl"), "must be one of \"s\", \"l\", not \"xl\"");
         good("mood", json!(2));
-        bad("mood", json!("2"), "it is one of \"calm\", 2, not \"2\"");
+        bad("mood", json!("2"), "must be one of \"calm\", 2, not \"2\"");
         good("plain", json!(9));
-        bad("plain", json!([]), "it is a number, not []");
+        bad("plain", json!([]), "must be a number, not []");
         good("list", json!([]));
-        bad("list", json!({}), "it is a list, not {}");
+        bad("list", json!({}), "must be a list, not {}");
         good("free", json!({}));
         good("nested", json!({ "x": 2 }));
-        bad("nested", json!(2), "it is an object, not 2");
+        bad("nested", json!(2), "must be an object, not 2");
         bad("Speed", json!(1), "the package does not declare it");
     }
 

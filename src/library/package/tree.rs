@@ -185,7 +185,7 @@ impl Tree {
                 let leads = PathBuf::from(OsString::from_vec(leads.into_bytes()));
                 if !stays(path, &leads) || !self.root.leads_to(path) {
                     let (from, to) = (path.display(), leads.display());
-                    let problem = format!("its link {from} leads to {to}, which is not in it");
+                    let problem = format!("its link {from} leads to {to}, outside the package");
                     return Err(Refusal::new(problem));
                 }
                 Ok((What::Link(leads), 0))

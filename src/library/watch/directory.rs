@@ -347,7 +347,7 @@ impl Watched {
             Root::Missing => {
                 return (
                     WatchState::Away,
-                    Some("the directory does not exist; its images stay".to_owned()),
+                    Some("the directory does not exist; its images are kept".to_owned()),
                 );
             }
             Root::There => {}
@@ -368,8 +368,8 @@ impl Watched {
             (0, 0) => None,
             (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
             (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),
-            (1, _) => Some("1 file is away; its image stays".to_owned()),
-            (away, _) => Some(format!("{away} files are away; their images stay")),
+            (1, _) => Some("1 file is missing; its image is kept".to_owned()),
+            (away, _) => Some(format!("{away} files are missing; their images are kept")),
         }
     }
 }

@@ -137,7 +137,10 @@ pub(super) fn difference(
     }
     if let Some((file, to)) = difference.renamed.first() {
         let (count, from) = (difference.renamed.len(), file.path.display());
-        log::info!("{from} and other files, {count} in all, are {} and such now", to.display());
+        log::info!(
+            "updated the paths of {count} images of a renamed directory: {from} is now {}",
+            to.display()
+        );
         rename_notes(context, directory, &mut difference)?;
         tell_folders(context);
         clear_folders(context)?;
@@ -166,7 +169,7 @@ fn rename_notes(
             Err(error) if error.is_storage() => return Err(error),
             Err(error) => {
                 let (from, why) = (one.0.path.display(), error.reason());
-                log::warn!("cannot let the image of {from} follow its file: {why}");
+                log::warn!("cannot update the path of the image of {from}: {why}");
                 failed.insert(one.1.clone(), one.0.clone());
             }
         }

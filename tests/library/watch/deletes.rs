@@ -220,7 +220,7 @@ fn only_the_known_file_is_deleted() {
         let line = ["images", "delete", "t", "--files", "--forever", "--yes"];
         let output = walls.daemon.murald(&line).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("t.png is not the file that murald knows"), "{told}");
+        assert!(told.contains("t.png is no longer the file of the image"), "{told}");
         assert_eq!((output.status.code(), walls.at("t.png").exists()), (Some(1), true));
     });
     assert_eq!(in_trash(), 1);

@@ -85,12 +85,12 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     let (id, playlist) = (walls.id("out/b.png"), walls.treasure("out/b.png"));
     assert!(Command::new("umount").arg("-l").arg(&place).status().unwrap().success());
     let message = || walls.state()["message"].clone();
-    wait_until("both files are away", || message() == "2 files are away; their images stay");
+    wait_until("both files are away", || message() == "2 files are missing; their images are kept");
     // Rescans change nothing.
     walls.daemon.client().post("/library/scan", &json!({})).ok();
     walls.draw("d.png", 4);
     wait_until("a new one", || walls.images().len() == 4);
-    assert_eq!(message(), "2 files are away; their images stay");
+    assert_eq!(message(), "2 files are missing; their images are kept");
     fs::remove_file(out.join("c.png")).unwrap();
     bind(&out, &place);
     walls.wait_for(&[("a.png", 1), ("out/b.png", 2), ("d.png", 4)]);
