@@ -13,7 +13,7 @@ use super::{
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
                        location, hooks, power, desktop, workspaces, monitors, remote_gallery; or a setting, \
-                       as backend.type or app.theme";
+                       such as backend.type or app.theme";
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[

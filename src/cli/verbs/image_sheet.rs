@@ -14,7 +14,7 @@ pub(super) const SIZE: Flag =
     Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "Size of the picture");
 #[rustfmt::skip]
 pub(super) const PICTURE: Flag = Flag::value("--picture", "HOW", Kind::Words(picture::WORDS),
-    "How to draw it; blocks also draws into a pipe; auto by default");
+    "How to draw the picture; blocks also draws into a pipe; auto by default");
 
 const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \
     file_size checksum tags description colors hue_group folder_id is_selected imported_at source_path \

@@ -45,15 +45,16 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
             ("web_capabilities", From::Given("--capabilities")),
         ])
         .takes(&[ONE]).shows(&[&IMAGE]).flags(&[
-            Flag::value("--name", "NAME", Kind::Text, "The name, also of its file"),
+            Flag::value("--name", "NAME", Kind::Text, "The new name, also of the file"),
             Flag::value("--tags", "A,B", Kind::Tags, "The tags, replacing the current ones"),
-            Flag::value("--description", "TEXT", Kind::Text, "What it shows, for searches and screen \
+            Flag::value("--description", "TEXT", Kind::Text, "Description of the \
+                image, for searches and screen \
                readers"),
             Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "The palette, replacing the current \
                one"),
             Flag::value("--folder", "FOLDER", Kind::FolderOrRoot,
-                "Move it to this folder; root: no folder"),
-            Flag::value("--selected", "WHICH", ON_OFF, "Select or deselect it"),
+                "Move the image to this folder; root: no folder"),
+            Flag::value("--selected", "WHICH", ON_OFF, "Select or deselect the image"),
             Flag::value("--audio", "WHICH", ON_OFF, "Play the audio of a video, or mute it"),
             Flag::value("--position", "POSITION", Kind::Position,
                 "Visible part: a name (top-left), X%,Y% or default"),
@@ -111,9 +112,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ))
         .help("Filters select all images that match. Files go to the desktop's trash. Files used \
                in place and the originals of imported \
-               images are not touched. If an image was deleted while on the screen, `murald \
-               images delete current --files` \
-               deletes the kept file."),
+               images are not touched. To also delete the file of an image in place that was \
+               deleted while it was on the screen, run `murald images delete current --files`."),
     Verb::get(&["where"], "Print the path of an image", "GET /images/{IMAGE}")
         .takes(OR_CURRENT).shows(&[&PATH]),
     Verb::change(&["favourite"], "Toggle whether an image is a favourite",
@@ -254,7 +254,7 @@ const VIDEO: Argument = Argument::one("IMAGE", Kind::Image, "The video");
 pub(super) const VIDEOS: Group = Group { title: "Videos", verbs: &[
     Verb::send(&["video", "preview"], "Create a preview of a video for browsers",
         "POST /images/{IMAGE}/ensure-browser-preview?force={--force=1}", &[])
-        .takes(&[VIDEO]).flags(&[Flag::switch("--force", "Create it again if it exists")])
+        .takes(&[VIDEO]).flags(&[Flag::switch("--force", "Create the preview again if it exists")])
         .shows(&[&PREVIEW]).waiting("creating the preview..."),
     Verb::send(&["video", "export"], "Export a loop from a video",
         "POST /images/{IMAGE}/video-loop-export", &[

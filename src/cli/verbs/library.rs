@@ -45,7 +45,8 @@ pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
 pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: &[
     Verb::change(&["watch", "add"], "Keep the library in sync with a directory",
         "PUT /library/watch", add)
-        .takes(&[Argument::some("DIR", Kind::Directory, "Its path")]).shows(&[&ADDED]).starting()
+        .takes(&[Argument::some("DIR", Kind::Directory, "Path of the directory")])
+        .shows(&[&ADDED]).starting()
         .help("Pictures that are added to the directory or its subdirectories are added to the \
                library; deleted ones are removed. The files are used where they are and not changed; \
                with `library.in_place` set to false they are copied. Starts the daemon if it is not \
@@ -200,10 +201,11 @@ const STARTED: View = View::of("POST /playlists/{id}/start", &[more("status")]);
 #[rustfmt::skip]
 pub(super) const SLIDESHOW: Verb =
     Verb::own(&["slideshow"], "Cycle through the images in a directory", slideshow)
-        .takes(&[Argument::one("DIR", Kind::Directory, "Its path")]).shows(&[&STARTED]).starting()
+        .takes(&[Argument::one("DIR", Kind::Directory, "Path of the directory")])
+        .shows(&[&STARTED]).starting()
         .flags(&[
             INTERVAL,
-            Flag::switch("--shuffle", "Shuffle; by name without this flag"),
+            Flag::switch("--shuffle", "Shuffle the images (default: sorted by name)"),
             Flag::switch("--each", "A different image on each monitor"),
             MONITORS,
         ])

@@ -70,8 +70,8 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
             CONFIGURATION, ("images", From::Of(images)), ("name", From::Given("NAME")),
             ("source", From::Of(source)),
         ])
-        .takes(&[Argument::one("NAME", Kind::Text, "Its \
-               name"), Argument::any("IMAGE", Kind::Item, ITEMS)])
+        .takes(&[Argument::one("NAME", Kind::Text, "Name of \
+               the playlist"), Argument::any("IMAGE", Kind::Item, ITEMS)])
         .shows(&[&PLAYLIST]).flags(joined!(FILTERS;
             TYPE, INTERVAL, ORDER, FIRST,
             Flag::switch("--fixed", "Only the images that match the filters now"),
@@ -83,19 +83,20 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
                murald playlist create day lake@07:00 dusk@19:30\n    \
                murald playlist create trips --folder travel --order random\n    \
                murald playlist create sky lake@dawn night@dusk+30m\n\n\
-               A timer (the default) changes the image after each interval, 5 minutes by default.\n\
-               manual changes only on request, time_of_day at the times of the images, appearance \
-               with light and dark mode, and day_of_week every day: the first image is Sunday's, the \
-               second Monday's, and so on. Times, @light and @dark imply the type. sunrise, sunset, \
-               dawn and dusk need your location: `murald config set location.latitude 52.5`, and \
-               location.longitude.\n\n\
+               A playlist of the type timer (the default) changes the image after each interval, 5 \
+               minutes by default; manual changes only on request, time_of_day at the times of the \
+               images, and appearance with light and dark mode. day_of_week changes every day: the \
+               first image is Sunday's, the second Monday's, and so on. @HH:MM, @light and @dark \
+               imply the type.\n\n\
+               sunrise, sunset, dawn and dusk need your location: set location.latitude and \
+               location.longitude, for example `murald config set location.latitude 52.5`.\n\n\
                A playlist with filters instead of images is dynamic: murald updates it before each \
                change to contain the images that match. With --fixed, it contains the images that \
                match now and is not updated."),
     Verb::send(&["playlist", "edit"], "Change a playlist", "PATCH /playlists/{PLAYLIST}",
         &[CONFIGURATION, ("images", From::Any("IMAGE")), ("name", From::Given("--name"))])
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "The images, replacing the current ones")])
-        .flags(&[Flag::value("--name", "NAME", Kind::Text, "Its name"), TYPE, INTERVAL, ORDER, FIRST])
+        .flags(&[Flag::value("--name", "NAME", Kind::Text, "The new name"), TYPE, INTERVAL, ORDER, FIRST])
         .shows(&[&PLAYLIST]).help("A running playlist uses the change at once."),
     Verb::change(&["playlist", "add"], "Add images to the end of a playlist",
         "PATCH /playlists/{PLAYLIST}", add)
@@ -128,7 +129,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
     Verb::send(&["playlist", "previous"], "Show the previous image of a playlist", STEP_BACK, THEIRS)
         .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &PREVIOUS]).checked(moved),
     Verb::get(&["playlist", "active"], "List the running playlists", "GET /playlists/active/{MONITOR}")
-        .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor")])
+        .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only the playlist on this monitor")])
         .shows(&[&ACTIVE]),
 ]};
 

@@ -108,7 +108,8 @@ pub(super) const MIGRATE: Verb =
         .shows(&[&View::of("", &[more("kind subject text state")])])
         .takes(&[Argument::one("PROGRAM", Kind::Words(PROGRAMS), "The program")])
         .flags(&[
-            Flag::value("--from", "FILE", Kind::File, "Its configuration, if not in the usual place"),
+            Flag::value("--from", "FILE", Kind::File,
+                "The program's configuration, if not in the usual place"),
             Flag::switch("--dry-run", "Only show what would be done"),
         ])
         .help(

@@ -13,12 +13,12 @@ use crate::wire::AppearanceMode;
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Monitors and backends", verbs: &[
     Verb::get(&["monitors"], "List the connected monitors", "GET /monitors/{NAME}")
-        .takes(&[Argument::optional("NAME", Kind::Monitor, "Only this one")]).shows(&[&MONITORS]),
+        .takes(&[Argument::optional("NAME", Kind::Monitor, "Only this monitor")]).shows(&[&MONITORS]),
     Verb::get(&["backends"], "List the backends", "GET /backends")
         .shows(&[&BACKENDS]),
     Verb::send(&["backends", "activate"], "Switch to a backend",
         "POST /backends/{NAME}/activate", &[])
-        .takes(&[Argument::one("NAME", Kind::Backend, "Its name")]).shows(&[&ACTIVATED])
+        .takes(&[Argument::one("NAME", Kind::Backend, "Name of the backend")]).shows(&[&ACTIVATED])
         .help("Shows the wallpapers with it; if that fails, the previous backend stays active. Saved \
                in the configuration as backend.type."),
 ]};
@@ -51,7 +51,7 @@ pub(super) const APPEARANCE: Verb =
     Verb::send(&["appearance"], "Show or set light and dark mode", "PUT /appearance",
         &[("mode", From::Given("MODE"))])
         .takes(&[Argument::optional("MODE", Kind::Words(AppearanceMode::WORDS),
-            "light, dark, or auto: by the sun")])
+            "light, dark, or auto (by sunrise and sunset)")])
         .shows(&[&LIGHT])
         .help("    murald playlist create desk day@light night@dark --type appearance\n    \
                murald appearance dark\n\n\
@@ -188,8 +188,8 @@ pub(super) const WORKSPACE_SET: Verb =
             "An image, a file, or playlist:NAME")])
         .shows(&[&WORKSPACE_SHOWS])
         .help("    murald workspace set 2 lake\n    murald workspace set 1:web playlist:sea\n\n\
-               Works in sway, i3 and Hyprland. A running playlist is followed; of others, the first \
-               image is shown.");
+               Works in sway, i3 and Hyprland. If the playlist is running, \
+               the workspace shows its current image, otherwise its first one.");
 pub(super) const WORKSPACE_CLEAR: Verb =
     Verb::own(&["workspace", "clear"], "Remove the wallpaper of a workspace", clear_workspace)
         .takes(&[WORKSPACE])

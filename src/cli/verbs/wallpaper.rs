@@ -28,7 +28,8 @@ const POSITION: Flag = Flag::value("--position", "POSITION", Kind::Position,
 #[rustfmt::skip]
 const TRANSITION: Flag = Flag::value("--transition", "WORD", Kind::Text,
     "Transition for this change; names depend on the backend");
-const EACH: Flag = Flag::switch("--each", "A different image on each monitor, as --mode each");
+const EACH: Flag =
+    Flag::switch("--each", "A different image on each monitor (same as --mode each)");
 const ON: &[Flag] = &[
     MONITORS,
     MODE_OF_ONE,
@@ -65,7 +66,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
                A file that is not in the library is imported first. Starts the daemon if it is not \
                running.\n\n\
                `individual` (the default) and `clone` show the image on each monitor. `extend` \
-               spreads it across all of them; images that are not still are cloned."),
+               spreads a still image across all of them, and clones other images."),
     Verb::send(&["random"], "Set a random image", "POST /wallpaper/random", RANDOM)
         .flags(AMONG).shows(&[&SHOWN]).starting()
         .help("    murald random --tags sea --orientation landscape\n\n\
@@ -293,8 +294,8 @@ pub(super) const DEBUG: Verb =
     Verb::get(&["debug"], "Show the internal state of the daemon, for bug reports", "GET /debug")
         .shows(&[&STATE])
         .help(
-            "Threads, queues, processes of backends and the last failures. \
-               Contains no settings.",
+            "Shows threads, queues, processes of backends and the last failures. \
+               The output contains no settings.",
         );
 const STATE: View = View::of(
     "Debug",

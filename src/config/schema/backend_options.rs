@@ -197,11 +197,11 @@ settings! {
         fps_max: u32 = Key::integer(60).within(1, 1000),
         /// Play animated images
         animate: bool = Key::flag(true),
-        /// Second surface with the image, below the wallpaper, as for niri's overview (Wayland only)
+        /// A second surface with the image, below the wallpaper, for niri's overview (Wayland only)
         backdrop: BuiltinBackdrop = Key::word("none", BuiltinBackdrop::WORDS),
-        /// Standard deviation of blur in pixels of the monitor
+        /// Strength of blur: its standard deviation, in pixels of the monitor
         backdrop_blur: f64 = Key::number(24.0).within(1, 200),
-        /// Share of black over the backdrop; unset, it is 0.3 with dim, 0 with blur
+        /// How much the backdrop is darkened, up to 1 (black); by default 0.3 with dim and 0 with blur
         backdrop_dim: Option<f64> = Key::optional_number().within(0, 1),
     }
 }

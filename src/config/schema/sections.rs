@@ -84,7 +84,7 @@ settings! {
         pause_when_locked: bool = Key::flag(false),
         /// Pause playlists, videos and HTML wallpapers while the session is idle
         pause_when_idle: bool = Key::flag(false),
-        /// Pause videos on a monitor while a window is full screen there
+        /// Pause videos on a monitor while a window is full screen on it
         pause_when_covered: bool = Key::flag(false),
         /// Restart a video or HTML backend that uses more than this many MiB; 0 disables the limit
         max_child_memory_mb: u32 = Key::integer(0).within(0, 1 << 20),
@@ -97,7 +97,7 @@ settings! {
     /// `[desktop]`
     #[derive(Copy, Debug)]
     Desktop {
-        /// Write PNG copies for other programs: of pictures that few can show, or of all
+        /// PNG copies for other programs: auto for pictures that few programs can show, png for all
         stills: StillFiles = Key::word("auto", StillFiles::WORDS),
     }
 }
