@@ -97,7 +97,7 @@ settings! {
     /// `[desktop]`
     #[derive(Copy, Debug)]
     Desktop {
-        /// PNG copies for other programs: auto for pictures that few programs can show, png for all
+        /// PNG copies for other programs (auto: only of pictures that few programs can show)
         stills: StillFiles = Key::word("auto", StillFiles::WORDS),
     }
 }
@@ -160,7 +160,7 @@ settings! {
         enabled: bool = Key::flag(false),
         /// API key of the remote gallery, stored as plain text
         api_key: String = Key::text("").secret(),
-        /// Remote gallery: paginated or infinite scrolling
+        /// Scrolling of the remote gallery
         scroll_mode: String = Key::word("paginated", &["paginated", "infinite"])
             .otherwise(Value::Text("paginated")),
         /// Blur NSFW thumbnails
