@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by the scripts beside it: makes sure that there is a Rust compiler that is new enough. Debian 12 and 13
-# have one in their packages for web browsers.
+# Sourced by the scripts beside it: makes sure that a Rust compiler is installed that is new enough.
+# Debian 12 and 13 have one in their packages for web browsers.
 
 # rustup puts it there; a shell that was started before does not know.
 command -v cargo >/dev/null || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin

@@ -1,5 +1,5 @@
-# For a configuration: pkgs.callPackage ./contrib/nix { }
-# By hand: nix-build contrib/nix
+# In a configuration: pkgs.callPackage ./contrib/nix { }
+# On the command line: nix-build contrib/nix
 {
   pkgs ? import <nixpkgs> { },
   lib ? pkgs.lib,
@@ -17,7 +17,7 @@ rustPlatform.buildRustPackage {
   pname = manifest.name;
   inherit (manifest) version;
 
-  # Neither what was built here, nor git.
+  # Without build results and git.
   src = builtins.path {
     name = "${manifest.name}-${manifest.version}-source";
     path = root;
@@ -29,7 +29,7 @@ rustPlatform.buildRustPackage {
   buildInputs = [ sqlite ];
   buildNoDefaultFeatures = true;
 
-  # The tests of the whole drive compositors and backends (contrib/test); these need nothing.
+  # Only the unit tests: the other tests need compositors and backends (contrib/test).
   cargoTestFlags = [ "--lib" ];
 
   installPhase = ''

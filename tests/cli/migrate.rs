@@ -185,7 +185,7 @@ fn waypaper_is_migrated() {
         "playlist waypaper (of ~/Pictures, every 5 min, at random)",
     ];
     assert_eq!(taken, expected);
-    assert!(told.contains(&"skipped language: murald speaks English".to_owned()), "{told:#?}");
+    assert!(told.contains(&"skipped language: murald is in English only".to_owned()), "{told:#?}");
     assert_eq!(names(&daemon, "waypaper"), ["lake"]);
     let hook = json_of(&daemon, &["config", "get", "hooks.wallpaper_changed"]);
     assert_eq!(hook, "my_script.sh \"$MURALD_PATH\"");
@@ -194,8 +194,8 @@ fn waypaper_is_migrated() {
     ok(&daemon, &["playlist", "edit", "waypaper", "--interval", "9"]);
     let told = lines(&daemon, &["migrate", "waypaper"]);
     for line in [
-        "skipped hooks.wallpaper_changed: there is a hook already: mine",
-        "skipped playlist waypaper: there is another playlist of this name",
+        "skipped hooks.wallpaper_changed: another hook is set: mine",
+        "skipped playlist waypaper: another playlist has this name",
     ] {
         assert!(told.contains(&line.to_owned()), "{told:#?}");
     }
@@ -370,7 +370,7 @@ fn missing_and_broken_configurations_are_reported() {
         ("waypaper-engine", "config/waypaper-engine/config.toml\n"),
     ] {
         let root = daemon.root().display();
-        let expected = format!("murald: there is no configuration of {program} at {root}/{place}");
+        let expected = format!("murald: no configuration of {program} at {root}/{place}");
         fails(&daemon, &["migrate", program], 1, &expected);
         fails(&daemon, &["migrate", program, "--dry-run"], 1, &expected);
     }
@@ -412,7 +412,7 @@ fn missing_and_broken_configurations_are_reported() {
     );
     let dry = json_of(&daemon, &["migrate", "wpaperd", "--from", file, "--dry-run"]);
     let record = |kind: &str, subject: &str, text: &str| json!({"kind": kind, "subject": subject, "text": text, "state": "planned"});
-    let text = "of /, changed by hand, at random, for DP-3";
+    let text = "of /, only on request, at random, for DP-3";
     assert_eq!(dry, json!([record("watch", "/", ""), record("playlist", "wpaperd DP-3", text)]));
     let form = ["migrate", "wpaperd", "--from", file, "--dry-run", "--format", "{kind} {subject}"];
     assert_eq!(ok(&daemon, &form), "watch /\nplaylist wpaperd DP-3\n");
@@ -457,7 +457,7 @@ fn refused_items_are_reported_and_the_others_migrated() {
     );
     let told = lines(&daemon, &["migrate", "variety", "--from", file.to_str().unwrap()]);
     assert_eq!(told[0], "watch ~/Empty");
-    assert_eq!(told[1], "skipped playlist variety: there is no picture in ~/Empty");
+    assert_eq!(told[1], "skipped playlist variety: there are no pictures in ~/Empty");
     assert_eq!(told[2], "watch ~/Pictures");
     assert!(told[3].starts_with("skipped tag favourite: ~/Pictures/torn.png: "), "{told:#?}");
     assert_eq!(told[4], "tag favourite (what is in ~/Pictures)");

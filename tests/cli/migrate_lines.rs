@@ -37,14 +37,14 @@ fn wpaperd_keys_are_printed() {
          exec = \"~/it's.sh\"\n[default.transition.circle-open]\nsmoothness = 0.1\n\
          [\"re:DP-\\\\d\"]\nsorting = 'descending'\nrecursive = false\nmode = 'tile'\nfrob = 1\n",
         &[
-            "skipped loose: it is in no section",
+            "skipped loose: this key is outside of a section",
             "skipped re:DP-\\d.mode: murald has one setting for all monitors",
             "setting backend.builtin.transition_duration 0.6",
             "setting backend.builtin.transition_type grow",
             "setting hooks.wallpaper_changed '~/it'\"'\"'s.sh' \"$MURALD_MONITOR\" \"$MURALD_PATH\"",
             "watch ~/w",
-            "playlist wpaperd re:DP-\\d (of ~/w, changed by hand, by name backwards)",
-            "playlist wpaperd default (of ~/w, changed by hand, at random)",
+            "playlist wpaperd re:DP-\\d (of ~/w, only on request, by name, descending)",
+            "playlist wpaperd default (of ~/w, only on request, at random)",
             "skipped re:DP-\\d.frob: murald does not know this key of wpaperd's",
             "skipped default.queue-size: murald shows all pictures of a directory before it repeats one",
         ],
@@ -56,11 +56,11 @@ fn wpaperd_keys_are_printed() {
         &[
             "skipped DP-1.mode: murald has one setting for all monitors",
             "skipped DP-2.mode: murald has one setting for all monitors",
-            "skipped transition: murald has no transition like hexagonalize",
-            "skipped DP-1.path: there is no ~/none",
+            "skipped transition: murald has no transition named hexagonalize",
+            "skipped DP-1.path: ~/none does not exist",
             "skipped DP-2.duration: 5 is not a duration",
             "watch ~/w",
-            "playlist wpaperd DP-2 (of ~/w, changed by hand, at random, for DP-2)",
+            "playlist wpaperd DP-2 (of ~/w, only on request, at random, for DP-2)",
             "skipped DP-3.path: the wallpaper stays as it is; `murald set ~/lake.png --monitor DP-3` \
              shows this picture",
             "playlist wpaperd any (of ~/w, every 1 h 30 min, at random)",
@@ -95,8 +95,8 @@ fn waypaper_keys_are_printed() {
              shows this picture",
             "skipped wallpaper: the wallpaper stays as it is; `murald set ~/c.jpg --monitor DP-2` \
              shows this picture",
-            "skipped backend: murald does not drive wallutils; it draws by itself",
-            "skipped fill: murald has no fill like sideways",
+            "skipped backend: wallutils is not a backend of murald",
+            "skipped fill: murald has no fill named sideways",
             "setting backend.awww.fill_color fff",
             "setting backend.builtin.fill_color fff",
             "setting hooks.wallpaper_changed sh -c 'x '\"$MURALD_MONITOR\"'' \"a $MURALD_PATH\" \
@@ -136,9 +136,9 @@ fn variety_and_waypaper_engine_keys_are_printed() {
              imports it",
             "skipped sources.d: murald downloads nothing from reddit",
             "watch ~/.config/variety/Downloaded",
-            "skipped sources.e: it does not read True|folder|PATH",
-            "playlist variety (of all images, changed by hand, at random)",
-            "skipped wallpaper_display_mode: murald covers the monitor, and does not ask the desktop",
+            "skipped sources.e: the value must be like True|folder|PATH",
+            "playlist variety (of all images, only on request, at random)",
+            "skipped wallpaper_display_mode: murald always covers the monitor",
             "skipped frob: murald does not know this key of variety's",
             "skipped icon: murald has no icon",
             "skipped clock_*: murald draws no clock over pictures",
@@ -161,12 +161,12 @@ fn variety_and_waypaper_engine_keys_are_printed() {
             "setting app.theme dark",
             "skipped app.new: murald has no such setting",
             "setting backend.type wal-qt",
-            "skipped backend.awww.transition_type: murald knows only none, simple, fade, left, right, \
+            "skipped backend.awww.transition_type: must be one of none, simple, fade, left, right, \
              top, bottom, wipe, wave, grow, center, any, outer, random, not melt",
             "setting backend.auto_priorities.image [\"awww\",\"feh\"]",
             "skipped backend.hyprpaper.config_path: murald writes a file of its own for hyprpaper",
-            "skipped playlists and tags: only its daemon can read them, and it is not running: start it, \
-             and run this again",
+            "skipped playlists and tags: start the daemon of Waypaper Engine, then run this again: only \
+             the daemon can read them",
         ],
     );
 }
