@@ -199,7 +199,7 @@ impl Watch {
             match self.wait() {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(error) => panic!("the clock cannot wait any more: {error}"),
+                Err(error) => panic!("the clock cannot wait: {error}"),
             }
             // Read all of them, as an unread source would wake the thread again.
             let boot = self.timers.boot.expired();

@@ -246,7 +246,7 @@ fn is_socket(path: &Path) -> bool {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// Another daemon holds the lock or listens on the socket.
-    #[error("a daemon is running already: {} holds {}", named(holder), path.display())]
+    #[error("a daemon is already running: {} holds the lock {}", named(holder), path.display())]
     Running { path: PathBuf, holder: Option<Holder> },
     /// Another daemon has locked this directory.
     #[error("another daemon uses the library in {}", path.display())]

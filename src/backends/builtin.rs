@@ -208,7 +208,7 @@ fn ask(
     };
     match Response::read(&heard).map(|response| response.outcome) {
         None if heard.is_empty() => useless("it closed the connection"),
-        None => useless("it is another version"),
+        None => useless("it has another version"),
         Some(Outcome::Shown(_)) => Ok(Ok(())),
         Some(Outcome::NotUnderstood) => useless("it does not understand the message"),
         Some(Outcome::Replace) => useless("it has no surface for a backdrop"),

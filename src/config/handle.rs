@@ -110,7 +110,7 @@ impl ConfigHandle {
 
     /// Records why edits of the file are not noticed.
     pub fn is_unwatched(&self, why: &str) {
-        let warning = format!("{why}; edits apply on SIGHUP only");
+        let warning = format!("{why}; edits apply only on SIGHUP");
         log::error!("{warning}");
         *lock(&self.0.unwatched) = Some(warning);
     }

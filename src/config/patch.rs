@@ -100,7 +100,7 @@ fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
 /// The unusable paths in the file: a request with them would be refused.
 pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
     let then = match section {
-        Section::Daemon => "murald will not start again with it",
+        Section::Daemon => "murald cannot start again with this value",
         _ => "skipped",
     };
     // One at a time, or the first error would hide the others.
@@ -179,7 +179,7 @@ fn unknown(section: Section, name: &str, value: &Json) -> Result<Option<Json>, E
         None => Err(Error::Type {
             key: key(),
             value: shown(value),
-            expected: "something without null and without numbers beyond 64 bits",
+            expected: "a value without null and without numbers of more than 64 bits",
         }),
     }
 }
@@ -337,7 +337,7 @@ mod tests {
         check(json!({"daemon": {"new": 1}}), Err("unknown setting daemon.new"));
         check(json!({"backend": {"new": 1}}), Err("unknown setting backend.new"));
         check(json!({"backend": {"feh": {"new": 1}}}), Err("unknown setting backend.feh.new"));
-        let null = "app.new must be something without null and without numbers beyond 64 bits, \
+        let null = "app.new must be a value without null and without numbers of more than 64 bits, \
                     not [null]";
         check(json!({"app": {"new": [null]}}), Err(null));
     }

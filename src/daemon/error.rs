@@ -62,7 +62,7 @@ impl Error {
                 unreached(path, holder)
             }
             Self::Lock(lock::Error::InUse { .. }) => {
-                Some("set daemon.images_dir to a directory of its own".to_owned())
+                Some("set daemon.images_dir to a directory that no other daemon uses".to_owned())
             }
             Self::Paths(_) => Some("set HOME to your home directory".to_owned()),
             Self::Store(store::Error::Newer { .. }) => Some(

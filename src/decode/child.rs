@@ -58,7 +58,7 @@ fn run(writable: Vec<PathBuf>) -> io::Result<()> {
     let socket = io::stdout().as_fd().try_clone_to_owned()?;
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode);
     if kind != rustix::fs::FileType::Socket {
-        return Err(io::Error::other("murald starts this by itself: see murald(1)"));
+        return Err(io::Error::other("only murald itself runs this command; see murald(1)"));
     }
     sandbox::limit()?;
     sandbox::confine(writable)?;

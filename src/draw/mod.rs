@@ -57,6 +57,6 @@ fn run(
             wayland::run(&PathBuf::from(socket))
         }
         (Some(flag), Some(request), None) if flag == "--once" => root::run(request.as_bytes()),
-        _ => Err("murald starts this by itself: see murald(1)".into()),
+        _ => Err("only murald itself runs this command; see murald(1)".into()),
     }
 }

@@ -149,7 +149,7 @@ impl Listener {
     fn complain(&mut self, error: Errno) {
         if self.complained.is_none_or(|last| last.elapsed() >= COMPLAINT) {
             self.complained = Some(Instant::now());
-            log::warn!(target: "http", "cannot accept clients: {error}; silent ones are closed");
+            log::warn!(target: "http", "cannot accept clients: {error}; closing idle connections");
         }
     }
 }

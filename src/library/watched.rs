@@ -217,7 +217,7 @@ impl ImportContext {
 /// False, as the row stays as it was. Logs failures of the database; others concern the file alone.
 fn not_seen(path: &Path, error: &Error) -> bool {
     if matches!(error, Error::Store(_)) {
-        log::warn!("cannot bring the row of {} up to date: {}", path.display(), error.reason());
+        log::warn!("cannot update the image of {}: {}", path.display(), error.reason());
     }
     false
 }

@@ -36,7 +36,7 @@ pub enum Error {
     #[error(transparent)]
     Picture(wallpaper::Error),
     /// A later step superseded this one, and has failed.
-    #[error("a newer step of playlist {name:?} replaced this one and failed")]
+    #[error("a newer request for playlist {name:?} replaced this one, and failed")]
     Overtaken { name: String },
     /// More commands wait than the player accepts.
     #[error("too many playlist commands at once; try again")]

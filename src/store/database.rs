@@ -280,7 +280,7 @@ fn derive(writer: &mut Connection) -> Result<(), Error> {
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let images = derived::renew_missing(&transaction)?;
         transaction.commit()?;
-        log::info!("prepared {images} images for lists");
+        log::info!("prepared the list data of {images} images");
     }
     Ok(())
 }

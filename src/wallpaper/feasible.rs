@@ -54,7 +54,7 @@ impl WorldState {
             let backend = choice.backend;
             has_words(backend, request)?;
             if choice.kind != kind {
-                note = Some(format!("{backend} shows stills only: this is the first frame"));
+                note = Some(format!("{backend} shows only still images: this is the first frame"));
             }
             let row = |monitor: &String| Assignment {
                 monitor: monitor.clone(),

@@ -147,7 +147,7 @@ fn failures_of_awww_are_reported() {
     assert!(matches!(error, Error::Unavailable(_)));
     assert!(stubs.wall.processes("awww").is_empty());
     // The client exits with success.
-    let error = fails("awww-daemon", "unsupported", "has ended: [ERROR] WAYLAND PROTOCOL ERROR");
+    let error = fails("awww-daemon", "unsupported", "exited: [ERROR] WAYLAND PROTOCOL ERROR");
     assert!(error.to_string().ends_with("Unsupported format"), "{error}");
     assert!(matches!(error, Error::Unavailable(_)));
     assert!(stubs.wall.processes("awww").is_empty());
@@ -222,7 +222,7 @@ fn picture_that_the_server_does_not_report_has_failed() {
     stubs.cue("awww-daemon", "unsupported");
     let blue = stubs.wall.flat("blue.png", BLUE);
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
-    assert!(error.to_string().contains("has ended: [ERROR]"), "{error}");
+    assert!(error.to_string().contains("exited: [ERROR]"), "{error}");
     stubs.cue("awww-daemon", "");
     awww.clear().unwrap();
 }

@@ -66,7 +66,7 @@ fn daemon_starts_without_inotify() {
     let mut command = daemon.command("unshare");
     let shelled = Shelled::spawn(&daemon, command.args(apart).args(["/bin/sh", "-c", &script]));
     let warnings = || daemon.client().get("/config").ok()["warnings"].to_string();
-    wait_until("it says so", || warnings().contains("edits apply on SIGHUP only"));
+    wait_until("it says so", || warnings().contains("edits apply only on SIGHUP"));
     shelled.stop(&daemon);
 }
 

@@ -57,7 +57,7 @@ fn second_daemon_is_refused() {
     let mut daemon = TestDaemon::started();
     let second = failed_start(&daemon);
     assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
-    assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
+    assert!(stderr(&second).contains("already running"), "{}", stderr(&second));
     assert_eq!(daemon.client().get("/healthz").ok(), json!({ "status": "ok" }));
     // A daemon with another socket must not use the same library, either.
     let other = daemon.root().join("other.sock");

@@ -134,7 +134,7 @@ impl Awww {
         server
             .child()
             .wait(Some(Instant::now() + ENDED_WITHIN), None)
-            .then(|| failed(server, "has ended"))
+            .then(|| failed(server, "exited"))
     }
 
     /// Checks that a new server survives its first picture. It answers before it has drawn, and the
@@ -142,7 +142,7 @@ impl Awww {
     fn has_drawn(&self, cancel: &Cancel) -> Result<(), Error> {
         let Some(new) = self.servers.newest() else { return Ok(()) };
         if new.child().wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel)) {
-            return Err(failed(new, "has ended"));
+            return Err(failed(new, "exited"));
         }
         if cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }

@@ -306,7 +306,7 @@ impl Backend for WalQt {
         let names = outputs.iter().map(|output| output.name.as_str());
         let black: Vec<&str> = names.filter(|name| !self.shown.contains_key(*name)).collect();
         let warning =
-            || format!("wal-qt covers {} with black: no wallpaper is set there", black.join(", "));
+            || format!("wal-qt shows black on {}: no wallpaper is set there", black.join(", "));
         (!black.is_empty()).then(warning).into_iter().collect()
     }
 

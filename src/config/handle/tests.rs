@@ -196,7 +196,7 @@ fn unusable_paths_in_the_file_are_warned_about() {
     }
     let images = format!("\nimages_dir = \"{}\"\n", Config::default().daemon.images_dir);
     let relative = "daemon.images_dir cannot be used: the path \"pix\" is not absolute; \
-                    murald will not start again with it";
+                    murald cannot start again with this value";
     check(&images, "\nimages_dir = \"pix\"\n", &[relative]);
     let [relative, unset] = [
         "cannot watch pix: the path \"pix\" is not absolute; skipped",

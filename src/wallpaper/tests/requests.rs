@@ -85,7 +85,7 @@ fn request_is_checked_against_the_backend() {
     assert_eq!((applied.mode, applied.note), (Mode::Extend, None));
     let applied = ask(moving).unwrap().applied;
     assert_eq!(applied.mode, Mode::Clone, "only stills are cut");
-    assert!(applied.note.unwrap().contains("swaybg shows stills only"));
+    assert!(applied.note.unwrap().contains("swaybg shows only still images"));
     assert!(matches!(ask(video), Err(Error::Incompatible { kind: Kind::Video, .. })));
     let with = |fit, transition: Option<&str>| {
         let transition = transition.map(str::to_owned);
