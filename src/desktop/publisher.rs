@@ -96,7 +96,7 @@ impl Publisher {
         let (ring, edited) = bounded(1);
         let library = subscribe(&self.bus, ring);
         self.read();
-        self.bring_in_line();
+        self.update_files();
         loop {
             let late = self.waiting.iter().map(|waiting| waiting.until).min();
             select! {
@@ -119,14 +119,14 @@ impl Publisher {
                 recv(late.map_or_else(never, at)) -> _ => {}
                 recv(ended) -> _ => break,
             }
-            self.bring_in_line();
-            self.tell_ready(Instant::now());
+            self.update_files();
+            self.report_ready_changes(Instant::now());
         }
         self.end(messages);
     }
 
     fn on_changed(&mut self, changes: Vec<WallpaperChange>, tell: Tell) {
-        self.stills.forgive();
+        self.stills.retry_failed();
         let outputs = self.outputs.list();
         let is_connected = |name: &str| outputs.iter().any(|output| output.name == name);
         match &mut self.shown {
@@ -166,7 +166,7 @@ impl Publisher {
     }
 
     /// Updates the files; a monitor keeps its old entry until its still is made.
-    fn bring_in_line(&mut self) {
+    fn update_files(&mut self) {
         self.pending.clear();
         let (Some(all), false) = (&self.shown, self.cleared) else { return };
         let mut before = std::mem::take(&mut self.published);
@@ -205,7 +205,7 @@ impl Publisher {
     }
 
     /// Reports the changes that are ready, in order.
-    fn tell_ready(&mut self, now: Instant) {
+    fn report_ready_changes(&mut self, now: Instant) {
         let pending = &self.pending;
         let is_ready = |waiting: &mut PendingChange| {
             waiting.until <= now || waiting.changes.iter().all(|change| !waits(change, pending))
@@ -237,7 +237,7 @@ impl Publisher {
         }
         if !rest.is_empty() {
             self.read();
-            self.bring_in_line();
+            self.update_files();
         }
         let waiting = self.waiting.into_iter().map(|waiting| waiting.tell);
         waiting.chain(rest).for_each(|tell| tell());

@@ -110,7 +110,7 @@ impl Stills {
     }
 
     /// Allows another try for stills that could not be made.
-    pub(super) fn forgive(&mut self) {
+    pub(super) fn retry_failed(&mut self) {
         self.failed.clear();
     }
 

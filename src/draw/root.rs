@@ -69,7 +69,7 @@ fn show(request: &Request) -> Result<Outcome, Error> {
         root.put(pixmap, context, &frame.map()?, (frame.size(), place))?;
     }
     server.free_gc(context)?;
-    root.hand_over(pixmap)?;
+    root.set_background(pixmap)?;
     let shown = tasks.into_iter().map(|Task { wanted: Wanted { output, .. }, .. }| output);
     Ok(Outcome::Shown(shown.collect()))
 }
@@ -167,7 +167,7 @@ impl Root<'_> {
     }
 
     /// Makes the pixmap the permanent background of the root window, and frees the old one.
-    fn hand_over(&self, pixmap: Pixmap) -> Result<(), Error> {
+    fn set_background(&self, pixmap: Pixmap) -> Result<(), Error> {
         let (server, root) = (self.server, self.screen.root);
         server.grab_server()?;
         let before = self.named()?;

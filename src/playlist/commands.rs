@@ -26,12 +26,12 @@ impl Player {
         self.enqueue(id, Goal::Start { monitors, mode }, done);
     }
 
-    pub(super) fn report_power(&mut self, told: PutPower) -> Power {
+    pub(super) fn report_power(&mut self, change: PutPower) -> Power {
         match self.wallpapers.session() {
             None => self.power.leave(),
             session => self.power.enter(session),
         }
-        self.power.tell(told);
+        self.power.set_session(change);
         self.apply_pause();
         self.power.get()
     }
@@ -239,7 +239,7 @@ impl Player {
     /// Publishes an event if light and dark or their mode have changed.
     pub(super) fn publish_appearance(&mut self) {
         let appearance = self.appearance();
-        let before = self.told.replace(appearance);
+        let before = self.published_appearance.replace(appearance);
         if before.is_some_and(|before| before != appearance) {
             let Appearance { mode, now } = appearance;
             self.bus.publish(&Event::AppearanceChanged { mode, now });

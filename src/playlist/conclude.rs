@@ -141,7 +141,11 @@ impl Player {
             return self.put_back(change);
         }
         if change.skip(kind) {
-            return if change.is_own() { self.go_past(change, is_held) } else { self.send(change) };
+            return if change.is_own() {
+                self.skip_items(change, is_held)
+            } else {
+                self.send(change)
+            };
         }
         let result = match change.goal() {
             // The playlist runs, and shows an image as soon as one can be shown.
@@ -161,7 +165,7 @@ impl Player {
     }
 
     /// Moves a playlist past the items that its own change has skipped.
-    fn go_past(&mut self, change: Change, is_held: bool) {
+    fn skip_items(&mut self, change: Change, is_held: bool) {
         let id = change.playlist;
         let Some(one) = self.running.get_mut(&id) else { return };
         one.state = change.state;

@@ -145,8 +145,8 @@ impl Playlists {
     }
 
     /// Sets the state of the session; answered once the playlists follow it.
-    pub(crate) fn report_power(&self, told: PutPower, reply: Reply<Power>) {
-        self.send(reply, move |player, reply| reply(Ok(player.report_power(told))));
+    pub(crate) fn report_power(&self, change: PutPower, reply: Reply<Power>) {
+        self.send(reply, move |player, reply| reply(Ok(player.report_power(change))));
     }
 
     /// Sets the conditions of a pause.

@@ -82,7 +82,7 @@ pub(super) struct Player {
     /// The pause that was last passed to the wallpapers; none before the first.
     pub(super) reported_pause: Option<Option<PauseReason>>,
     /// Light or dark as last published, or as found at the start.
-    pub(super) told: Option<Appearance>,
+    pub(super) published_appearance: Option<Appearance>,
     /// Whether the log has warned that no place is set.
     pub(super) warned_of_place: bool,
     /// Clients that wait for the pictures of a change of light and dark.
@@ -113,7 +113,7 @@ impl Player {
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
             reported_pause: None,
-            told: None,
+            published_appearance: None,
             warned_of_place: false,
             waiting: Vec::new(),
         };

@@ -109,11 +109,11 @@ impl SharedPower {
     }
 
     /// Sets the reported state of the session.
-    pub(super) fn tell(&self, told: PutPower) {
+    pub(super) fn set_session(&self, change: PutPower) {
         let mut known = self.lock();
         let session = &mut known.session;
-        session.locked = told.locked.unwrap_or(session.locked);
-        session.idle = told.idle.unwrap_or(session.idle);
+        session.locked = change.locked.unwrap_or(session.locked);
+        session.idle = change.idle.unwrap_or(session.idle);
         known.save();
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let power = SharedPower::default();
         let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<PauseReason>| {
             power.set_conditions(wishes.0, wishes.1);
-            power.tell(PutPower { locked: Some(told.0), idle: Some(told.1) });
+            power.set_session(PutPower { locked: Some(told.0), idle: Some(told.1) });
             assert_eq!(power.get().resting, expected, "{wishes:?} {told:?}");
         };
         check((false, false), (true, true), None);
@@ -156,7 +156,7 @@ mod tests {
         check((false, true), (true, false), None);
         check((true, true), (true, true), Some(PauseReason::Locked));
         // A report without a value keeps the old one.
-        power.tell(PutPower { locked: Some(false), idle: None });
+        power.set_session(PutPower { locked: Some(false), idle: None });
         assert_eq!(power.get().resting, Some(PauseReason::Idle));
         power.set_battery(Some(true));
         assert_eq!(power.get().resting, Some(PauseReason::Battery));
@@ -174,17 +174,17 @@ mod tests {
             power
         };
         assert!(!known(Some("a")).get().locked, "there is no file");
-        known(None).tell(PutPower { locked: Some(true), idle: None });
+        known(None).set_session(PutPower { locked: Some(true), idle: None });
         assert!(known(Some("a")).get().locked, "no compositor was known");
         assert!(!known(Some("b")).get().locked, "it was of the first compositor");
         let power = known(Some("a"));
-        power.tell(PutPower { locked: Some(true), idle: None });
+        power.set_session(PutPower { locked: Some(true), idle: None });
         power.leave();
         assert!(!power.get().locked);
-        power.tell(PutPower { locked: Some(true), idle: None });
+        power.set_session(PutPower { locked: Some(true), idle: None });
         power.enter(Some("b".to_owned()));
         assert!(power.get().locked, "it was reported before its compositor was known");
-        known(Some("a")).tell(PutPower { locked: Some(true), idle: None });
+        known(Some("a")).set_session(PutPower { locked: Some(true), idle: None });
         assert!(known(Some("a")).get().locked && !known(Some("a")).get().idle);
         assert!(known(None).get().locked);
         assert!(!known(Some("b")).get().locked);

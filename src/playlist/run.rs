@@ -83,14 +83,14 @@ impl Player {
     fn load(&mut self) -> Result<(), store::Error> {
         self.mode = self.store.read(store::appearance::mode)?;
         for id in self.store.read(playlists::running)? {
-            if let Err(error) = self.go_on_with(id) {
+            if let Err(error) = self.restore_playlist(id) {
                 log::error!("playlist {id} stopped: {error}");
             }
         }
         Ok(())
     }
 
-    fn go_on_with(&mut self, id: i64) -> Result<(), store::Error> {
+    fn restore_playlist(&mut self, id: i64) -> Result<(), store::Error> {
         let state = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
         let spec = PlaylistSpec::find(&self.store, id)?;
         let Some((spec, mut state)) = spec.zip(state) else { return Ok(()) };

@@ -33,7 +33,7 @@ pub(super) fn file_is_missing(path: &Path) -> bool {
 
 /// Whether the library's directory is empty although it should have several images, because its disk is
 /// not mounted.
-fn library_is_away(store: &Store, path: &Path) -> Result<bool, store::Error> {
+fn library_is_unmounted(store: &Store, path: &Path) -> Result<bool, store::Error> {
     let directory = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
     let is_empty = directory.is_some_and(|mut entries| entries.next().is_none());
     Ok(is_empty && store.read(images::count)? > 1)
@@ -54,7 +54,7 @@ impl MissingImage {
         let row = store.read(|connection| images::get(connection, image_id))?;
         if let Some(image) = &row
             // Images used in place are removed by the watcher of their directory.
-            && (image.in_place || !is_gone(image) || library_is_away(store, image.home())?)
+            && (image.in_place || !is_gone(image) || library_is_unmounted(store, image.home())?)
         {
             return Ok(None);
         }

@@ -40,8 +40,8 @@ pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
 
 /// Makes sure that a worker gets an order, even if what it shows does not change.
 pub(super) fn force(steps: &mut Vec<Step>, desired: &Placements, key: &WorkerKey) {
-    let told = steps.iter().any(|step| step.key == *key);
-    if let (false, Some(placements)) = (told, desired.get(key)) {
+    let has_step = steps.iter().any(|step| step.key == *key);
+    if let (false, Some(placements)) = (has_step, desired.get(key)) {
         steps.insert(0, Step { key: key.clone(), placements: placements.clone() });
     }
 }
@@ -286,17 +286,16 @@ pub(super) mod tests {
     #[test]
     fn worker_gets_one_order_even_if_nothing_differs() {
         let desired = current(&[(Swaybg, &[("A", 1)]), (Mpvpaper, &[("B", 1)])]);
-        let told = |key: WorkerKey, steps: Vec<Step>| {
-            let mut told = steps;
-            force(&mut told, &desired, &key);
-            told
+        let forced = |key: WorkerKey, mut steps: Vec<Step>| {
+            force(&mut steps, &desired, &key);
+            steps
         };
         let (swaybg, mpv) = (show(Swaybg, &["A"]), show(Mpvpaper, &["B"]));
-        assert_eq!(told(WorkerKey::of(Swaybg, "A"), vec![]), std::slice::from_ref(&swaybg));
-        let first = told(WorkerKey::of(Swaybg, "A"), vec![mpv.clone()]);
+        assert_eq!(forced(WorkerKey::of(Swaybg, "A"), vec![]), std::slice::from_ref(&swaybg));
+        let first = forced(WorkerKey::of(Swaybg, "A"), vec![mpv.clone()]);
         assert_eq!(first, [swaybg.clone(), mpv.clone()]);
-        assert_eq!(told(WorkerKey::of(Mpvpaper, "B"), vec![mpv.clone()]), [mpv]);
-        assert_eq!(told(WorkerKey::of(Feh, "A"), vec![]), []);
+        assert_eq!(forced(WorkerKey::of(Mpvpaper, "B"), vec![mpv.clone()]), [mpv]);
+        assert_eq!(forced(WorkerKey::of(Feh, "A"), vec![]), []);
     }
 
     #[test]

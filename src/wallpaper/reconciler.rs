@@ -184,7 +184,7 @@ impl Reconciler {
     fn on_command(&mut self, command: Command) {
         match command {
             Command::Clear(reply) => {
-                self.break_off();
+                self.abandon_all();
                 self.begin(Command::Clear(reply));
             }
             // These commands plan nothing, so they need not wait for jobs.
@@ -254,7 +254,7 @@ impl Reconciler {
 
     /// Ends all jobs and refuses all waiting commands, so that a backend that hangs cannot prevent the
     /// removal of the wallpapers. A new worker adopts the processes of an ended one.
-    fn break_off(&mut self) {
+    fn abandon_all(&mut self) {
         for job in self.jobs.take_all() {
             job.in_progress.iter().for_each(|step| self.workers.end(&step.key));
             job.refuse(Error::Ending);

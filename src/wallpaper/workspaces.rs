@@ -164,7 +164,7 @@ impl WorldState {
                 ((workspace.clone(), monitor.clone()), choice.backend.to_string());
             let mut picture = WorkspacePicture::new(place, image.id, backend, *since);
             picture.row.sound = store.read(|c| store::workspaces::sound(c, workspace, image.id))?;
-            self.lay_over(picture, image);
+            self.show_workspace(picture, image);
         }
         Ok(())
     }

@@ -136,7 +136,7 @@ impl WorldState {
     }
 
     /// Shows the picture of a workspace instead of an assignment.
-    pub(super) fn lay_over(&mut self, picture: WorkspacePicture, image: Image) {
+    pub(super) fn show_workspace(&mut self, picture: WorkspacePicture, image: Image) {
         self.pictures.insert(image.id, Arc::new(image));
         self.workspaces.push(picture);
     }

@@ -331,7 +331,7 @@ impl Reconciler {
                         self.status.note_shown(picture.monitors(), false);
                     }
                     let PendingApply { feasible, reply, .. } = *apply;
-                    self.tell(changed, move || reply(Ok(feasible.applied)));
+                    self.publish_changes(changed, move || reply(Ok(feasible.applied)));
                 }
                 Err(error) => {
                     // The pictures in the database are shown again, as they would be at the next start.
@@ -345,7 +345,7 @@ impl Reconciler {
             Purpose::Activate { backend, restored, reply, .. } => {
                 self.status.set_active(Some(backend), &[]);
                 let changed = self.committed(&restored);
-                self.tell(changed, move || reply(Ok(Activated { backend })));
+                self.publish_changes(changed, move || reply(Ok(Activated { backend })));
             }
             Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
         }

@@ -139,7 +139,7 @@ impl Reconciler {
     pub(super) fn commit_restored(&self, restored: &[Picture]) {
         let changed = self.committed(restored);
         if !changed.is_empty() {
-            self.tell(changed, || ());
+            self.publish_changes(changed, || ());
         }
     }
 
@@ -159,15 +159,19 @@ impl Reconciler {
     }
 
     /// Publishes changes once the files for other programs are up to date, then calls `answer`.
-    pub(super) fn tell(&self, changed: Vec<Changed>, answer: impl FnOnce() + Send + 'static) {
+    pub(super) fn publish_changes(
+        &self,
+        changed: Vec<Changed>,
+        answer: impl FnOnce() + Send + 'static,
+    ) {
         let (changes, events): (Vec<_>, Vec<_>) =
             changed.into_iter().map(|one| (one.change, one.events)).unzip();
         let bus = self.bus.clone();
-        let tell = move || {
+        let publish = move || {
             events.iter().flatten().for_each(|event| bus.publish(event));
             answer();
         };
-        self.desktop.changed(changes, Box::new(tell));
+        self.desktop.changed(changes, Box::new(publish));
     }
 }
 
@@ -218,7 +222,7 @@ impl Reconciler {
         }
         if is_out && (is_news || !retrying) {
             let message = format!("{backend} does not start: {text}");
-            self.tell_unavailable(*backend, message, retrying);
+            self.report_unavailable(*backend, message, retrying);
         }
     }
 
@@ -232,10 +236,10 @@ impl Reconciler {
             let failure = failure(&image, key.backend, message.clone());
             self.status.note_failure([&*placement.output.name].into_iter(), failure);
         }
-        self.tell_unavailable(key.backend, message, false);
+        self.report_unavailable(key.backend, message, false);
     }
 
-    fn tell_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
+    fn report_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
         let (backend, checked) = (Some(backend.to_string()), Vec::new());
         self.bus.publish(&Event::BackendUnavailable { message, backend, retrying, checked });
     }

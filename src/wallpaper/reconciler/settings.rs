@@ -63,7 +63,7 @@ impl Reconciler {
             self.reconcile();
         }
         match self.jobs.is_empty() {
-            true => self.tell(Vec::new(), move || reply(Ok(()))),
+            true => self.publish_changes(Vec::new(), move || reply(Ok(()))),
             false => self.queue.push(Command::Settle(reply)),
         }
     }

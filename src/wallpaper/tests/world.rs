@@ -334,7 +334,7 @@ fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
     assert_eq!(before[0].span, outputs(&["A", "B"]));
     let image = room.store.read(|c| images::get(c, two)).unwrap().unwrap();
     let (place, since) = (("2".to_owned(), "B".to_owned()), Timestamp::from_micros(1));
-    world.lay_over(WorkspacePicture::new(place, two, "builtin".to_owned(), since), image);
+    world.show_workspace(WorkspacePicture::new(place, two, "builtin".to_owned(), since), image);
     assert_eq!(placed(&world)[0], before[0]);
     assert_eq!((placed(&world)[1].image_id, placed(&world)[1].span.len()), (two, 0));
 }
