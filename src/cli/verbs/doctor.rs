@@ -15,8 +15,8 @@ pub(super) const DOCTOR: Verb = Verb::own(
 )
 .shows(&[&View::of("", &[more("subject state text step")])])
 .help(
-    "Checks the configuration, directories, the socket, the database, the session, its backends, and \
-     other programs that draw wallpapers in it.\n\
+    "Checks the configuration, directories, the socket, the database, the session, the backends and \
+     other programs that draw wallpapers.\n\
      Each row is STATE, SUBJECT and TEXT. STATE is \"ok\", \"note\" for possible problems, or \"fix\" \
      with the step to fix a problem. Exits with 1 if there is a \"fix\".",
 );
