@@ -37,8 +37,8 @@ const MOST: [(&str, usize); 6] = [
     ("README.md", 0),
     ("contrib/openapi.yaml", 0),
     ("help", 8),
-    ("man", 10),
-    ("messages", 40),
+    ("man", 2),
+    ("messages", 16),
     ("settings", 1),
 ];
 
