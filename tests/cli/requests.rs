@@ -322,6 +322,21 @@ fn refused_transition_suggests_the_builtin_backend() {
     fails(&stand_in.daemon, &["set", "7", "--transition", "fade"], 1, told);
 }
 
+#[test]
+fn monitor_without_a_previous_wallpaper_is_not_called_disconnected() {
+    let stand_in = StandIn::saying(|asked| match asked.starts_with("POST ") {
+        true => {
+            (200, r##"{"status":"set","images":{"A":"#123456"},"monitors":["A"],"skipped":["B"]}"##)
+        }
+        false => (200, "{}"),
+    });
+    for (line, why) in [("back", "nothing to go back to"), ("random", "not connected")] {
+        let output = stand_in.daemon.murald(&[line]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(told, format!("murald: skipped B: {why}\n"), "{line}");
+    }
+}
+
 /// Images that are added or removed between two pages shift the others to another page.
 #[test]
 fn filters_select_the_images_of_one_instant() {

@@ -73,7 +73,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
                Selects an image that is not shown already, if the backend can show another. `each` \
                selects a different image for each monitor, with a matching orientation."),
     Verb::send(&["back"], "Go back to the previous wallpaper", "POST /wallpaper/back", &[ON_THESE])
-        .flags(&[MONITORS]).shows(&[&SHOWN])
+        .flags(&[MONITORS]).shows(&[&WENT_BACK])
         .help("Repeat to go further back. Setting another wallpaper starts over."),
     Verb::send(&["mute"], "Mute videos (mpvpaper only)", "POST /wallpaper/sound",
         &[("muted", From::Of(|_| Ok(Some(true.into())))), ON_THESE])
@@ -100,7 +100,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::send(&["wallpaper", "random"], "The same as `random`", "POST /wallpaper/random", RANDOM)
         .flags(AMONG).shows(&[&SHOWN]).starting(),
     Verb::send(&["wallpaper", "back"], "The same as `back`", "POST /wallpaper/back", &[ON_THESE])
-        .flags(&[MONITORS]).shows(&[&SHOWN]),
+        .flags(&[MONITORS]).shows(&[&WENT_BACK]),
     Verb::get(&["wallpaper", "current"], "The same as `current`", "GET /wallpaper/current")
         .shows(&[&CURRENT]),
     Verb::own(&["history"], "List past wallpapers, newest first", history)
@@ -186,7 +186,9 @@ const SHOWN: View = View::of(
          warnings note hidden_by",
     )],
 )
-.showing(shown);
+.showing(|call, stdout, answer| shown(call, stdout, answer, "not connected"));
+const WENT_BACK: View =
+    SHOWN.showing(|call, stdout, answer| shown(call, stdout, answer, "nothing to go back to"));
 
 fn mode(call: &Call) -> Result<Option<Value>, Error> {
     match (call.has("--each"), call.value("--mode")) {
@@ -202,7 +204,8 @@ fn filter(call: &Call) -> Result<Option<Value>, Error> {
     Ok(Some(filters::filter(call)).filter(|filter| !filter.is_empty()).map(Value::from))
 }
 
-fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
+/// Tells what is shown; `why_skipped` is why a monitor is skipped.
+fn shown(call: &Call, stdout: &mut Stdout, answer: &Value, why_skipped: &str) -> Result<(), Error> {
     let on = text(answer, "monitors");
     if answer["status"] == "superseded" {
         return stdout.say(format!("a newer request for {on} replaced this one"));
@@ -224,7 +227,7 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> 
     }
     let skipped = text(answer, "skipped");
     if !skipped.is_empty() {
-        stdout.warn(format!("skipped {skipped}: not connected"));
+        stdout.warn(format!("skipped {skipped}: {why_skipped}"));
     }
     answer["note"].as_str().into_iter().for_each(|note| stdout.warn(note));
     stdout.warn_all(answer);
