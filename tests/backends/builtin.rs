@@ -282,6 +282,23 @@ fn reconnected_outputs_get_their_pictures_without_the_daemon() {
         seen.size() == (1024, 768) && near(seen.part(98, 98), RED)
     });
     wait_until("the frames in the new size", || frames(&wall) == 4);
+
+    // A picture whose file is missing while its output changes is stretched, until it is set again.
+    let colors = ["-size", "100x100", "xc:red", "xc:lime", "xc:blue", "+append"];
+    let (columns, aside) =
+        (wall.picture("columns.png", &colors), wall.dir.path().join("aside.png"));
+    let mut builtin = wall.backend(BackendName::Builtin);
+    let pictures = [("HEADLESS-1", &*columns)];
+    show(&wall, &mut builtin, &pictures);
+    fs::rename(&columns, &aside).unwrap();
+    wall.desktop.output("swaymsg", &["-q", "output HEADLESS-1 mode --custom 300x600"]);
+    wait_until("the stretched picture", || {
+        let seen = wall.pixels("HEADLESS-1");
+        seen.size() == (300, 600) && near(seen.part(3, 50), RED)
+    });
+    fs::rename(&aside, &columns).unwrap();
+    show(&wall, &mut builtin, &pictures);
+    wall.pixels("HEADLESS-1").is_all(GREEN);
     assert_eq!(wall.processes(NAME), process);
 }
 

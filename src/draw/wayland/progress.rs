@@ -13,7 +13,7 @@ use super::super::painting::Painting;
 use super::super::storage::Storage;
 use super::events::SurfaceId;
 use super::renderer::{PictureChange, Renderer, Stage};
-use super::surface::Content;
+use super::surface::{Content, Surface};
 
 /// A surface that has no size within this time belongs to an output that is being disconnected.
 const SIZES_WITHIN: Duration = Duration::from_secs(2);
@@ -137,7 +137,10 @@ impl Renderer {
                 continue;
             };
             connected += 1;
-            if !output.shows(wanted, size) {
+            // A repair, which has no client, would try for ever to paint a file that is missing.
+            let improves =
+                |_: &ClientId| output.surface.as_ref().is_some_and(Surface::has_substitute);
+            if change.client.as_ref().is_some_and(improves) || !output.shows(wanted, size) {
                 tasks.push(Task { wanted: wanted.clone(), size });
                 outputs.push(output.global);
             }
@@ -166,7 +169,8 @@ impl Renderer {
             for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
                 let (wanted, size) = (task.wanted.clone(), task.size);
                 let Painted { frame, moves, backdrop } = painted;
-                let content = Content { wanted, size, frame: Some(frame), moves };
+                let content =
+                    Content { wanted, size, frame: Some(frame), moves, is_substitute: false };
                 self.show(global, content, backdrop, &change.transition);
             }
         }
@@ -237,7 +241,7 @@ impl Renderer {
             let frame = self.last_frame(&wanted);
             let backdrop = frame.as_ref().zip(wanted.backdrop);
             let backdrop = backdrop.and_then(|(frame, effect)| backdrop::paint(frame, effect).ok());
-            let content = Content { wanted, size, frame, moves: false };
+            let content = Content { wanted, size, frame, moves: false, is_substitute: true };
             self.show(global, content, backdrop, &change.transition);
         }
     }
@@ -253,12 +257,13 @@ impl Renderer {
         let (wanted, size) = (content.wanted.clone(), content.size);
         let wallpaper = SurfaceId { output, is_backdrop: false };
         self.with_surface(wallpaper, |surface, globals| {
-            if !surface.shows(&content.wanted, size) {
+            if surface.has_substitute() || !surface.shows(&content.wanted, size) {
                 surface.show(globals, content, transition);
             }
         });
         self.with_surface(SurfaceId { output, is_backdrop: true }, |surface, globals| {
-            let content = Content { wanted, size, frame: backdrop, moves: false };
+            let content =
+                Content { wanted, size, frame: backdrop, moves: false, is_substitute: false };
             surface.show(globals, content, &AT_ONCE);
         });
     }

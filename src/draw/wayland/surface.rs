@@ -68,6 +68,8 @@ pub(super) struct Content {
     pub(super) frame: Option<Arc<Storage>>,
     /// The picture is animated.
     pub(super) moves: bool,
+    /// The file could not be painted: the frame has another size, or there is none.
+    pub(super) is_substitute: bool,
 }
 
 impl Surface {
@@ -125,6 +127,11 @@ impl Surface {
     pub(super) fn shows(&self, wanted: &Wanted, size: (u32, u32)) -> bool {
         let shown = self.content.as_ref();
         shown.is_some_and(|shown| shown.size == size && shown.wanted.looks_like(wanted))
+    }
+
+    /// Whether the surface shows a substitute, because the picture's file could not be painted.
+    pub(super) fn has_substitute(&self) -> bool {
+        self.content.as_ref().is_some_and(|content| content.is_substitute)
     }
 
     /// Updates the path of the same picture.
