@@ -7,9 +7,12 @@
 //! shows (`trace`). Until then either may lie on top: both show a picture.
 
 use std::ffi::OsString;
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use memchr::memmem;
 
 use super::context::{Context, GRACE, Processes};
 use super::copies::{Takes, seen_part};
@@ -26,6 +29,8 @@ use crate::wire::Format;
 const NAME: &str = "swaybg";
 /// A 48 MB PNG takes half a second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
+/// swaybg writes this before the path of a file.
+const FAILED: &str = "Failed to load image: ";
 /// gdk-pixbuf has these formats built in; its other loaders are separate packages. swaybg 1.2.0 does not
 /// rotate.
 const TAKES: Takes = Takes {
@@ -81,8 +86,10 @@ impl Backend for Swaybg {
             return Err(Error::Cancelled);
         }
         let (launch, files) = self.launch(placements, cancel)?;
-        let same =
-            |process: &BackendProcess| process.record().is(&launch) && process.child().is_running();
+        let same = |process: &BackendProcess| {
+            let is_it = process.record().is(&launch) && process.child().is_running();
+            is_it && !has_failed(process)
+        };
         if let Some(kept) = self.processes.take(same) {
             // A process that an earlier daemon started may not have drawn yet.
             if drawn(&kept, &files, cancel).is_ok() {
@@ -130,7 +137,6 @@ fn args<'a>(
 fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
     let until = Instant::now() + DRAWN_WITHIN;
-    const FAILED: &str = "Failed to load image: ";
     let marks = [FAILED, trace::PROTOCOL, trace::UNWANTED];
     let followed = follow(process, 0, &marks, until, cancel, |line| {
         if let Some((_, path)) = line.split_once(FAILED) {
@@ -154,6 +160,13 @@ fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result
         }
         other => Err(other.error(NAME, Some(process))),
     })
+}
+
+/// Whether the process could not load a file, perhaps later than at its start: swaybg loads its files
+/// again when an output changes.
+fn has_failed(process: &BackendProcess) -> bool {
+    let log = fs::read(process.log_path()).unwrap_or_default();
+    memmem::find(&log, FAILED.as_bytes()).is_some()
 }
 
 fn unreadable(said: &str, files: &[PathBuf]) -> Error {

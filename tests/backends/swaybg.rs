@@ -8,7 +8,7 @@ use murald::internals::backends::{Error, Placement};
 use murald::internals::config::BackendName;
 use murald::internals::sys::Cancel;
 
-use crate::desktop::Desktop;
+use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
 use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, near};
 
@@ -34,8 +34,20 @@ fn each_output_shows_a_different_picture() {
     assert_eq!(before.len(), 1);
     swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
     assert_eq!(wall.processes("swaybg"), before, "nothing differs, nothing is done");
+    // swaybg loads its files again for another size. A file that was missing then is back.
+    let aside = wall.dir.path().join("aside.png");
+    fs::rename(&odd, &aside).unwrap();
+    wall.desktop.output("swaymsg", &["-q", "output HEADLESS-3 mode --custom 400x300"]);
+    wait_until("swaybg has no picture for the new size", || {
+        let seen = wall.pixels("HEADLESS-3");
+        seen.size() == (400, 300) && near(seen.part(50, 50), BLACK)
+    });
+    fs::rename(&aside, &odd).unwrap();
+    swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
+    wall.pixels("HEADLESS-3").is_all(BLUE);
+    let now = wall.processes("swaybg");
     swaybg.clear().unwrap();
-    assert!(wall.processes("swaybg").is_empty() && !before[0].is_running());
+    assert!(wall.processes("swaybg").is_empty() && !now[0].is_running());
 }
 
 #[test]
