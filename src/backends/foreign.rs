@@ -21,6 +21,7 @@ use super::socket::{listener, read_answer};
 use super::version::FLAGS;
 use crate::compositor::{DesktopWindow, Session, desktop_windows};
 use crate::config::BackendName;
+use crate::draw::VERB;
 use crate::paths::Dirs;
 use crate::process::{Identity, ProcessRecords};
 use crate::sys::{Cancel, connect};
@@ -28,7 +29,7 @@ use crate::wire::Conflict;
 
 /// Programs that draw on the background layer of Wayland and stay: wallpaper programs, and shells
 /// and file managers with a wallpaper of their own.
-const PROGRAMS: [&str; 23] = [
+const PROGRAMS: [&str; 24] = [
     "awww-daemon",
     "azote",
     "cosmic-bg",
@@ -38,6 +39,7 @@ const PROGRAMS: [&str; 23] = [
     "linux-wallpaperengine",
     "mpvpaper",
     "mpvpaper-holder",
+    "murald",
     "noctalia",
     "oguri",
     "pcmanfm",
@@ -55,9 +57,10 @@ const PROGRAMS: [&str; 23] = [
 ];
 
 /// The remedy for a program that should not simply be ended.
-const REMEDIES: [(&str, &str); 9] = [
+const REMEDIES: [(&str, &str); 10] = [
     ("caja", "`gsettings set org.mate.background show-desktop-icons false`"),
     ("cosmic-bg", "set the wallpaper in COSMIC's settings instead"),
+    ("murald", "end this process, which an earlier murald has left"),
     ("nemo-desktop", "`gsettings set org.nemo.desktop show-desktop-icons false`"),
     ("noctalia", "turn the wallpaper off in the shell's settings"),
     ("pcmanfm", "`pcmanfm --desktop-off`"),
@@ -139,8 +142,7 @@ fn is_ours(pid: i32, records: &ProcessRecords) -> bool {
 }
 
 /// The program whose window hides the wallpaper.
-fn owner(window: DesktopWindow) -> Option<Conflict> {
-    let DesktopWindow { class, pid } = window;
+fn owner(DesktopWindow { class, pid }: DesktopWindow) -> Option<Conflict> {
     let program = pid.and_then(program).or(class)?;
     Some(Conflict { program, pid })
 }
@@ -190,9 +192,8 @@ fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
 }
 
 /// A sentence that names the program.
-pub(super) fn warning(conflict: &Conflict) -> String {
-    let process = conflict.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-    let program = &conflict.program;
+pub(super) fn warning(Conflict { program, pid }: &Conflict) -> String {
+    let process = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
     format!(
         "{program}{process}, which murald did not start, draws backgrounds and may hide the wallpaper"
     )
@@ -224,15 +225,15 @@ fn program(pid: i32) -> Option<String> {
 /// their configuration has no background; without an option swaybg draws nothing. A program that murald
 /// asks for its version draws nothing either.
 fn draws(program: &str, command_line: &[u8]) -> bool {
-    let mut words = command_line.split(|&byte| byte == 0).skip(1);
-    // Without this option, pcmanfm is only a file manager.
-    if program.starts_with("pcmanfm") {
-        return words.any(|word| word == b"--desktop");
-    }
-    match words.next().unwrap_or_default() {
+    let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).skip(1).collect();
+    let first = words.first().copied().unwrap_or_default();
+    match program {
+        "murald" => first == VERB.as_bytes(),
+        // Without this option, pcmanfm is only a file manager.
+        "pcmanfm" | "pcmanfm-qt" => words.contains(&&b"--desktop"[..]),
         // An empty command line belongs to a process that is only about to become this program.
-        b"" => program != "swaybg" && !command_line.is_empty(),
-        option => FLAGS.iter().all(|flag| flag.as_bytes() != option),
+        _ if first.is_empty() => program != "swaybg" && !command_line.is_empty(),
+        _ => FLAGS.iter().all(|flag| flag.as_bytes() != first),
     }
 }
 
@@ -368,6 +369,8 @@ mod tests {
         check("hyprpaper", b"hyprpaper\0--version\0", false);
         check("hyprpaper", b"hyprpaper\0--help\0", false);
         check("hyprpaper", b"", false);
+        check("murald", b"murald\0start\0", false);
+        check("murald", b"murald\0draw\0--socket\0/x\0", true);
         check("pcmanfm", b"pcmanfm\0/home\0", false);
         check("pcmanfm-qt", b"pcmanfm-qt\0--profile\0x\0--desktop\0", true);
     }
