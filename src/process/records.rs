@@ -34,12 +34,9 @@ fn record_name(backend: &str, output: Option<&str>) -> String {
 impl ProcessRecords {
     /// Creates the directory if it is missing.
     pub fn open(directory: &Path) -> Result<Self, Error> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(|source| Error::io("make", directory, source))?;
-        Ok(Self { directory: directory.to_owned() })
+        let records = Self::at(directory);
+        records.make_directory()?;
+        Ok(records)
     }
 
     /// Opens the directory for reading only; does not create it.
@@ -136,8 +133,14 @@ impl ProcessRecords {
         })
     }
 
-    /// Creates a record file with an unused number.
+    fn make_directory(&self) -> Result<(), Error> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
+        made.map_err(|source| Error::io("make", &self.directory, source))
+    }
+
+    /// Creates a record file with an unused number, and the directory if somebody has removed it.
     fn create(&self, name: &str) -> Result<(PathBuf, File), Error> {
+        self.make_directory()?;
         for number in 1u32.. {
             let path = self.directory.join(format!("{name}-{number}.json"));
             let mut options = OpenOptions::new();
@@ -167,6 +170,15 @@ mod tests {
     fn sleeper() -> Launch {
         let odd = OsString::from_vec(b"a b\xff#".to_vec());
         Launch::new("/bin/sh").args(["-c", "echo hello; exec sleep 1000", "sh"]).args([odd])
+    }
+
+    #[test]
+    fn removed_directory_is_created_again() {
+        let (_dir, records) = records();
+        fs::remove_dir(records.directory()).unwrap();
+        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        assert_eq!(records.all_running().len(), 1);
+        process.end(Duration::from_secs(5));
     }
 
     #[test]
