@@ -121,6 +121,18 @@ impl Drop for Thread {
     }
 }
 
+/// Waits until these threads have ended; returns the names of those that are late.
+pub(crate) fn join_all(
+    threads: impl IntoIterator<Item = Thread>,
+    deadline: Instant,
+) -> Vec<String> {
+    let late = threads.into_iter().filter_map(|thread| {
+        let name = thread.name().to_owned();
+        (!thread.join_by(deadline)).then_some(name)
+    });
+    late.collect()
+}
+
 /// Returns the message of a panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic

@@ -58,10 +58,10 @@ impl Watch {
         Ok(Self { end: CancelOnDrop(end), thread })
     }
 
-    /// Ends the thread by the deadline; false if it is late.
-    pub fn end(self, deadline: Instant) -> bool {
+    /// Tells the thread to end, and returns it to be joined.
+    pub fn end(self) -> Thread {
         drop(self.end);
-        self.thread.join_by(deadline)
+        self.thread
     }
 }
 

@@ -21,8 +21,8 @@ use crate::paths::Dirs;
 use crate::signals::Signal;
 use crate::store::Store;
 use crate::systemd::Notifier;
-use crate::thread::Spawner;
-use crate::{clock, memory, process, wallpaper};
+use crate::thread::{Spawner, Thread, join_all};
+use crate::{clock, config, memory, process, wallpaper};
 
 pub(crate) use doctor::examine;
 pub(crate) use error::Error;
@@ -118,9 +118,6 @@ fn let_go() {
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// Time limit for the reconciler to remove the wallpapers.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
-/// Time limit for threads that read disks.
-const LOOK_WITHIN: Duration = Duration::from_secs(2);
-
 /// Time limit for removing the socket and writing the last log lines, which block only on a dead
 /// disk.
 const LAST_WITHIN: Duration = Duration::from_millis(100);
@@ -138,21 +135,18 @@ impl Daemon {
         self.transcoder.cancel();
         self.decoder.end_clients();
         late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
-        if let Some(watch) = self.watch {
-            in_time("config", watch.end(deadline.min(Instant::now() + LOOK_WITHIN)));
-        }
+        // Threads that may wait for a disk that does not answer are joined last: the others must
+        // still get time.
+        let mut on_disks: Vec<Thread> = self.watch.into_iter().map(config::Watch::end).collect();
         in_time("parallax", self.parallax.end(deadline));
         in_time("workspaces", self.workspaces.end(deadline));
         in_time("outputs", self.outputs.end(deadline));
         in_time("battery", self.pause.end(deadline));
         in_time("playlist", self.playlists.end(deadline));
-        // Its job for an import may hang.
-        self.transcoder.cancel_imports();
+        // An import may wait for its jobs.
         self.decoder.end_imports();
-        // Threads of either may wait for a disk that does not answer; the others must still get
-        // time.
-        late(self.transcoder.end(deadline.min(Instant::now() + LOOK_WITHIN)));
-        late(self.imports.end(deadline.min(Instant::now() + LOOK_WITHIN)));
+        on_disks.extend(self.transcoder.end());
+        on_disks.extend(self.imports.end());
         if clear {
             remove_wallpapers(&self.wallpaper, deadline);
         }
@@ -164,6 +158,7 @@ impl Daemon {
         in_time("database", self.upkeep.end(deadline));
         let Base { spawner, store, signals, log, locks, .. } = self.base;
         in_time("signals", signals.end(deadline));
+        late(join_all(on_disks, deadline));
         // Run on separate threads, as an access to a disk that hangs cannot be interrupted.
         limited(&spawner, "checkpoint", last, move || close(&store));
         let socket = self.socket;

@@ -154,11 +154,7 @@ impl ClientThreads {
             started.ended = true;
             std::mem::take(&mut started.running)
         };
-        let late = running.into_iter().filter_map(|thread| {
-            let name = thread.name().to_owned();
-            (!thread.join_by(deadline)).then_some(name)
-        });
-        late.collect()
+        thread::join_all(running, deadline)
     }
 }
 

@@ -42,7 +42,6 @@ mod workers;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crossbeam_channel::{Sender, bounded};
 
@@ -124,14 +123,10 @@ impl Running {
         self.threads.iter().all(|thread| thread.name() != RECONCILE || thread.has_ended())
     }
 
-    /// Ends the threads by the deadline; returns the names of those that are late.
-    pub fn end(self, deadline: Instant) -> Vec<String> {
+    /// Tells the threads to end, and returns them to be joined.
+    pub fn end(self) -> Vec<Thread> {
         let watch = self.watch.end();
         drop(self.end);
-        let late = watch.into_iter().chain(self.threads).filter_map(|thread| {
-            let name = thread.name().to_owned();
-            (!thread.join_by(deadline)).then_some(name)
-        });
-        late.collect()
+        watch.into_iter().chain(self.threads).collect()
     }
 }

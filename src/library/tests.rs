@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, unbounded};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Rgb};
@@ -17,6 +17,7 @@ use crate::decode::Decoder;
 use crate::digest;
 use crate::events::EventFilter;
 use crate::store::{self, images, pending_files};
+use crate::thread::join_all;
 use crate::transcode;
 use crate::wire::{DeleteImages, Image, Resolution};
 
@@ -152,7 +153,7 @@ impl Alive {
     }
 
     fn end(&mut self) {
-        let late = self.running.take().unwrap().end(Instant::now() + PATIENCE);
+        let late = join_all(self.running.take().unwrap().end(), Instant::now() + PATIENCE);
         assert!(late.is_empty(), "{late:?}");
     }
 }

@@ -15,7 +15,6 @@ pub mod fuzz;
 mod pictures;
 
 use std::io;
-use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 
@@ -124,15 +123,11 @@ impl Threads {
         self.imports.cancel();
     }
 
-    /// Stops the threads; returns the names of those that have not ended by the deadline.
-    pub fn end(mut self, deadline: Instant) -> Vec<String> {
+    /// Tells the threads to end, and returns them to be joined.
+    pub fn end(mut self) -> Vec<Thread> {
         self.cancel();
         self.cancel_imports();
-        let late = std::mem::take(&mut self.threads).into_iter().filter_map(|thread| {
-            let name = thread.name().to_owned();
-            (!thread.join_by(deadline)).then_some(name)
-        });
-        late.collect()
+        std::mem::take(&mut self.threads)
     }
 }
 
@@ -167,9 +162,10 @@ fn work(name: &str, jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::thread::join_all;
 
     #[test]
     fn panic_of_a_job_ends_only_that_job() {
@@ -185,7 +181,7 @@ mod tests {
         let (tell, told) = bounded(1);
         transcoder.submit(Box::new(move |ran| tell.send(ran.is_ok()).unwrap()));
         assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
-        assert!(threads.end(Instant::now() + Duration::from_secs(60)).is_empty());
+        assert!(join_all(threads.end(), Instant::now() + Duration::from_secs(60)).is_empty());
         // The channel is disconnected once no thread can report a panic.
         drop(spawner);
         let death = deaths.recv_timeout(Duration::from_secs(60));
@@ -217,13 +213,10 @@ mod tests {
         }));
         transcoder.submit_frame(Box::new(move |ran| moment.send(ran.is_ok()).unwrap()));
         assert!(passed.recv().unwrap(), "moments wait neither for minutes nor for a slow one");
-        let ender =
-            std::thread::spawn(move || running.end(Instant::now() + Duration::from_secs(9)));
-        while !transcoder.ffmpeg().is_cancelled() {
-            std::thread::yield_now();
-        }
+        let ended = running.end();
+        assert!(transcoder.ffmpeg().is_cancelled());
         drop(release);
-        assert!(ender.join().unwrap().is_empty());
+        assert!(join_all(ended, Instant::now() + Duration::from_secs(60)).is_empty());
         for _ in 0..JOBS_MAX {
             // `None` means that the thread received the job just before it saw the end.
             assert!(matches!(told.recv().unwrap(), Some(Error::Ended) | None));
