@@ -314,9 +314,11 @@ impl Daemon {
         // descriptors.
         let upkeep =
             store::Upkeep::start(store, spawner).map_err(start("the database's upkeep"))?;
+        let watch = watch_config(config, spawner);
+        store.note_started();
         let daemon = Self {
             server,
-            watch: watch_config(config, spawner),
+            watch,
             pause,
             playlists: player,
             parallax,

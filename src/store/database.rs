@@ -15,11 +15,13 @@ use super::palettes::{HitCache, Palettes};
 use super::replaced::OpenFile;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;
-use crate::sys::{FOR_CLIENT, has_descriptors, lock, read, unpoisoned, write};
+use crate::sys::{FOR_CLIENT, FOR_START, has_descriptors, lock, read, unpoisoned, write};
 use crate::wire::{DatabaseHealth, Timestamp};
 
 /// How long a thread waits for another thread's reader if few file descriptors are left.
 const SCARCE: Duration = Duration::from_millis(100);
+/// The same while the daemon starts, which would fail for lack of them.
+const SCARCE_AT_START: Duration = Duration::from_secs(1);
 /// Size of SQLite's smallest page in bytes; a shorter file is treated as a lost database.
 const SMALLEST: u64 = 512;
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
@@ -41,6 +43,10 @@ pub(super) struct Shared {
     reader_kept: Condvar,
     /// Number of threads that wait for a reader; changed while `readers` is locked.
     readers_awaited: AtomicUsize,
+    /// The daemon has started: it opens no more descriptors that it cannot do without.
+    has_started: AtomicBool,
+    /// A reader was opened, so that waiting for one makes sense.
+    has_reader: AtomicBool,
     /// Commits do not wait for the disk (`synchronous=NORMAL`). Changed while `writer` is locked.
     is_lax: AtomicBool,
     generation: AtomicU64,
@@ -109,6 +115,8 @@ impl Store {
                 readers: Mutex::default(),
                 reader_kept: Condvar::new(),
                 readers_awaited: AtomicUsize::new(0),
+                has_started: AtomicBool::new(false),
+                has_reader: AtomicBool::new(false),
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
                 returned_files: AtomicU64::new(0),
@@ -161,6 +169,11 @@ impl Store {
         body: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
         body(&lock(&self.shared.writer))
+    }
+
+    /// Notes that the daemon has started, so that readers may use the descriptors that are left.
+    pub(crate) fn note_started(&self) {
+        self.shared.has_started.store(true, Ordering::Relaxed);
     }
 
     /// Closes all readers not in use, to free file descriptors.
@@ -262,8 +275,14 @@ impl Store {
         }
         // SQLite keeps the file descriptor of a closed reader for the next one, so it is not freed.
         // The wait is short: a thread that reads within a read may hold the only reader.
-        if !has_descriptors(FOR_CLIENT)
-            && let Some(reader) = self.await_reader(SCARCE)
+        let (spare, patience) = match self.shared.has_started.load(Ordering::Relaxed) {
+            true => (FOR_CLIENT, SCARCE),
+            false => (FOR_START, SCARCE_AT_START),
+        };
+        let is_first = !self.shared.has_reader.swap(true, Ordering::Relaxed);
+        if !is_first
+            && !has_descriptors(spare)
+            && let Some(reader) = self.await_reader(patience)
         {
             return Ok(reader);
         }

@@ -39,6 +39,8 @@ pub(crate) fn is_queue_full(error: &io::Error) -> bool {
 /// Number of descriptors that a client needs: its connection, a database reader with two files, and
 /// an image.
 pub(crate) const FOR_CLIENT: u64 = 4;
+/// Number of descriptors that the start of the daemon opens after its first threads.
+pub(crate) const FOR_START: u64 = 12;
 /// There are always enough descriptors if the limit is above this.
 const MANY: u64 = 128;
 
