@@ -30,8 +30,9 @@ use crate::wire::{
 /// How many commands may wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
 
-/// How long to wait for the compositor. A working one lists its outputs within 20 ms.
-pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(1);
+/// How long to wait for the compositor. A working one lists its outputs within 20 ms, unless the
+/// machine is busy, as at a login.
+pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
 /// Sends commands from other modules to the reconciler.
 #[derive(Clone)]
@@ -349,7 +350,7 @@ mod tests {
         assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nobody has looked yet");
         status.set_active(Some(BackendName::Feh), &[]);
         status.looked.open();
-        assert_eq!(told.recv_timeout(LOOK_WITHIN * 60), Ok(Some(BackendName::Feh)));
+        assert_eq!(told.recv_timeout(LOOK_WITHIN * 12), Ok(Some(BackendName::Feh)));
         asks.join().unwrap();
     }
 
