@@ -170,16 +170,22 @@ fn start(settings: &Settings, theirs: UnixStream) -> io::Result<Option<Child>> {
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
     /// Starts a shell script with the socket as its standard output and input.
-    fn worker(script: &str) -> Worker {
+    fn worker(script: &str, silent_for: Duration) -> Worker {
         let (stream, theirs) = UnixStream::pair().unwrap();
         let launch = Launch::new("/bin/sh").args(["-c", script]);
         let process = Some(launch.start_helper(theirs.into()).unwrap());
-        Worker { stream, process, silent_for: Duration::from_secs(1) }
+        Worker { stream, process, silent_for }
     }
 
     fn asked(script: &str) -> Result<u32, Error> {
-        match worker(script).ask(b"job\n", &[])? {
+        asked_within(script, LONG)
+    }
+
+    fn asked_within(script: &str, silent_for: Duration) -> Result<u32, Error> {
+        match worker(script, silent_for).ask(b"job\n", &[])? {
             Reply::Done(done) => Ok(done),
             Reply::Failed(error) => Err(error),
             Reply::Progress => unreachable!("it waits on"),
@@ -188,15 +194,12 @@ mod tests {
 
     #[test]
     fn each_kind_of_exit_has_its_error() {
-        assert_eq!(
-            asked(
-                r#"echo '"Progress"'; sleep 0.7; echo '"Progress"'; sleep 0.7;
-            echo '{"Done":7}'; sleep 9"#
-            ),
-            Ok(7)
-        );
+        // The job takes longer than a process may be silent, and is never silent for as long.
+        let slow = r#"for i in 1 2 3 4 5 6; do echo '"Progress"'; sleep 0.4; done
+            echo '{"Done":7}'; sleep 9"#;
+        assert_eq!(asked_within(slow, Duration::from_secs(2)), Ok(7));
         assert_eq!(asked(r#"echo '{"Failed":"NotFile"}'; sleep 9"#), Err(Error::NotFile));
-        assert_eq!(asked("sleep 999"), Err(Error::Silent));
+        assert_eq!(asked_within("sleep 999", Duration::from_millis(300)), Err(Error::Silent));
         assert_eq!(asked("kill -ABRT $$"), Err(Error::Memory));
         assert_eq!(asked("kill -XCPU $$"), Err(Error::Time));
         for signal in ["KILL", "TERM", "HUP"] {
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn cancelled_job_ends_its_process() {
-        let (cancel, mut worker) = (Cancel::new().unwrap(), worker("sleep 999"));
+        let (cancel, mut worker) = (Cancel::new().unwrap(), worker("sleep 999", LONG));
         let process = worker.process.clone().unwrap();
         cancel.cancel();
         assert!(matches!(worker.ask::<()>(b"job\n", &[&cancel]), Err(Error::Stopped)));

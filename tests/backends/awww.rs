@@ -1,14 +1,13 @@
 //! Tests awww with a stand-in that accepts what the real one accepts.
 
 use std::path::Path;
-use std::time::Duration;
 
 use murald::internals::backends::{Backend, Error};
 use murald::internals::config::BackendName;
 use murald::internals::sys::Cancel;
 
 use crate::stub::Stubs;
-use crate::support::awww;
+use crate::support::{PATIENCE, awww};
 use crate::wall::{BLUE, RED};
 
 fn show(stubs: &Stubs, awww: &mut dyn Backend, pictures: &[(&str, &Path)]) -> Result<(), Error> {
@@ -83,7 +82,7 @@ fn server_outlives_the_daemon_and_is_adopted() {
     assert!(images(&stubs).is_empty() && stubs.calls("awww-daemon").is_empty());
     // The server dies: this is reported, and it is started again with its picture.
     stubs.wall.desktop.output("kill", &["-9", &server[0].pid.to_string()]);
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(images(&stubs).len(), 1);

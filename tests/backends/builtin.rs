@@ -14,6 +14,7 @@ use x11rb::protocol::xproto::{AtomEnum, ConnectionExt};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
+use crate::support::PATIENCE;
 use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, near};
 
 const NAME: &str = "builtin";
@@ -201,7 +202,7 @@ fn renderer_outlives_the_daemon_is_adopted_and_restored_after_its_death() {
     assert!(frames.iter().all(|frame| frame[1] <= 3 && frame[0].max(frame[2]) > 120), "{frames:?}");
     while wall.told.try_recv().is_ok() {}
     wall.desktop.output("kill", &["-9", &before[0].pid.to_string()]);
-    wall.told.recv_timeout(Duration::from_secs(30)).unwrap();
+    wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
     assert!(second.is_whole());

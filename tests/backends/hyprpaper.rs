@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
-use std::time::Duration;
 
 use murald::internals::backends::{Backend, Error};
 use murald::internals::config::BackendName;
 
 use crate::stub::Stubs;
+use crate::support::PATIENCE;
 use crate::wall::{BLUE, RED};
 
 fn show(stubs: &Stubs, backend: &mut dyn Backend, pictures: &[(&str, &Path)]) -> Result<(), Error> {
@@ -228,7 +228,7 @@ fn hyprpaper_is_adopted_and_restored() {
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
     stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
     assert!(second.is_whole());

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use murald::internals::backends::{Backend, Error, Kind, Placement};
 use murald::internals::config::BackendName;
 
 use crate::stub::Stubs;
+use crate::support::PATIENCE;
 
 fn hang(stubs: &Stubs, videos: &[(&str, &Path)], audio: bool) -> Vec<Placement> {
     let placements = stubs.wall.hang(videos).into_iter();
@@ -79,7 +79,7 @@ fn mpvpaper_is_adopted_and_restored() {
     second.show(&placements, &stubs.wall.cancel).unwrap();
     assert_eq!(stubs.note("mpvpaper-loads").len(), 2, "it has to be told of that");
     stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
     assert!(second.is_whole());
@@ -157,7 +157,7 @@ fn video_that_cannot_be_loaded_keeps_the_old_one_and_starts_nothing() {
     assert_eq!(stubs.calls("mpvpaper").len(), 1);
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 0);
     // Its exit is reported, and the old video is restored.
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!mpvpaper.is_whole());
     stubs.cue("mpvpaper", "");
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();

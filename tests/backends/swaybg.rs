@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use murald::internals::backends::{Error, Placement};
 use murald::internals::config::BackendName;
@@ -10,6 +9,7 @@ use murald::internals::sys::Cancel;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
+use crate::support::PATIENCE;
 use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, near};
 
 #[test]
@@ -142,7 +142,7 @@ fn swaybg_outlives_the_daemon_and_is_adopted() {
     while wall.told.try_recv().is_ok() {}
     let pid = wall.processes("swaybg")[0].pid.to_string();
     wall.desktop.output("kill", &["-9", &pid]);
-    wall.told.recv_timeout(Duration::from_secs(10)).unwrap();
+    wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
     assert!(second.is_whole());

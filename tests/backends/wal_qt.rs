@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::stub::{Role, Stubs};
+use crate::support::PATIENCE;
 use crate::wall::{BLUE, RED};
 
 /// Plays the host. Notes each request, and answers 400 to those that the real one would reject.
@@ -407,7 +408,7 @@ fn host_is_adopted_and_restarted() {
     assert!(!routes(&stubs).contains(&"/wallpaper/load".to_owned()), "it shows that already");
     assert_eq!(stubs.wall.processes("wal-qt"), host);
     stubs.wall.desktop.output("kill", &["-9", &host[0].pid.to_string()]);
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &placements).unwrap();
     assert!(second.is_whole());
@@ -432,7 +433,7 @@ fn exit_of_a_foreign_host_is_noticed() {
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert!(stubs.wall.told.is_empty() && wal_qt.is_whole());
     drop(host);
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!wal_qt.is_whole());
     // Somebody else starts it again before murald does.
     let mut host = start();
@@ -449,7 +450,7 @@ fn exit_of_a_foreign_host_is_noticed() {
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     while stubs.wall.told.try_recv().is_ok() {}
     drop(host);
-    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!wal_qt.is_whole());
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert_eq!(stubs.wall.processes("wal-qt").len(), 1);

@@ -37,7 +37,7 @@ fn is_well(daemon: &TestDaemon) {
 
 /// Waits until a new client is served, which may need a silent one to be closed.
 fn serves(daemon: &TestDaemon) {
-    wait_until("a client is served", || daemon.client().get("/healthz").status == 200);
+    wait_until("a client is served", || daemon.client().is_served("/healthz"));
 }
 
 fn connect(daemon: &TestDaemon) -> UnixStream {

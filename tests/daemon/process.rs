@@ -379,13 +379,13 @@ fn start_after(daemon: &TestDaemon, shell: &str) -> std::process::Child {
 
 #[test]
 fn daemon_serves_with_32_descriptors() {
-    let daemon = TestDaemon::new();
-    let mut child = start_after(&daemon, "ulimit -n 32");
+    let mut daemon = TestDaemon::new();
+    daemon.start_after("ulimit -n 32");
     let client = daemon.client();
     client.get("/images").ok();
     let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
     drop(silent);
-    wait_until("those that went", || client.get("/images").status == 200);
+    wait_until("those that went", || client.is_served("/images"));
     client.post("/shutdown", &json!({})).ok();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(daemon.wait().code(), Some(0));
 }

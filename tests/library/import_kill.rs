@@ -100,7 +100,7 @@ fn check(directory: &Path, round: u32) -> usize {
     wait_until("the library is reconciled", || running.is_reconciled());
     // An empty batch ends after the adoption of files without rows.
     library.import(Vec::new(), None).unwrap();
-    events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();
+    events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
     drop(running);
     let images = rows(&store);
     let owned: BTreeSet<PathBuf> = images.iter().map(|image| image.path.clone()).collect();

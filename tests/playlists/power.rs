@@ -121,16 +121,12 @@ fn playlists_pause_on_battery_if_set() {
     supply(&supplies, "AC", &[("online", "1")]);
     wait_until("mains", || daemon.client().get("/power").ok()["battery"] == false);
     assert_eq!(now(&daemon), (json!(false), Value::Null));
-    // While nothing changes, the thread sleeps. Wait until it does.
-    let mut before = sleeps(&daemon);
-    wait_until("an idle thread", || {
-        std::thread::sleep(Duration::from_millis(500));
-        let now = sleeps(&daemon);
-        std::mem::replace(&mut before, now) == now
+    // While nothing changes, the thread sleeps: long enough for any timer of ours to fire.
+    wait_until("three seconds in which the thread does not wake up", || {
+        let before = sleeps(&daemon);
+        std::thread::sleep(Duration::from_secs(3));
+        sleeps(&daemon) == before
     });
-    // Long enough for any timer of ours to fire.
-    std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(sleeps(&daemon), before);
     supply(&supplies, "AC", &[("online", "0")]);
     wait_until("battery", || daemon.client().get("/power").ok()["battery"] == true);
     let rows = daemon.murald(&["power"]).output().unwrap();

@@ -44,20 +44,55 @@ impl Client {
 
     /// `headers` are complete lines with line ends.
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+        self.try_send(method, path, headers, body)
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// Whether a new client is served. The connection of a refused client may be closed before the
+    /// client has sent its request or read the answer.
+    pub fn is_served(&self, path: &str) -> bool {
+        self.try_send("GET", path, "", b"").is_ok_and(|answer| answer.status == 200)
+    }
+
+    fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> std::io::Result<Answer> {
+        self.ask(method, path, headers, body)?.answer()
+    }
+
+    /// Sends a request, whose answer can be read later.
+    pub fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> std::io::Result<Asked> {
         let mut stream = connect(&self.socket);
         let length = body.len();
-        write!(
-            stream,
+        let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
              Content-Length: {length}\r\n{headers}\r\n"
-        )
-        .unwrap();
-        stream.write_all(body).unwrap();
-        let mut reader = BufReader::new(stream);
-        let (status, headers) = head(&mut reader);
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body)?;
+        Ok(Asked(BufReader::new(stream)))
+    }
+}
+
+/// A request that was sent.
+pub struct Asked(BufReader<UnixStream>);
+
+impl Asked {
+    pub fn answer(mut self) -> std::io::Result<Answer> {
+        let (status, headers) = read_head(&mut self.0)?;
         let mut body = Vec::new();
-        reader.read_to_end(&mut body).unwrap();
-        Answer { status, headers, body }
+        self.0.read_to_end(&mut body)?;
+        Ok(Answer { status, headers, body })
     }
 }
 
@@ -105,7 +140,7 @@ impl Events {
         // The stream is not chunked with HTTP/1.0.
         write!(stream, "GET /events{query} HTTP/1.0\r\n\r\n").unwrap();
         let mut reader = BufReader::new(stream);
-        let (status, _) = head(&mut reader);
+        let (status, _) = read_head(&mut reader).unwrap();
         assert_eq!(status, 200);
         Self { reader }
     }
@@ -162,18 +197,18 @@ fn connect(socket: &Path) -> UnixStream {
     stream
 }
 
-fn head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
+fn read_head(reader: &mut impl BufRead) -> std::io::Result<(u16, Vec<(String, String)>)> {
     let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
+    reader.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let status = status.unwrap_or_else(|| panic!("no status line: {line:?}"));
+    let status = status.ok_or_else(|| std::io::Error::other(format!("no status: {line:?}")))?;
     let mut headers = Vec::new();
     loop {
         line.clear();
-        reader.read_line(&mut line).unwrap();
+        reader.read_line(&mut line)?;
         match line.trim_end().split_once(": ") {
             Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
-            None => return (status, headers),
+            None => return Ok((status, headers)),
         }
     }
 }

@@ -36,7 +36,7 @@ fn killed_replacement_leaves_the_video_or_its_loop() {
     let mut replaced = 0;
     for round in 0..rounds {
         let before = image(&daemon, id);
-        kill_at(&mut daemon, &before, round, whole);
+        kill_at(&mut daemon, &before, round, (round + 1 < rounds).then_some(whole));
         daemon.start();
         let after = settled(&daemon, id, round);
         check(&after, round);
@@ -54,20 +54,24 @@ fn killed_replacement_leaves_the_video_or_its_loop() {
 }
 
 /// Kills the daemon at any moment of a replacement, and in every other round while the loop is
-/// being renamed.
-fn kill_at(daemon: &mut TestDaemon, image: &Value, round: u32, whole: Duration) {
+/// being renamed; after the replacement if `whole`, the duration of one, is not given.
+fn kill_at(daemon: &mut TestDaemon, image: &Value, round: u32, whole: Option<Duration>) {
     let (client, video) = (daemon.client(), image.clone());
     let asked = thread::spawn(move || {
         // The request fails, as the connection breaks.
         std::panic::catch_unwind(|| replace(&client, &video)).err();
     });
     // A random moment is what is tested, so there is nothing else to wait for.
-    if round.is_multiple_of(2) {
-        thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract()));
-    } else {
-        let lands = |name: &String| name.starts_with("video_1");
-        wait_until("it lands", || asked.is_finished() || files(daemon).iter().any(lands));
-        thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 12_000));
+    match whole {
+        None => wait_until("the answer", || asked.is_finished()),
+        Some(whole) if round.is_multiple_of(2) => {
+            thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract()));
+        }
+        Some(_) => {
+            let lands = |name: &String| name.starts_with("video_1");
+            wait_until("it lands", || asked.is_finished() || files(daemon).iter().any(lands));
+            thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 12_000));
+        }
     }
     daemon.kill9();
     asked.join().unwrap();

@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use super::*;
 use crate::sys::connect;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const OUTPUT: u32 = 1;
 const MANAGER: u32 = 2;
 const HEAD: u32 = 0xff00_0000;

@@ -25,7 +25,7 @@ use crate::wallpaper::tests::{Room, outputs, reply, request};
 use crate::wallpaper::worker::News;
 use crate::wire::{EventKind, Format};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The planned answers of the backends, and the orders that they got.
 #[derive(Default)]

@@ -46,7 +46,7 @@ fn show(transition: Option<&str>, renew: bool) -> Order {
     Order::Show { placements: Vec::new(), transition, rewritten: Vec::new(), renew }
 }
 
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Records its calls.
 struct Telling(Sender<String>);

@@ -37,20 +37,17 @@ fn watch_sleeps_while_files_are_only_read() {
     std::thread::sleep(Duration::from_secs(12));
     wait_until("no message about the rename", || walls.state()["message"].is_null());
     // Work of a moment ago may still be going on.
-    let mut before = watching(&walls);
-    wait_until("idle threads", || {
-        std::thread::sleep(Duration::from_millis(500));
-        let now = watching(&walls);
-        std::mem::replace(&mut before, now.clone()) == now
-    });
-    assert!(before.keys().any(|name| name.starts_with("watch ")), "{before:?}");
-    for _ in 0..100 {
-        for name in ["z.png", "sea/b.png", "sea/deep/c.png"] {
-            fs::read(walls.at(name)).unwrap();
+    wait_until("four seconds of reads in which no thread wakes up", || {
+        let before = watching(&walls);
+        assert!(before.keys().any(|name| name.starts_with("watch ")), "{before:?}");
+        for _ in 0..100 {
+            for name in ["z.png", "sea/b.png", "sea/deep/c.png"] {
+                fs::read(walls.at(name)).unwrap();
+            }
+            fs::read_dir(walls.at("sea")).unwrap().count();
         }
-        fs::read_dir(walls.at("sea")).unwrap().count();
-    }
-    // Long enough for any timer of ours to fire.
-    std::thread::sleep(Duration::from_secs(4));
-    assert_eq!(watching(&walls), before);
+        // Long enough for any timer of ours to fire.
+        std::thread::sleep(Duration::from_secs(4));
+        watching(&walls) == before
+    });
 }
