@@ -154,8 +154,8 @@ impl Picture {
         }
     }
 
-    /// Resizes pixels of type `P`; letting the crate choose would compile code for all its 13
-    /// types.
+    /// Resizes pixels of type `P`. Everywhere in this file the type is fixed: `Resizer::resize`, which
+    /// chooses it, would add code for 13 types to the executable.
     fn resample<P: PixelTrait>(&self, options: &ResizeOptions, width: u32, height: u32) -> Vec<u8> {
         let mut pixels = vec![0; width as usize * height as usize * self.channels];
         let sound = "as many bytes as pixels, by construction";
@@ -194,12 +194,12 @@ pub(crate) fn blur(
     let using =
         |filter| ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
     let gauss = fir::Filter::new("gauss", |x| (x * x / (-2.0 * DEVIATION * DEVIATION)).exp(), 2.8)?;
-    let from = fir::images::ImageRef::new(width, height, from, fir::PixelType::U8x4)?;
-    let mut reduced = fir::images::Image::new(small(width), small(height), fir::PixelType::U8x4);
-    let mut into = fir::images::Image::from_slice_u8(width, height, into, fir::PixelType::U8x4)?;
+    let from = TypedImageRef::<U8x4>::from_buffer(width, height, from)?;
+    let mut reduced = TypedImage::<U8x4>::new(small(width), small(height));
+    let mut into = TypedImage::<U8x4>::from_buffer(width, height, into)?;
     let mut resizer = Resizer::new();
-    resizer.resize(&from, &mut reduced, &using(FilterType::Bilinear))?;
-    resizer.resize(&reduced, &mut into, &using(FilterType::Custom(gauss)))?;
+    resizer.resize_typed(&from, &mut reduced, &using(FilterType::Bilinear))?;
+    resizer.resize_typed(&reduced, &mut into, &using(FilterType::Custom(gauss)))?;
     Ok(())
 }
 
