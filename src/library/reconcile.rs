@@ -31,6 +31,7 @@ use super::package::looks_like_package;
 use super::walk::looks_like_picture;
 use super::watch::Watching;
 use crate::digest::Checksum;
+use crate::memory;
 use crate::store::edits::{self, Rename};
 use crate::store::pending_files::{self, Pending};
 use crate::store::{Connection, elsewhere, images};
@@ -60,6 +61,8 @@ impl Reconciler {
                 log::error!("cannot scan the library: {}", error.reason());
             }
         }
+        // The rows of all images were in memory.
+        memory::trim();
     }
 
     /// Returns the files to be adopted.
