@@ -7,10 +7,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Error;
 
-/// Page cache of the writer and of a reader, in KiB (SQLite reads a negative number as KiB). A
-/// reader's is small: there may be many readers, and the kernel caches the file.
-const WRITER_CACHE: i32 = -8192;
-const READER_CACHE: i32 = -256;
+/// Page cache of the writer and of a reader, in KiB (SQLite reads a negative number as KiB). Both are
+/// small: SQLite frees no page before the connection is closed, and as the kernel caches the file, a
+/// larger one makes only a change of thousands of images faster.
+const WRITER_CACHE: i32 = -1024;
+const READER_CACHE: i32 = -64;
 /// How long a connection waits for another process's lock, for example during a backup.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 /// SQLite instructions between two calls of a progress handler.
