@@ -64,7 +64,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 256,
-            release_after: Duration::from_secs(60),
+            release_after: Duration::from_secs(10),
             stack: 1 << 20,
             stream_stack: 128 << 10,
             head: 16 << 10,
