@@ -3,7 +3,7 @@
 //!
 //! ffmpeg ignores the orientation of a TIFF, and decodes tiles and JPEG compression as noise.
 
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use image::codecs::tiff::TiffDecoder;
 use tiff::decoder::{Decoder, DecodingResult, Limits};
@@ -18,10 +18,11 @@ use super::image_crate::Variety;
 use super::picture::Picture;
 use crate::wire::Format;
 
+const LZW: u16 = 5;
 const JPEG: u16 = 7;
 /// The compressions that the crate supports: none, Fax 4, LZW, JPEG, Deflate (two numbers),
 /// PackBits.
-const KNOWN: [u16; 7] = [1, 4, 5, JPEG, 8, 32946, 32773];
+const KNOWN: [u16; 7] = [1, 4, LZW, JPEG, 8, 32946, 32773];
 const CMYK: u16 = 5;
 const ASSOCIATED: u16 = 1;
 
@@ -65,20 +66,12 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 }
 
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-    let Some(inks) = header.profile.as_ref().and_then(Profile::of_inks) else {
-        return Directory::of(input)?.variety().decode(header, input, goal);
-    };
-    let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
-    let DecodingResult::U8(read) = read else {
-        return Err(Error::damaged(Format::Tiff, "it changed while it was read"));
-    };
-    let mut shrink = header.shrink(goal);
-    let mut colors = vec![0; 3 * header.size.0 as usize];
-    for row in read.chunks_exact(4 * header.size.0 as usize).take(header.size.1 as usize) {
-        inks.apply(row, &mut colors);
-        shrink.row(&colors);
+    let directory = Directory::of(input)?;
+    let decoded = directory.decode(header, input, goal);
+    match decoded.is_err() && directory.tiled && directory.compression == LZW {
+        true => directory.decode(header, &mut ByByte(input), goal),
+        false => decoded,
     }
-    Ok(shrink.finish(header.orientation))
 }
 
 impl Directory {
@@ -139,6 +132,23 @@ impl Directory {
         }
     }
 
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
+        let Some(inks) = header.profile.as_ref().and_then(Profile::of_inks) else {
+            return self.variety().decode(header, input, goal);
+        };
+        let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
+        let DecodingResult::U8(read) = read else {
+            return Err(Error::damaged(Format::Tiff, "it changed while it was read"));
+        };
+        let mut shrink = header.shrink(goal);
+        let mut colors = vec![0; 3 * header.size.0 as usize];
+        for row in read.chunks_exact(4 * header.size.0 as usize).take(header.size.1 as usize) {
+            inks.apply(row, &mut colors);
+            shrink.row(&colors);
+        }
+        Ok(shrink.finish(header.orientation))
+    }
+
     /// Returns the header of a CMYK image with a profile, which the `image` crate would ignore.
     fn inks(&self) -> Option<Header> {
         let Self { size, orientation, .. } = *self;
@@ -148,6 +158,34 @@ impl Directory {
         let profile = Some(Profile::read(self.profile.as_deref()?, Samples::Cmyk)?);
         profile.as_ref().and_then(Profile::of_inks)?;
         Some(Header { orientation, profile, ..Header::plain(size, 3) })
+    }
+}
+
+/// Reads one byte at a time. The crate reads tiles row by row, and its LZW decoder fails if it has read
+/// the last byte of a tile before the last row: then each byte must wait for its codes.
+struct ByByte<'a>(&'a mut dyn Input);
+
+impl Read for ByByte<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(1);
+        self.0.read(&mut buffer[..count])
+    }
+}
+
+impl BufRead for ByByte<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let read = self.0.fill_buf()?;
+        Ok(&read[..read.len().min(1)])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.0.consume(count);
+    }
+}
+
+impl Seek for ByByte<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
     }
 }
 

@@ -68,9 +68,6 @@ def wanted(whole):
         lossy = kind in ('inks', 'palette')
         if kind in BY_FFMPEG:
             like = None, 'photometric interpretation'
-        elif (kind, packing, layout) == ('bilevel', 'LZW', 'tiles'):
-            # The crate loses pixels if a code continues in the next row of a tile.
-            like = None, 'truncated'
         else:
             like = near if lossy else alike
         yield (f'{kind}-{packing}-{layout}-{order}.tiff',
