@@ -114,7 +114,7 @@ impl BackendProcess {
     /// gone.
     pub fn end(self, grace: Duration) {
         if self.child.end(grace) {
-            remove(&self.path);
+            self.remove_record();
         } else {
             log::error!("cannot stop {}", self.record.shown());
         }
@@ -123,7 +123,7 @@ impl BackendProcess {
     /// Kills a process that is known to ignore SIGTERM.
     pub fn kill(self) {
         if self.child.kill() {
-            remove(&self.path);
+            self.remove_record();
         }
     }
 
@@ -131,7 +131,14 @@ impl BackendProcess {
     pub fn forget(self) {
         let how = self.child.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
         log::info!("exited{how}: {}", self.record.shown());
-        remove(&self.path);
+        self.remove_record();
+    }
+
+    fn remove_record(&self) {
+        // A later process has the same number if somebody removed the directory in between.
+        if read(&self.path).is_none_or(|(_, who)| who == self.child.identity()) {
+            remove(&self.path);
+        }
     }
 }
 

@@ -175,9 +175,13 @@ mod tests {
     #[test]
     fn removed_directory_is_created_again() {
         let (_dir, records) = records();
-        fs::remove_dir(records.directory()).unwrap();
+        let old = records.start(&sleeper(), "swaybg", None).unwrap();
+        fs::remove_dir_all(records.directory()).unwrap();
         let process = records.start(&sleeper(), "swaybg", None).unwrap();
-        assert_eq!(records.all_running().len(), 1);
+        assert_eq!(old.path, process.path);
+        old.end(Duration::from_secs(5));
+        assert_eq!(records.all_running().len(), 1, "the record of the new process stays");
+        assert!(process.log_path().exists());
         process.end(Duration::from_secs(5));
     }
 
