@@ -9,10 +9,6 @@
 //! The sun rises at 06:00 and sets at 18:00 in the polar day and night, and if the place is not
 //! known.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
@@ -42,25 +38,8 @@ pub(super) struct Slot {
     pub(super) ends: Option<Timestamp>,
 }
 
-/// The beginning of a slot, in the order of the calendar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
-    day: Date,
-    /// The index among the marks of the day.
-    number: usize,
-}
-
-/// Minutes of a day and the images that begin then, in their order.
-type Marks = Rc<[(u16, usize)]>;
-
-/// Slots in a zone and at a place.
-struct Calendar<'a> {
-    slots: &'a Slots,
-    zone: &'a TimeZone,
-    place: Option<Place>,
-    /// A cache of the marks of each day.
-    days: RefCell<BTreeMap<Date, Marks>>,
-}
+/// The beginning of a slot, and the index of its image.
+type Mark = (Timestamp, usize);
 
 impl Slots {
     /// Whether the sun decides when some of them begin.
@@ -71,113 +50,43 @@ impl Slots {
 
     /// None only at the ends of the calendar.
     pub(super) fn at(&self, now: &Zoned, place: Option<Place>) -> Option<Slot> {
-        let zone = now.time_zone();
-        Calendar { slots: self, zone, place, days: RefCell::default() }.at(now)
-    }
-}
-
-impl Calendar<'_> {
-    fn at(&self, now: &Zoned) -> Option<Slot> {
-        let mark = self.last_before(now)?;
-        let (index, began) = (self.image(mark), self.begins(mark)?);
-        let other = |mark: &Mark| self.image(*mark) != index;
         // A gap may hold all marks of a day, and a week has the same image on at most six days.
-        let most = self.marks() + 8;
-        let after = std::iter::successors(self.after(mark), |mark| self.after(*mark)).take(most);
-        let before = std::iter::successors(self.before(mark), |mark| self.before(*mark)).take(most);
+        let days = match self {
+            Self::Day(_) => 2,
+            Self::Week(_) => 8,
+        };
+        // Tomorrow counts: a clock set back over midnight returns to a day after the next has started.
+        let first = now.date().checked_sub(days.days()).unwrap_or(Date::MIN);
+        let all = first.series(1.day()).take(2 * days as usize + 1);
+        let marks: Vec<Mark> =
+            all.flat_map(|day| self.marks(day, now.time_zone(), place)).collect();
+        let begun = marks.partition_point(|&(begins, _)| begins <= now.timestamp());
+        let (before, after) = marks.split_at(begun);
+        let &(began, index) = before.last()?;
         // If several begin in one gap, only the last is ever seen.
-        let seen = |mark: &Mark| {
-            let after = self.after(*mark).and_then(|after| self.begins(after));
-            after.is_none_or(|after| self.begins(*mark) < Some(after))
+        let is_seen = |at: &usize| after.get(at + 1).is_none_or(|next| after[*at].0 < next.0);
+        let next = (0..after.len()).filter(is_seen).map(|at| after[at]).find(|it| it.1 != index);
+        let is_earlier = |&&(begins, image): &&Mark| image != index && begins < began;
+        let previous = before.iter().rev().find(is_earlier).map(|&(_, image)| image);
+        let ends = next.map(|(begins, _)| begins);
+        Some(Slot { index, began, previous, next: next.map(|(_, image)| image), ends })
+    }
+
+    /// The marks of a day, in order. If two begin at the same minute, the later one is seen.
+    fn marks(&self, day: Date, zone: &TimeZone, place: Option<Place>) -> Vec<Mark> {
+        let mut minutes = match self {
+            Self::Day(slots) => slots
+                .iter()
+                .map(|&(time, index)| (minute_of(time, day, zone, place), index))
+                .collect(),
+            Self::Week(images) => {
+                let weekday = usize::from(day.weekday().to_sunday_zero_offset().unsigned_abs());
+                vec![(0, weekday.min(images.saturating_sub(1)))]
+            }
         };
-        let next = after.into_iter().find(|mark| other(mark) && seen(mark));
-        let earlier = |mark: &Mark| self.begins(*mark) < Some(began);
-        let previous = before.into_iter().find(|mark| other(mark) && earlier(mark));
-        Some(Slot {
-            index,
-            began,
-            previous: previous.map(|mark| self.image(mark)),
-            next: next.map(|mark| self.image(mark)),
-            ends: next.and_then(|mark| self.begins(mark)),
-        })
-    }
-
-    /// The last mark that is not in the future. Marks are in order, so each day is bisected.
-    fn last_before(&self, now: &Zoned) -> Option<Mark> {
-        let wall = now.timestamp();
-        // Begins with tomorrow: a clock set back over midnight returns to a day after the next has
-        // started.
-        let mut day = now.date().tomorrow().unwrap_or(now.date());
-        for _ in 0..4 {
-            let begun = |number: usize| {
-                self.begins(Mark { day, number }).is_some_and(|begins| begins <= wall)
-            };
-            let (mut low, mut high) = (0, self.marks());
-            while low < high {
-                let middle = low.midpoint(high);
-                if begun(middle) { low = middle + 1 } else { high = middle }
-            }
-            if let Some(number) = low.checked_sub(1) {
-                return Some(Mark { day, number });
-            }
-            day = day.yesterday().ok()?;
-        }
-        None
-    }
-
-    /// The number of marks in a day.
-    fn marks(&self) -> usize {
-        match self.slots {
-            Slots::Day(slots) => slots.len(),
-            Slots::Week(_) => 1,
-        }
-    }
-
-    fn image(&self, mark: Mark) -> usize {
-        match self.slots {
-            Slots::Day(_) => self.day(mark.day)[mark.number].1,
-            Slots::Week(images) => {
-                let day = usize::from(mark.day.weekday().to_sunday_zero_offset().unsigned_abs());
-                day.min(images.saturating_sub(1))
-            }
-        }
-    }
-
-    fn begins(&self, mark: Mark) -> Option<Timestamp> {
-        let minute = match self.slots {
-            Slots::Day(_) => self.day(mark.day)[mark.number].0,
-            Slots::Week(_) => 0,
-        };
-        begins(self.zone, mark.day, minute)
-    }
-
-    /// The marks of a day of [`Slots::Day`], in order. If two begin at the same minute, the later
-    /// one is seen.
-    fn day(&self, day: Date) -> Marks {
-        let Slots::Day(slots) = self.slots else { return Rc::new([]) };
-        let mut days = self.days.borrow_mut();
-        let marks = days.entry(day).or_insert_with(|| {
-            let minute = |time| minute_of(time, day, self.zone, self.place);
-            let mut marks: Vec<_> =
-                slots.iter().map(|&(time, index)| (minute(time), index)).collect();
-            marks.sort_unstable();
-            marks.into()
-        });
-        Rc::clone(marks)
-    }
-
-    fn after(&self, Mark { day, number }: Mark) -> Option<Mark> {
-        if number + 1 < self.marks() {
-            return Some(Mark { day, number: number + 1 });
-        }
-        Some(Mark { day: day.tomorrow().ok()?, number: 0 })
-    }
-
-    fn before(&self, Mark { day, number }: Mark) -> Option<Mark> {
-        if let Some(number) = number.checked_sub(1) {
-            return Some(Mark { day, number });
-        }
-        Some(Mark { day: day.yesterday().ok()?, number: self.marks() - 1 })
+        minutes.sort_unstable();
+        let mark = |(minute, index)| Some((begins(zone, day, minute)?, index));
+        minutes.into_iter().filter_map(mark).collect()
     }
 }
 
