@@ -78,10 +78,7 @@ impl WorldState {
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs().iter().map(|output| output.name.clone()).collect();
-        let source = request.source.clone();
-        let by_hook = request.by_hook;
-        let transition = request.transition.clone();
-        Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition, by_hook })
+        Ok(Feasible { pictures, for_all, walk, applied, connected })
     }
 
     /// Notes the monitors on which a workspace hides what was asked for.

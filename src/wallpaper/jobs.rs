@@ -96,12 +96,8 @@ pub(super) struct Feasible {
     /// For a step back: each monitor, and the history entry that it goes back to.
     pub(super) walk: Vec<(String, i64)>,
     pub(super) applied: Applied,
-    pub(super) source: HistorySource,
-    pub(super) transition: Option<String>,
     /// The connected monitors, which count as seen once the request is written.
     pub(super) connected: Vec<String>,
-    /// A hook sent the request, so no hook runs for it.
-    pub(super) by_hook: bool,
 }
 
 /// A change that is written and must still be published.
@@ -178,7 +174,7 @@ impl Job {
 
     /// The transition that was asked for.
     pub(super) fn transition(&self) -> Option<String> {
-        self.asked()?.feasible.transition.clone()
+        self.asked()?.request.transition.clone()
     }
 
     /// The connected monitors of the request; none for other jobs.
@@ -233,8 +229,8 @@ impl PendingApply {
         store: &Store,
         current: &Placements,
     ) -> Result<Vec<Changed>, Error> {
-        let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
-            &mut self.feasible;
+        let Request { source, by_hook, .. } = &self.request;
+        let Feasible { pictures, for_all, applied, connected, walk } = &mut self.feasible;
         store.write(|transaction| -> Result<(), Error> {
             let of_library = |image: &&mut Arc<Image>| image.library_id().is_some();
             for image in pictures.iter_mut().map(|one| &mut one.image).filter(of_library) {

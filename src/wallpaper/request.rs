@@ -134,14 +134,6 @@ pub enum Targets {
     Named(Vec<String>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NoTarget {
-    /// No named monitor is connected; lists the connected ones.
-    Unknown { names: Vec<String>, connected: Vec<String> },
-    /// No monitor is connected at all.
-    None,
-}
-
 impl Targets {
     /// From names as clients write them: none or `*` means all.
     pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
@@ -162,16 +154,16 @@ impl Targets {
     pub(super) fn resolve<'a>(
         &self,
         connected: impl Iterator<Item = &'a str>,
-    ) -> Result<(Vec<String>, Vec<String>), NoTarget> {
+    ) -> Result<(Vec<String>, Vec<String>), Error> {
         let connected: Vec<String> = connected.map(str::to_owned).collect();
         match self {
-            Self::All if connected.is_empty() => Err(NoTarget::None),
+            Self::All if connected.is_empty() => Err(Error::NoMonitor),
             Self::All => Ok((connected, Vec::new())),
             Self::Named(names) => {
                 let (found, missing): (Vec<_>, Vec<_>) =
                     names.iter().cloned().partition(|name| connected.contains(name));
                 match found.is_empty() {
-                    true => Err(NoTarget::Unknown { names: missing, connected }),
+                    true => Err(Error::UnknownMonitors { names: missing, connected }),
                     false => Ok((found, missing)),
                 }
             }
@@ -201,18 +193,20 @@ mod tests {
     #[test]
     fn names_are_resolved_against_what_is_connected() {
         type Found<'a> = (&'a [&'a str], &'a [&'a str]);
-        let check = |names: &[&str], connected: &[&str], expected: Result<Found<'_>, NoTarget>| {
+        let check = |names: &[&str], connected: &[&str], expected: Result<Found<'_>, &str>| {
             let owned = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
             let expected = expected.map(|(found, skipped)| (owned(found), owned(skipped)));
-            assert_eq!(named(names).resolve(connected.iter().copied()), expected);
+            let found = named(names).resolve(connected.iter().copied());
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(found.map_err(|error| error.to_string()), expected);
         };
         check(&[], &["A", "B"], Ok((&["A", "B"], &[])));
         check(&["B", "*"], &["A", "B"], Ok((&["A", "B"], &[])));
         check(&["B", "B"], &["A", "B"], Ok((&["B"], &[])));
         check(&["C", "B", "D"], &["A", "B"], Ok((&["B"], &["C", "D"])));
-        check(&[], &[], Err(NoTarget::None));
-        let unknown = NoTarget::Unknown { names: vec!["C".into()], connected: vec!["A".into()] };
-        check(&["C"], &["A"], Err(unknown));
+        let none = "no monitor is connected, or the compositor cannot be reached";
+        check(&[], &[], Err(none));
+        check(&["C"], &["A"], Err("no monitor named C (connected: A)"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::jobs::{Picture, PlanState};
 use super::links::Links;
 use super::orphan;
 use super::plan::{self, Placements, Step, WorkerKey};
-use super::request::{NoTarget, Targets};
+use super::request::Targets;
 use super::{Error, Remedy};
 
 pub(super) struct WorldState {
@@ -322,12 +322,11 @@ impl WorldState {
     /// The connected monitors among the targets, and those that are skipped.
     pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
-            NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
             // Without a session there are no monitors either.
-            NoTarget::None if self.backends.compositor().is_none() => {
+            Error::NoMonitor if self.backends.compositor().is_none() => {
                 Error::no_backend(&self.backends)
             }
-            NoTarget::None => Error::NoMonitor,
+            why => why,
         })
     }
 

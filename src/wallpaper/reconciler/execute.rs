@@ -325,7 +325,7 @@ impl Reconciler {
                         let domain = GalleryDomain::History;
                         self.bus.publish(&Event::GalleryChanged { domain });
                     }
-                    let by_hook = self.status.is_by_hook(&apply.feasible.source);
+                    let by_hook = self.status.is_by_hook(&apply.request.source);
                     changed.iter_mut().for_each(|one| one.change.by_hook |= by_hook);
                     for picture in &apply.feasible.pictures {
                         self.status.note_shown(picture.monitors(), false);

@@ -102,9 +102,9 @@ fn request_is_checked_against_the_backend() {
     };
     assert!(matches!(with(Some(Fit::Tile), None), Err(Error::NoWord { what: "fit", .. })));
     let feasible = with(Some(Fit::Cover), Some("fade")).unwrap();
-    assert_eq!(feasible.transition.as_deref(), Some("fade"));
     assert!(matches!(with(None, Some("jump")), Err(Error::NoWord { what: "transition", .. })));
-    let request = request(Ask::Image(1), &[]);
+    let transition = Some("fade".to_owned());
+    let request = Request { transition, ..request(Ask::Image(1), &[]) };
     let pending = PendingApply { request, feasible, reply: reply().0 };
     let job = Job::new(VecDeque::new(), Purpose::Apply(Box::new(pending)));
     assert_eq!(job.transition().as_deref(), Some("fade"));
