@@ -6,14 +6,13 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::WatchFlags;
 
 use crate::paths::Env;
 use crate::sys::{Cancel, CancelOnDrop, Inotify, Uevents, poll_until};
-use crate::thread::{Spawner, Thread};
+use crate::thread::{OwnedThread, Spawner};
 
 const SYSFS: &str = "/sys/class/power_supply";
 
@@ -41,32 +40,17 @@ impl Supplies {
     }
 }
 
-/// Reports changes until it is dropped.
-#[derive(Debug)]
-pub(crate) struct BatteryWatch {
-    ending: CancelOnDrop,
-    thread: Thread,
-}
-
-impl BatteryWatch {
-    /// `tell` is called on the thread, once at the start and after each change.
-    pub(crate) fn start(
-        spawner: &Spawner,
-        supplies: Supplies,
-        tell: impl Fn(bool) + Send + 'static,
-    ) -> io::Result<Self> {
-        let (news, cancel) = (News::of(&supplies)?, Cancel::new()?);
-        let until = cancel.clone();
-        let thread = spawner.spawn("battery", move || watch(&supplies, &news, &until, &tell))?;
-        Ok(Self { ending: CancelOnDrop(cancel), thread })
-    }
-
-    /// Stops the thread; returns `false` if it has not ended by the deadline.
-    pub(crate) fn end(self, deadline: Instant) -> bool {
-        let Self { ending, thread } = self;
-        drop(ending);
-        thread.join_by(deadline)
-    }
+/// Reports changes until the thread is ended. `tell` is called on the thread, once at the start and
+/// after each change.
+pub(crate) fn follow(
+    spawner: &Spawner,
+    supplies: Supplies,
+    tell: impl Fn(bool) + Send + 'static,
+) -> io::Result<OwnedThread<CancelOnDrop>> {
+    let (news, cancel) = (News::of(&supplies)?, Cancel::new()?);
+    let until = cancel.clone();
+    let thread = spawner.spawn("battery", move || watch(&supplies, &news, &until, &tell))?;
+    Ok(OwnedThread::new(CancelOnDrop(cancel), thread))
 }
 
 /// The function that the thread runs.
@@ -169,7 +153,7 @@ fn is_mains(kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use crossbeam_channel::unbounded;
 
@@ -228,7 +212,7 @@ mod tests {
         let (told, hears) = unbounded();
         let supplies = Supplies { directory: directory.path().to_owned(), is_plain: true };
         let tell = move |now| told.send(now).unwrap();
-        let watch = BatteryWatch::start(&spawner, supplies, tell).unwrap();
+        let watch = follow(&spawner, supplies, tell).unwrap();
         let next = || hears.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(!next());
         // A battery is added later; then the power adapter is connected and disconnected.

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::backends::{Backends, Error, Placement, WalQtClient};
 use crate::compositor::ipc::{
-    Connection, Following, Protocol, Source, Toggle, Visible, WORKSPACES,
+    self, Connection, Following, Protocol, Source, Toggle, Visible, WORKSPACES,
 };
 use crate::config::{BackendName, ParallaxDirection, ParallaxDriver, WalQt};
 use crate::sys::Cancel;
@@ -59,7 +59,7 @@ impl Parallax {
             topics: &WORKSPACES,
             none: Box::new(|| ()),
         };
-        Following::start(&self.spawner, "parallax", source, move |connection, cancel| {
+        ipc::start(&self.spawner, "parallax", source, move |connection, cancel| {
             follower.follow(connection, cancel)
         })
     }

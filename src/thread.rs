@@ -2,16 +2,19 @@
 //!
 //! All threads of the daemon are started here. A panic is logged with the thread's name and sent to
 //! the [`Deaths`] of its [`Spawner`], which `main` receives to shut the daemon down. As dropping a
-//! [`Thread`] joins it, the channel or socket that makes it stop must be dropped before: declare
-//! the sender above the thread in a handle.
+//! [`Thread`] joins it, the channel or socket that makes it stop must be dropped before, as an
+//! [`OwnedThread`] does.
 
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::sys::lock;
 
 /// The kernel truncates names after 15 bytes.
 const NAME_MAX: usize = 15;
@@ -131,6 +134,71 @@ pub(crate) fn join_all(
         (!thread.join_by(deadline)).then_some(name)
     });
     late.collect()
+}
+
+/// A thread that ends when `stop` is dropped. Dropping this ends the thread and joins it.
+#[derive(Debug)]
+pub struct OwnedThread<S> {
+    // Declared above the thread, so that it is dropped before the thread is joined.
+    stop: S,
+    thread: Thread,
+}
+
+impl<S> OwnedThread<S> {
+    pub(crate) fn new(stop: S, thread: Thread) -> Self {
+        Self { stop, thread }
+    }
+
+    /// Ends the thread; returns `false` if it is still running at the deadline.
+    pub fn end(self, deadline: Instant) -> bool {
+        drop(self.stop);
+        self.thread.join_by(deadline)
+    }
+}
+
+/// A thread that settings turn on and off, until it is ended for good.
+pub(crate) struct Toggle<K, S>(Mutex<ToggleState<K, S>>);
+
+enum ToggleState<K, S> {
+    Off,
+    On(K, OwnedThread<S>),
+    /// The daemon ends, so nothing is started any more.
+    Ended,
+}
+
+impl<K: PartialEq, S> Toggle<K, S> {
+    pub(crate) fn off() -> Self {
+        Self(Mutex::new(ToggleState::Off))
+    }
+
+    /// Starts or ends the thread as wanted. A thread that it ends has exited when it returns, which
+    /// takes no time.
+    pub(crate) fn set(
+        &self,
+        wanted: Option<K>,
+        start: impl FnOnce(&K) -> io::Result<OwnedThread<S>>,
+    ) {
+        let mut state = lock(&self.0);
+        match &*state {
+            ToggleState::Ended => return,
+            ToggleState::On(key, _) if wanted.as_ref() == Some(key) => return,
+            ToggleState::Off | ToggleState::On(..) => *state = ToggleState::Off,
+        }
+        if let Some(key) = wanted {
+            match start(&key) {
+                Ok(thread) => *state = ToggleState::On(key, thread),
+                Err(error) => log::error!("cannot start a thread for the settings: {error}"),
+            }
+        }
+    }
+
+    /// Ends the thread for good; returns `false` if it is still running at the deadline.
+    pub(crate) fn end(&self, deadline: Instant) -> bool {
+        match std::mem::replace(&mut *lock(&self.0), ToggleState::Ended) {
+            ToggleState::On(_, thread) => thread.end(deadline),
+            ToggleState::Off | ToggleState::Ended => true,
+        }
+    }
 }
 
 /// Returns the message of a panic.

@@ -8,25 +8,26 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::backends::Backends;
-use crate::battery::{BatteryWatch, Supplies};
-use crate::compositor::ipc::{Following, Source, Toggle, WINDOWS};
+use crate::battery::{self, Supplies};
+use crate::compositor::ipc::{self, Following, Source, WINDOWS};
 use crate::config::{BackendName, ConfigHandle, Section};
 use crate::desktop;
 use crate::library::{Library, WatchSettings};
 use crate::parallax::Parallax;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
-use crate::sys::lock;
-use crate::thread::Spawner;
+use crate::sys::{CancelOnDrop, lock};
+use crate::thread::{OwnedThread, Spawner, Toggle};
 use crate::wallpaper::{self, WorkspaceFollower};
 
 /// Applies `[power]` until it is stopped.
-pub(super) struct PauseFollower(Arc<Mutex<PauseState>>);
+pub(super) struct PauseFollower(Arc<PauseThreads>);
 
-struct PauseState {
-    watch: Option<BatteryWatch>,
-    windows: Toggle<()>,
-    has_ended: bool,
+struct PauseThreads {
+    battery: Toggle<(), CancelOnDrop>,
+    windows: ipc::Toggle<()>,
+    /// Held while settings are applied.
+    applying: Mutex<()>,
 }
 
 impl PauseFollower {
@@ -37,21 +38,25 @@ impl PauseFollower {
         wallpaper: &wallpaper::Handle,
         backends: &Backends,
     ) -> Self {
-        let (windows, spawner, env) = (Toggle::off(), &backends.spawner, backends.dirs.env());
-        let state = Arc::new(Mutex::new(PauseState { watch: None, windows, has_ended: false }));
+        let (battery, windows, applying) = (Toggle::off(), Toggle::off(), Mutex::new(()));
+        let threads = Arc::new(PauseThreads { battery, windows, applying });
         let (wallpaper, backends) = (wallpaper.clone(), backends.clone());
-        let (kept, handle, playlists) = (Arc::clone(&state), config.clone(), playlists.clone());
-        let (spawner, supplies) = (spawner.clone(), Supplies::of(env));
+        let (kept, handle, playlists) = (Arc::clone(&threads), config.clone(), playlists.clone());
+        let supplies = Supplies::of(backends.dirs.env());
         let set = move || {
             // Lock before reading the settings: if two changes coincide, the second thread reads
             // the latest.
-            let mut state = lock(&kept);
+            let _applying = lock(&kept.applying);
             let power = handle.current().power;
             // The battery comes first: the conditions begin the first pause.
-            state.look(power.pause_on_battery, &supplies, &playlists, &spawner);
+            let wanted = power.pause_on_battery.then_some(());
+            kept.battery.set(wanted, |()| follow_battery(&supplies, &playlists, &backends.spawner));
+            if wanted.is_none() {
+                playlists.set_battery(None);
+            }
             playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
             let wanted = power.pause_when_covered.then_some(());
-            state.windows.set(wanted, |()| follow_windows(&wallpaper, &backends));
+            kept.windows.set(wanted, |()| follow_windows(&wallpaper, &backends));
             if wanted.is_none() {
                 wallpaper.cover(BTreeSet::new());
             }
@@ -62,45 +67,26 @@ impl PauseFollower {
                 set();
             }
         });
-        Self(state)
+        Self(threads)
     }
 
     /// Stops watching; returns `false` if a thread has not ended by the deadline.
     pub(super) fn end(self, deadline: Instant) -> bool {
-        let (watch, windows) = {
-            let mut state = lock(&self.0);
-            state.has_ended = true;
-            (state.watch.take(), state.windows.end(deadline))
-        };
-        watch.is_none_or(|watch| watch.end(deadline)) && windows
+        let windows = self.0.windows.end(deadline);
+        self.0.battery.end(deadline) && windows
     }
 }
 
-impl PauseState {
-    /// Starts or stops watching the battery.
-    fn look(
-        &mut self,
-        wanted: bool,
-        supplies: &Supplies,
-        playlists: &Playlists,
-        spawner: &Spawner,
-    ) {
-        if wanted == self.watch.is_some() || self.has_ended {
-            return;
-        }
-        // Stop the watch first, so that it reports nothing afterwards.
-        self.watch = None;
-        // Set at once, so that the request that changed the settings finds it done.
-        playlists.set_battery(wanted.then(|| supplies.on_battery()));
-        if wanted {
-            let told = playlists.clone();
-            let tell = move |battery| told.set_battery(Some(battery));
-            match BatteryWatch::start(spawner, supplies.clone(), tell) {
-                Ok(watch) => self.watch = Some(watch),
-                Err(error) => log::error!("cannot watch the battery: {error}"),
-            }
-        }
-    }
+/// Reports the battery to the playlists, until the thread is ended.
+fn follow_battery(
+    supplies: &Supplies,
+    playlists: &Playlists,
+    spawner: &Spawner,
+) -> std::io::Result<OwnedThread<CancelOnDrop>> {
+    // Set at once, so that the request that changed the settings finds it done.
+    playlists.set_battery(Some(supplies.on_battery()));
+    let told = playlists.clone();
+    battery::follow(spawner, supplies.clone(), move |battery| told.set_battery(Some(battery)))
 }
 
 /// Pauses the videos that windows cover, until it is dropped.
@@ -113,7 +99,7 @@ fn follow_windows(
     let none = Box::new(move || other.cover(BTreeSet::new()));
     let source = Source { outputs, env, wanted: None, topics: &WINDOWS, none };
     let mut known = None;
-    Following::start(&backends.spawner, "windows", source, move |connection, cancel| {
+    ipc::start(&backends.spawner, "windows", source, move |connection, cancel| {
         let (covered, goes_on) = match connection.covered(cancel) {
             Ok(covered) => (covered, Ok(())),
             // Videos stay paused when the daemon stops.

@@ -29,7 +29,7 @@ use crate::parallax::Parallax;
 use crate::paths::Dirs;
 use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper};
-use crate::signals::{Signal, Signals};
+use crate::signals::{self, Signal, Signals};
 use crate::store::{self, Store};
 use crate::sys::{FOR_CLIENT, has_descriptors};
 use crate::systemd;
@@ -108,7 +108,7 @@ impl Base {
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
         // If the channel is full, `main` is about to read it.
-        let signals = Signals::start(&spawner, move |came| {
+        let signals = signals::start(&spawner, move |came| {
             signal.try_send(came).ok();
         })
         .map_err(start("the signals"))?;
@@ -312,8 +312,7 @@ impl Daemon {
             .map_err(start("the server"))?;
         // Started last: while it copies the database, starting a thread could fail for lack of file
         // descriptors.
-        let upkeep =
-            store::Upkeep::start(store, spawner).map_err(start("the database's upkeep"))?;
+        let upkeep = store::start_upkeep(store, spawner).map_err(start("the database's upkeep"))?;
         let watch = watch_config(config, spawner);
         store.note_started();
         let daemon = Self {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crossbeam_channel::{Sender, TrySendError};
 
 use super::hook::{Hook, WallpaperChange};
-use crate::thread::Thread;
+use crate::thread::{Thread, join_all};
 use crate::wire::{DebugQueue, HookFailure};
 
 /// Reports a change to clients; called once, and must not block.
@@ -25,12 +25,12 @@ pub struct Handle {
     hook: Option<Hook>,
 }
 
-/// Owns the threads, and ends them when dropped. `end` is declared first, so that its channel closes
-/// before the thread is joined.
+/// Owns the threads.
 pub(crate) struct DesktopOwner {
-    end: Option<Sender<()>>,
-    hook: Hook,
-    thread: Option<Thread>,
+    // Declared above the thread, so that its channel closes before the thread is joined.
+    pub(super) end: Sender<()>,
+    pub(super) thread: Thread,
+    pub(super) hook: Hook,
 }
 
 impl Handle {
@@ -87,26 +87,10 @@ impl DesktopMessage {
 }
 
 impl DesktopOwner {
-    pub(super) fn new(end: Sender<()>, thread: Thread, hook: Hook) -> Self {
-        Self { end: Some(end), hook, thread: Some(thread) }
-    }
-
     /// Ends the threads and the hook that runs; returns the names of threads that miss the deadline. The
     /// files stay.
-    pub(crate) fn end(mut self, deadline: Instant) -> Vec<String> {
-        self.end = None;
-        let late = [self.thread.take(), self.hook.end()].into_iter().flatten();
-        let late = late.filter_map(|thread| {
-            let name = thread.name().to_owned();
-            (!thread.join_by(deadline)).then_some(name)
-        });
-        late.collect()
-    }
-}
-
-impl Drop for DesktopOwner {
-    fn drop(&mut self) {
-        self.end = None;
-        drop(self.hook.end());
+    pub(crate) fn end(self, deadline: Instant) -> Vec<String> {
+        drop(self.end);
+        join_all(std::iter::once(self.thread).chain(self.hook.end()), deadline)
     }
 }

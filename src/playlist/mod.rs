@@ -24,7 +24,6 @@ mod state;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
@@ -32,7 +31,7 @@ use crate::clock::{Alarm, boot_id};
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
-use crate::thread::{Spawner, Thread};
+use crate::thread::{OwnedThread, Spawner};
 use crate::wire::{
     ActivePlaylist, Appearance, AppearanceMode, DebugQueue, Event, GalleryDomain, Mode, Playlist,
     Power, PutPower,
@@ -61,12 +60,9 @@ pub struct Playlists {
     power: SharedPower,
 }
 
-/// The owner of the player: dropping it ends the player. The fields are dropped in this order:
-/// closing the channel ends the thread, then the thread is joined.
-pub struct PlayerOwner {
-    end: Option<Sender<()>>,
-    thread: Option<Thread>,
-}
+/// The owner of the player: dropping it ends the player. The next start continues the running
+/// playlists.
+pub type PlayerOwner = OwnedThread<Sender<()>>;
 
 /// Starts the player; playlists that ran when the last daemon ended continue. `place` returns the
 /// place for sunrise and sunset, `outputs` gets a message when monitors are connected or unplugged,
@@ -96,8 +92,7 @@ pub fn start(
     let power = player.power.clone();
     let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;
-    let owner = PlayerOwner { end: Some(end), thread: Some(thread) };
-    Ok((Playlists { store, bus, inbox, power }, owner))
+    Ok((Playlists { store, bus, inbox, power }, OwnedThread::new(end, thread)))
 }
 
 impl Playlists {
@@ -196,15 +191,6 @@ impl Playlists {
             Err(TrySendError::Full(command)) => command(Err(Error::Busy)),
             Err(TrySendError::Disconnected(command)) => command(Err(Error::Ending)),
         }
-    }
-}
-
-impl PlayerOwner {
-    /// Ends the player; `false` if it is still running at the deadline. The next start continues
-    /// the running playlists.
-    pub fn end(mut self, deadline: Instant) -> bool {
-        self.end = None;
-        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
 

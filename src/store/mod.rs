@@ -42,4 +42,4 @@ pub use error::Error;
 /// For functions of other modules that take part in a transaction.
 pub use rusqlite::Connection;
 pub(crate) use rusqlite::Transaction;
-pub(crate) use upkeep::Upkeep;
+pub(crate) use upkeep::{Upkeep, start_upkeep};

@@ -15,32 +15,19 @@ use super::database::Trouble;
 use super::{Error, Store, backup, images};
 use crate::error_chain::chain;
 use crate::sys::lock;
-use crate::thread::{Spawner, Thread};
+use crate::thread::{OwnedThread, Spawner};
 
 /// Time limit of the check after an unclean shutdown.
 const CHECK_WITHIN: Duration = Duration::from_secs(5);
-/// Owns the thread.
-#[derive(Debug)]
-pub(crate) struct Upkeep {
-    /// Above the thread: the channel must close before the thread is joined.
-    end: Sender<()>,
-    thread: Thread,
-}
 
-impl Upkeep {
-    pub(crate) fn start(store: &Store, spawner: &Spawner) -> io::Result<Self> {
-        let (end, ended) = bounded(0);
-        let store = store.clone();
-        let thread = spawner.spawn("database", move || store.keep_up(&ended))?;
-        Ok(Self { end, thread })
-    }
+/// Owns the thread. Its end interrupts a backup in progress.
+pub(crate) type Upkeep = OwnedThread<Sender<()>>;
 
-    /// Stops the thread, interrupting a backup in progress; returns `false` if it has not ended by
-    /// the deadline.
-    pub(crate) fn end(self, deadline: Instant) -> bool {
-        drop(self.end);
-        self.thread.join_by(deadline)
-    }
+pub(crate) fn start_upkeep(store: &Store, spawner: &Spawner) -> io::Result<Upkeep> {
+    let (end, ended) = bounded(0);
+    let store = store.clone();
+    let thread = spawner.spawn("database", move || store.keep_up(&ended))?;
+    Ok(OwnedThread::new(end, thread))
 }
 
 impl Store {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 
@@ -21,7 +21,7 @@ use crate::library::Content;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::sys::Gate;
-use crate::thread::Thread;
+use crate::thread::OwnedThread;
 use crate::wire::{
     ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, PauseReason, Position, SoundChange,
     Timestamp, Workspace,
@@ -43,12 +43,8 @@ pub struct Handle {
     status: SharedStatus,
 }
 
-/// Owns the reconciler, which ends when this is dropped. `end` is declared first, so that its channel
-/// closes before the thread is joined.
-pub struct ReconcilerOwner {
-    end: Option<Sender<()>>,
-    thread: Option<Thread>,
-}
+/// Owns the reconciler, which ends when this is dropped. The wallpapers stay.
+pub type ReconcilerOwner = OwnedThread<Sender<()>>;
 
 impl Handle {
     /// Returns a handle and what the reconciler listens to. The reconciler ends when the sender is
@@ -218,18 +214,6 @@ impl Handle {
             Err(TrySendError::Full(command)) => command.refuse(Error::Busy),
             Err(TrySendError::Disconnected(command)) => command.refuse(Error::Ending),
         }
-    }
-}
-
-impl ReconcilerOwner {
-    pub(super) fn new(end: Sender<()>, thread: Thread) -> Self {
-        Self { end: Some(end), thread: Some(thread) }
-    }
-
-    /// Ends the reconciler; returns false if it misses the deadline. The wallpapers stay.
-    pub fn end(mut self, deadline: Instant) -> bool {
-        self.end = None;
-        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
 

@@ -35,7 +35,7 @@ use crate::backends::Backends;
 use crate::desktop;
 use crate::events::EventBus;
 use crate::store::Store;
-use crate::thread::Spawner;
+use crate::thread::{OwnedThread, Spawner};
 
 pub use error::Error;
 pub(crate) use error::Remedy;
@@ -65,7 +65,7 @@ pub fn start(
     let reconciler =
         Reconciler::new(spawner.clone(), store, bus, desktop, backends, status, see_again);
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;
-    Ok((handle, ReconcilerOwner::new(end, thread)))
+    Ok((handle, OwnedThread::new(end, thread)))
 }
 
 #[cfg(test)]

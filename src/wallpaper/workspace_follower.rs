@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::Handle;
 use crate::backends::Backends;
-use crate::compositor::ipc::{Following, Source, Toggle, WORKSPACES};
+use crate::compositor::ipc::{self, Following, Source, Toggle, WORKSPACES};
 use crate::thread::Spawner;
 
 /// Starts and ends the thread as the settings say.
@@ -50,7 +50,7 @@ impl WorkspaceFollower {
             topics: &WORKSPACES,
             none: Box::new(move || none.show_workspaces(true, Vec::new())),
         };
-        Following::start(&self.spawner, "workspaces", source, move |connection, cancel| {
+        ipc::start(&self.spawner, "workspaces", source, move |connection, cancel| {
             let (are_all, visible) = connection.next(cancel)?;
             wallpaper.show_workspaces(are_all, visible);
             Ok(())

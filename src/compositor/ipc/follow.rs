@@ -5,7 +5,6 @@
 //! A session without such a socket causes no wake-ups.
 
 use std::io;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
@@ -13,8 +12,8 @@ use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 use super::{Connection, Protocol, Topics};
 use crate::compositor::Outputs;
 use crate::paths::Env;
-use crate::sys::{Cancel, CancelOnDrop, lock};
-use crate::thread::{Spawner, Thread};
+use crate::sys::{Cancel, CancelOnDrop};
+use crate::thread::{self, OwnedThread, Spawner};
 
 /// The first pause between tries; each one after is twice as long: 6 s in all.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -35,84 +34,38 @@ pub(crate) struct Source {
     pub(crate) none: Box<dyn Fn() + Send>,
 }
 
-/// Dropping it cancels the wait, closes the channel, and joins the thread, whose field must come last.
-pub(crate) struct Following {
-    cancel: CancelOnDrop,
-    end: Sender<()>,
-    thread: Thread,
-}
+/// Cancels the wait on a connection, and closes the channel of a thread without a connection.
+type Stop = (CancelOnDrop, Sender<()>);
 
-impl Following {
-    /// `follow` reads the next report of each connection, until that breaks or the wait is cancelled.
-    pub(crate) fn start(
-        spawner: &Spawner,
-        name: &'static str,
-        source: Source,
-        mut follow: impl FnMut(&mut Connection, &Cancel) -> io::Result<()> + Send + 'static,
-    ) -> io::Result<Self> {
-        let cancel = Cancel::new()?;
-        let (end, ended) = bounded(0);
-        let theirs = cancel.clone();
-        let mut follow = move |connection: &mut Connection| {
-            let error = loop {
-                if let Err(error) = follow(connection, &theirs) {
-                    break error;
-                }
-            };
-            if !theirs.is_cancelled() {
-                log::info!("lost the connection to the compositor: {error}");
+/// A thread that follows the compositor.
+pub(crate) type Following = OwnedThread<Stop>;
+
+/// A [`Following`] that settings turn on and off.
+pub(crate) type Toggle<K> = thread::Toggle<K, Stop>;
+
+/// Starts a thread. `follow` reads the next report of each connection, until that breaks or the wait is
+/// cancelled.
+pub(crate) fn start(
+    spawner: &Spawner,
+    name: &'static str,
+    source: Source,
+    mut follow: impl FnMut(&mut Connection, &Cancel) -> io::Result<()> + Send + 'static,
+) -> io::Result<Following> {
+    let cancel = Cancel::new()?;
+    let (end, ended) = bounded(0);
+    let theirs = cancel.clone();
+    let mut follow = move |connection: &mut Connection| {
+        let error = loop {
+            if let Err(error) = follow(connection, &theirs) {
+                break error;
             }
         };
-        let thread = spawner.spawn(name, move || source.run(&ended, &mut follow))?;
-        Ok(Self { cancel: CancelOnDrop(cancel), end, thread })
-    }
-
-    /// Ends the thread; returns false if it misses the deadline.
-    pub(crate) fn end(self, deadline: Instant) -> bool {
-        drop((self.cancel, self.end));
-        self.thread.join_by(deadline)
-    }
-}
-
-/// A [`Following`] that settings turn on and off, until it is ended for good.
-pub(crate) struct Toggle<K>(Mutex<State<K>>);
-
-enum State<K> {
-    Off,
-    On(K, Following),
-    /// The daemon ends, so nothing is started any more.
-    Ended,
-}
-
-impl<K: PartialEq> Toggle<K> {
-    pub(crate) fn off() -> Self {
-        Self(Mutex::new(State::Off))
-    }
-
-    /// Starts or ends the thread as wanted. A thread that it ends has exited when it returns, which
-    /// takes no time.
-    pub(crate) fn set(&self, wanted: Option<K>, start: impl FnOnce(&K) -> io::Result<Following>) {
-        let mut state = lock(&self.0);
-        match &*state {
-            State::Ended => return,
-            State::On(key, _) if wanted.as_ref() == Some(key) => return,
-            State::Off | State::On(..) => *state = State::Off,
+        if !theirs.is_cancelled() {
+            log::info!("lost the connection to the compositor: {error}");
         }
-        if let Some(key) = wanted {
-            match start(&key) {
-                Ok(following) => *state = State::On(key, following),
-                Err(error) => log::error!("cannot follow the compositor: {error}"),
-            }
-        }
-    }
-
-    /// Ends the thread for good; returns false if it misses the deadline.
-    pub(crate) fn end(&self, deadline: Instant) -> bool {
-        match std::mem::replace(&mut *lock(&self.0), State::Ended) {
-            State::On(_, following) => following.end(deadline),
-            State::Off | State::Ended => true,
-        }
-    }
+    };
+    let thread = spawner.spawn(name, move || source.run(&ended, &mut follow))?;
+    Ok(OwnedThread::new((CancelOnDrop(cancel), end), thread))
 }
 
 impl Source {
@@ -187,7 +140,7 @@ mod tests {
             none: Box::new(|| ()),
         };
         let (tell, told) = bounded(8);
-        let following = Following::start(&spawner, "follow", source, move |connection, cancel| {
+        let following = start(&spawner, "follow", source, move |connection, cancel| {
             let (_, visible) = connection.next(cancel)?;
             tell.send(visible[0].name.clone()).unwrap();
             Ok(())

@@ -29,7 +29,7 @@ use crate::paths::Env;
 use crate::sys::Cancel;
 
 pub(crate) use feed::Visible;
-pub(crate) use follow::{Following, Source, Toggle};
+pub(crate) use follow::{Following, Source, Toggle, start};
 
 /// The protocols of these sockets; sway speaks i3's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::store::tests::scratch;
 fn first_write_of_a_day_is_backed_up() {
     let (_directory, store) = scratch();
     let (spawner, deaths) = Spawner::new();
-    let upkeep = Upkeep::start(&store, &spawner).unwrap();
+    let upkeep = start_upkeep(&store, &spawner).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     assert!(backup::list(&store.shared.path).is_empty());
     store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
