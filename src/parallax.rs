@@ -14,12 +14,10 @@ use crate::compositor::ipc::{
 };
 use crate::config::{BackendName, ParallaxDirection, ParallaxDriver, WalQt};
 use crate::sys::Cancel;
-use crate::thread::Spawner;
 use crate::wallpaper;
 
 /// Starts and stops the follower according to the settings.
 pub(crate) struct Parallax {
-    spawner: Spawner,
     backends: Backends,
     wallpaper: wallpaper::Handle,
     toggle: Toggle<ParallaxDriver>,
@@ -27,8 +25,8 @@ pub(crate) struct Parallax {
 
 impl Parallax {
     /// Does nothing until [`Self::on_settings`] is called.
-    pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
-        Self { spawner, backends, wallpaper, toggle: Toggle::off() }
+    pub(crate) fn new(backends: Backends, wallpaper: wallpaper::Handle) -> Self {
+        Self { backends, wallpaper, toggle: Toggle::off() }
     }
 
     /// Applies the current settings.
@@ -59,7 +57,7 @@ impl Parallax {
             topics: &WORKSPACES,
             none: Box::new(|| ()),
         };
-        ipc::start(&self.spawner, "parallax", source, move |connection, cancel| {
+        ipc::start(&self.backends.spawner, "parallax", source, move |connection, cancel| {
             follower.follow(connection, cancel)
         })
     }

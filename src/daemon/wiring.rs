@@ -281,10 +281,8 @@ impl Daemon {
             Box::new(move |image| seen.see_again(image)),
         )
         .map_err(start("the reconciler"))?;
-        let parallax =
-            Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
-        let (spare, shown) = (spawner.clone(), wallpaper.clone());
-        let workspaces = Arc::new(WorkspaceFollower::new(spare, backends.clone(), shown));
+        let parallax = Arc::new(Parallax::new(backends.clone(), wallpaper.clone()));
+        let workspaces = Arc::new(WorkspaceFollower::new(backends.clone(), wallpaper.clone()));
         tell_changes(config, &wallpaper, (&parallax, &workspaces), &desktop);
         let shown = wallpaper.clone();
         library.on_rewritten(Box::new(move |image| shown.rewritten(image)));

@@ -9,11 +9,9 @@ use std::time::Instant;
 use super::Handle;
 use crate::backends::Backends;
 use crate::compositor::ipc::{self, Following, Source, Toggle, WORKSPACES};
-use crate::thread::Spawner;
 
 /// Starts and ends the thread as the settings say.
 pub(crate) struct WorkspaceFollower {
-    spawner: Spawner,
     backends: Backends,
     wallpaper: Handle,
     toggle: Toggle<()>,
@@ -21,8 +19,8 @@ pub(crate) struct WorkspaceFollower {
 
 impl WorkspaceFollower {
     /// Follows nothing before [`Self::on_settings`] is called.
-    pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: Handle) -> Self {
-        Self { spawner, backends, wallpaper, toggle: Toggle::off() }
+    pub(crate) fn new(backends: Backends, wallpaper: Handle) -> Self {
+        Self { backends, wallpaper, toggle: Toggle::off() }
     }
 
     /// Starts or ends the thread according to the settings.
@@ -50,7 +48,7 @@ impl WorkspaceFollower {
             topics: &WORKSPACES,
             none: Box::new(move || none.show_workspaces(true, Vec::new())),
         };
-        ipc::start(&self.spawner, "workspaces", source, move |connection, cancel| {
+        ipc::start(&self.backends.spawner, "workspaces", source, move |connection, cancel| {
             let (are_all, visible) = connection.next(cancel)?;
             wallpaper.show_workspaces(are_all, visible);
             Ok(())
