@@ -20,7 +20,6 @@ pub(super) const PROFILE_MAX: usize = 4 << 20;
 const SAME: u8 = 2;
 /// Number of pixels converted at a time.
 const PIXELS: usize = 4096;
-const PQ: TransferCharacteristics = TransferCharacteristics::Smpte2084;
 
 /// The kind of samples in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +52,10 @@ impl Profile {
             return None;
         }
         let icc = ColorProfile::new_from_slice(bytes).ok()?;
-        if let Some(points) = icc.cicp.filter(|points| points.transfer_characteristics == PQ) {
-            return Self::of_code_points((points.color_primaries as u8, PQ as u8));
+        let is_hdr = |points: &CicpProfile| light(points.transfer_characteristics).is_some();
+        if let Some(points) = icc.cicp.filter(is_hdr) {
+            let (primaries, transfer) = (points.color_primaries, points.transfer_characteristics);
+            return Self::of_code_points((primaries as u8, transfer as u8));
         }
         let fits = match samples {
             Samples::Gray => icc.color_space == DataColorSpace::Gray,
@@ -64,26 +65,20 @@ impl Profile {
         fits.then(|| Self { icc: Arc::new(icc), samples })
     }
 
-    /// Creates the profile for H.273's code points of primaries and transfer function. `None` for
-    /// HLG, which this conversion would show too dark.
+    /// Creates the profile for H.273's code points of primaries and transfer function.
     pub(super) fn of_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
         let mut icc = ColorProfile::new_srgb();
         icc.cicp = None;
-        let transfer_characteristics = match TransferCharacteristics::try_from(transfer).ok()? {
-            TransferCharacteristics::Hlg => return None,
-            other => other,
-        };
         // Returns false for all (moxcms 0.8), but stores the values that it supports.
         icc.update_rgb_colorimetry_from_cicp(CicpProfile {
             color_primaries: CicpColorPrimaries::try_from(primaries).ok()?,
-            transfer_characteristics,
+            transfer_characteristics: TransferCharacteristics::try_from(transfer).ok()?,
             matrix_coefficients: MatrixCoefficients::Identity,
             full_range: true,
         });
-        let known = icc.cicp?;
-        if known.transfer_characteristics == PQ {
+        if let Some(light) = light(icc.cicp?.transfer_characteristics) {
             icc.cicp = None;
-            let tones = Some(tones_of_pq());
+            let tones = Some(tones(light));
             (icc.red_trc, icc.green_trc, icc.blue_trc) = (tones.clone(), tones.clone(), tones);
         }
         Some(Self { icc: Arc::new(icc), samples: Samples::Rgb })
@@ -141,15 +136,31 @@ impl Profile {
     }
 }
 
-/// The tone curve of PQ (SMPTE ST 2084), relative to a white of 203 cd/m² (ITU-R BT.2408). Values
-/// brighter than the middle tones are compressed by a Möbius curve. The result is about as bright
-/// as that of ffmpeg with the filter in `transcode`.
-fn tones_of_pq() -> ToneReprCurve {
-    let light = |value: f32| {
-        let root = value.powf(1.0 / 78.843_75);
-        let ratio = (root - 0.835_937_5).max(0.0) / (18.851_563 - 18.687_5 * root);
-        ratio.powf(1.0 / 0.159_301_76) * 10_000.0 / 203.0
-    };
+/// Returns the light of a signal for HDR screens, relative to a white of 203 cd/m² (ITU-R BT.2408);
+/// `None` for other transfer functions.
+fn light(transfer: TransferCharacteristics) -> Option<fn(f32) -> f32> {
+    match transfer {
+        // PQ (SMPTE ST 2084).
+        TransferCharacteristics::Smpte2084 => Some(|value| {
+            let root = value.powf(1.0 / 78.843_75);
+            let ratio = (root - 0.835_937_5).max(0.0) / (18.851_563 - 18.687_5 * root);
+            ratio.powf(1.0 / 0.159_301_76) * 10_000.0 / 203.0
+        }),
+        // ITU-R BT.2100, on a screen of 1000 cd/m²; its gamma is applied to each channel.
+        TransferCharacteristics::Hlg => Some(|value| {
+            let scene = match value {
+                0.5.. => (((value - 0.559_910_7) / 0.178_832_77).exp() + 0.284_668_9) / 12.0,
+                _ => value * value / 3.0,
+            };
+            scene.powf(1.2) * 1000.0 / 203.0
+        }),
+        _ => None,
+    }
+}
+
+/// The tone curve of such a signal. Values brighter than the middle tones are compressed by a Möbius
+/// curve. The result is about as bright as that of ffmpeg with the filter in `transcode`.
+fn tones(light: fn(f32) -> f32) -> ToneReprCurve {
     // Compresses from 0.4 on, so that 2.5 becomes white.
     let pressed = |light: f32| match light {
         0.4.. => (1.24 * (light - 0.129) / (light + 0.44)).min(1.0),
@@ -270,26 +281,29 @@ mod tests {
             Profile::of_code_points(points)?.convert(&mut pixel, 3);
             Some(pixel)
         };
-        // Display P3 and sRGB, both with sRGB's curve; then HLG and undefined code points.
+        // Display P3 and sRGB, both with sRGB's curve; then undefined code points.
         assert!(
             converted((12, 13)).unwrap().iter().zip([132, 101, 74]).all(|(a, b)| a.abs_diff(b) < 2)
         );
         assert_eq!(converted((1, 13)), Some([128, 102, 77]));
-        assert_eq!([converted((9, 18)), converted((3, 13)), converted((1, 200))], [None; 3]);
+        assert_eq!([converted((3, 13)), converted((1, 200))], [None; 2]);
     }
 
     /// Compares with ffmpeg:
     /// `zscale=t=linear:npl=203,zscale=p=bt709,tonemap=mobius,zscale=t=bt709`.
     #[test]
-    fn pq_is_as_bright_as_with_ffmpeg() {
-        let profile = Profile::of_code_points((9, 16)).unwrap();
-        let expected = [(56, 46), (80, 78), (100, 114), (128, 180), (148, 230), (180, 255)];
-        for (value, expected) in expected {
-            let mut pixel = [value; 3];
-            profile.convert(&mut pixel, 3);
-            let near = pixel.iter().all(|level| level.abs_diff(expected) < 8);
-            assert!(near, "{value} is {pixel:?}, not {expected}");
-        }
+    fn hdr_is_as_bright_as_with_ffmpeg() {
+        let check = |transfer, levels: [(u8, u8); 6]| {
+            let profile = Profile::of_code_points((9, transfer)).unwrap();
+            for (value, expected) in levels {
+                let mut pixel = [value; 3];
+                profile.convert(&mut pixel, 3);
+                let near = pixel.iter().all(|level| level.abs_diff(expected) < 8);
+                assert!(near, "{transfer}: {value} is {pixel:?}, not {expected}");
+            }
+        };
+        check(16, [(56, 46), (80, 78), (100, 114), (128, 180), (148, 230), (180, 255)]);
+        check(18, [(40, 45), (80, 89), (128, 143), (180, 212), (200, 238), (255, 255)]);
     }
 
     #[test]
