@@ -4,7 +4,6 @@
 //! A process that has read a hostile image may reply anything, so replies are validated like
 //! requests of clients.
 
-use std::error;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::color::Rgb;
 use crate::digest::Checksum;
-use crate::error_chain::causes;
+use crate::error_chain::chain;
 use crate::media::{self, Cut, Note, Shown, Traits};
 use crate::wire::Format;
 
@@ -196,8 +195,7 @@ impl Error {
 
 impl From<media::Error> for Error {
     fn from(error: media::Error) -> Self {
-        let mut said = error.to_string();
-        causes(&error as &dyn error::Error).for_each(|cause| said.push_str(&format!(": {cause}")));
+        let said = chain(&error);
         match error {
             media::Error::NeedsTranscoder { format, why, traits } => {
                 Self::NeedsTranscoder { format, special: why.is_some(), traits, said }
