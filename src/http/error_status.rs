@@ -318,7 +318,7 @@ mod tests {
         check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
         let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into(), away: false });
         check(gone, 404, "missing");
-        check(Not::Overtaken { name: name() }, 500, "newer step");
+        check(Not::Overtaken { name: name() }, 500, "newer request");
         check(Not::Busy, 503, "try again");
         check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder with ID 7");
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");
