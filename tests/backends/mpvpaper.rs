@@ -38,7 +38,7 @@ fn each_output_has_a_process_which_loads_the_next_video() {
     let run = stubs.root().join("run");
     let calls = ["HEADLESS-1", "HEADLESS-2"].map(|output| {
         let socket = format!("{}/mpvpaper@{output}-1.sock", run.display());
-        let options = format!("no-audio loop input-ipc-server={socket}");
+        let options = format!("quiet no-audio loop input-ipc-server={socket}");
         ["-o", &options, output, one.to_str().unwrap()].map(str::to_owned).to_vec()
     });
     assert_eq!(stubs.calls("mpvpaper"), calls);

@@ -15,6 +15,8 @@ const SOCKET_OPTION: &str = "input-ipc-server=";
 const VOLUME: &str = "volume=";
 const AUDIBLE: &str = "mute=no";
 const SILENT: &str = "no-audio ";
+/// Without it, mpv writes a status line to the log again and again, which wakes the daemon.
+const QUIET: &str = "quiet ";
 /// The options for an audio track, which override a `no-audio` of the user, and for none.
 const TRACK: [&str; 2] = ["aid=auto", "aid=no"];
 
@@ -51,7 +53,7 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
     if options.layer != MpvpaperLayer::Default {
         args.extend(["-l", options.layer.as_str()].map(OsString::from));
     }
-    let mut mpv = OsString::new();
+    let mut mpv = OsString::from(QUIET);
     if wanted.sound.is_none() && !wanted.audio {
         mpv.push(SILENT);
     }
@@ -142,11 +144,11 @@ mod tests {
             }
         };
         let socket = "input-ipc-server=/run/m.sock";
-        let silent = format!("no-audio loop {socket}");
+        let silent = format!("quiet no-audio loop {socket}");
         let tail = ["DP-1", "/a b, #.mp4"];
         let default = Options::default();
         check(&default, false, &[&["-o", &silent][..], &tail].concat());
-        check(&default, true, &[&["-o", &format!("loop {socket}")][..], &tail].concat());
+        check(&default, true, &[&["-o", &format!("quiet loop {socket}")][..], &tail].concat());
         let all = Options {
             mpv_options: " hwdec=auto  ".to_owned(),
             verbose: 2,
@@ -156,7 +158,7 @@ mod tests {
             slideshow_secs: 30,
         };
         let seen = "keepaspect=no video-align-x=1 video-align-y=-1";
-        let options = format!("no-audio hwdec=auto {seen} {socket}");
+        let options = format!("quiet no-audio hwdec=auto {seen} {socket}");
         let words = ["-vv", "-s", "-n", "30", "-l", "bottom", "-o", &options];
         check(&all, false, &[&words[..], &tail].concat());
         let pause = Options {
@@ -165,7 +167,8 @@ mod tests {
             auto_pause: true,
             ..Options::default()
         };
-        check(&pause, true, &[&["-v", "-p", "-o", socket][..], &tail].concat());
+        let quiet = format!("quiet {socket}");
+        check(&pause, true, &[&["-v", "-p", "-o", &quiet][..], &tail].concat());
     }
 
     #[test]
