@@ -143,7 +143,7 @@ impl Connection {
         }
         match session {
             Session::Wayland { socket } if topics.windows => {
-                Toplevels::open(socket).map(Self::Toplevels)
+                Toplevels::open(socket, env.var("NIRI_SOCKET").is_some()).map(Self::Toplevels)
             }
             _ => None,
         }

@@ -1,7 +1,9 @@
 //! Follows windows over wlr-foreign-toplevel-management, on compositors without a socket that murald
 //! knows.
 //!
-//! A window is on an output while the compositor says so: it leaves the output with its workspace.
+//! A window is on an output while the compositor says so: it leaves the output with its workspace. niri
+//! names the output of a window on a hidden workspace, too; there only the focused window counts, as no
+//! hidden window has the focus.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,6 +30,8 @@ pub(crate) struct Toplevels {
 
 #[derive(Default)]
 struct Windows {
+    /// Whether only the focused window counts.
+    is_niri: bool,
     /// The outputs, with their numbers in the registry and their names.
     outputs: Vec<(u32, WlOutput, String)>,
     windows: Vec<Window>,
@@ -45,12 +49,12 @@ struct Window {
 
 impl Toplevels {
     /// Connects to the compositor. If it lacks the protocol, there are no windows.
-    pub(super) fn open(socket: &Path) -> Option<Self> {
+    pub(super) fn open(socket: &Path, is_niri: bool) -> Option<Self> {
         let connection = Connection::from_socket(connect(socket).ok()?).ok()?;
         let queue = connection.new_event_queue();
         connection.display().get_registry(&queue.handle(), ());
         connection.display().sync(&queue.handle(), true);
-        Some(Self { queue, windows: Windows::default() })
+        Some(Self { queue, windows: Windows { is_niri, ..Windows::default() } })
     }
 
     /// Waits until this may have changed, and returns the outputs with a window that is full screen.
@@ -165,6 +169,7 @@ impl Dispatch<Toplevel, ()> for Windows {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
+        let is_niri = windows.is_niri;
         let is_it = |window: &Window| window.toplevel == *proxy;
         let Some(at) = windows.windows.iter().position(is_it) else { return };
         let window = &mut windows.windows[at];
@@ -175,8 +180,9 @@ impl Dispatch<Toplevel, ()> for Windows {
                 let is = |wanted: toplevel::State| {
                     state.chunks(4).any(|one| *one == (wanted as u32).to_ne_bytes())
                 };
-                let is_minimized = is(toplevel::State::Minimized);
-                window.is_full_screen = is(toplevel::State::Fullscreen) && !is_minimized;
+                let is_hidden =
+                    is(toplevel::State::Minimized) || (is_niri && !is(toplevel::State::Activated));
+                window.is_full_screen = is(toplevel::State::Fullscreen) && !is_hidden;
             }
             toplevel::Event::Done => windows.changed = true,
             toplevel::Event::Closed => {
