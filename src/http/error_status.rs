@@ -330,7 +330,7 @@ mod tests {
         check(library::Error::NotVideo { id: 7, name: "a".into() }, 400, "not a video");
         check(library::Error::Same { id: 7 }, 409, "image 7");
         check(library::Error::NotKept { path: "/x".into() }, 404, "has a file at /x");
-        check(library::Error::NotKnown { path: "/x".into() }, 409, "/x is not the file that");
+        check(library::Error::NotKnown { path: "/x".into() }, 409, "/x is no longer the file of");
         let ffmpeg = |source| library::Error::Transcode { path: "/x".into(), source };
         check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");
         check(ffmpeg(transcode::Error::Busy), 503, "try again");

@@ -70,9 +70,9 @@ fn wpaperd_keys_are_printed() {
     check(
         "[any]\npath = 5\nmode = 7\ntransition = 'x'\nexec = []\n",
         &[
-            "skipped mode: murald has no mode like 7",
-            "skipped transition: murald has no transition like x",
-            "skipped exec: murald has no exec like []",
+            "skipped mode: murald has no mode named 7",
+            "skipped transition: murald has no transition named x",
+            "skipped exec: murald has no exec named []",
             "skipped any: it has no path",
         ],
     );
