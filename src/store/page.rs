@@ -145,8 +145,12 @@ impl Store {
         }
         let ids = if query.is_about_colors() {
             let all = self.hits_at(moment, versions, query.without_colors())?;
-            let found = self.palettes(moment, versions.palettes)?.matching(&query);
-            among(&all, &found, query.by_likeness)
+            let palettes = self.palettes(moment, versions.palettes)?;
+            let found = palettes.matching(&query);
+            match query.by_likeness {
+                true => by_likeness(&all, found, palettes.count()),
+                false => all.iter().copied().filter(|&id| has(&found, id)).collect(),
+            }
         } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
             // Filtering the cached order of all images is faster than sorting many results.
             let Query { sort_by, descending, .. } = query;
@@ -205,19 +209,21 @@ fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
 }
 
-/// Returns the matches in the order of `all`, or the most similar first.
-fn among(all: &[i64], found: &[Match], by_likeness: bool) -> Vec<i64> {
-    let mut passing: Vec<Match> = all.iter().filter_map(|&id| of(found, id)).collect();
-    if by_likeness {
-        passing.sort_unstable_by(|one, other| {
-            one.unlikeness.total_cmp(&other.unlikeness).then(one.id.cmp(&other.id))
-        });
-    }
-    passing.into_iter().map(|found| found.id).collect()
+fn has(found: &[Match], id: i64) -> bool {
+    found.binary_search_by_key(&id, |found| found.id).is_ok()
 }
 
-fn of(found: &[Match], id: i64) -> Option<Match> {
-    found.binary_search_by_key(&id, |found| found.id).ok().map(|at| found[at])
+/// Returns the matches that are in `all`, the most similar first; `images` is the number of images.
+fn by_likeness(all: &[i64], mut found: Vec<Match>, images: usize) -> Vec<i64> {
+    if all.len() < images {
+        let mut all = all.to_vec();
+        all.sort_unstable();
+        found.retain(|found| all.binary_search(&found.id).is_ok());
+    }
+    found.sort_unstable_by(|one, other| {
+        one.unlikeness.total_cmp(&other.unlikeness).then(one.id.cmp(&other.id))
+    });
+    found.into_iter().map(|found| found.id).collect()
 }
 
 /// Appends the records of images; returns the ids of those that cannot be read.

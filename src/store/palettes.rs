@@ -4,6 +4,7 @@
 //! Palettes are read again when one of them changes. Colours are in CIELAB, rounded to hundredths:
 //! colours of three bytes stay distinct, and a ΔE changes by less than 0.02.
 
+use std::array;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -78,19 +79,25 @@ impl Palettes {
         let wanted: Vec<(Place, i32)> = exact.chain(query.colors_near.iter().map(near)).collect();
         let has_all =
             |colors: &[Place]| wanted.iter().all(|&(place, limit)| nearest(colors, place) <= limit);
-        let like = query.similar_to.map(|(id, within)| (id, self.of(id), limit(within)));
+        let like = query.similar_to;
+        let like = like.map(|(id, within)| (id, groups(self.of(id)), limit(within) as f32));
         let passing = |palette: &Palette| {
             let (id, colors) = (palette.id, self.colors(palette));
             if colors.is_empty() || !has_all(colors) {
                 return None;
             }
-            let Some((other, reference, limit)) = like else {
+            let Some((other, reference, limit)) = &like else {
                 return Some(Match { id, unlikeness: 0.0 });
             };
-            let (least, unlikeness) = compare(colors, reference);
-            (other != id && least <= limit).then_some(Match { id, unlikeness })
+            let unlikeness = compare(colors, reference, *limit)?;
+            (*other != id).then_some(Match { id, unlikeness })
         };
         self.images.iter().filter_map(passing).collect()
+    }
+
+    /// Returns the number of images.
+    pub(super) fn count(&self) -> usize {
+        self.images.len()
     }
 
     /// Returns the colours of an image; empty if it does not exist.
@@ -105,13 +112,43 @@ impl Palettes {
     }
 }
 
-/// Returns the squared distance of the two nearest colours, and the sum of the distances from each
-/// colour of the reference to the nearest in `colors`.
-fn compare(colors: &[Place], reference: &[Place]) -> (i32, f32) {
-    reference.iter().fold((i32::MAX, 0.0), |(least, sum), &place| {
-        let nearest = nearest(colors, place);
-        (least.min(nearest), sum + (nearest as f32).sqrt())
-    })
+/// Colours that are compared at once, part by part; the processor does eight in a few instructions.
+struct Group {
+    parts: [[f32; LANES]; 3],
+    count: usize,
+}
+
+const LANES: usize = 8;
+
+fn groups(colors: &[Place]) -> Vec<Group> {
+    let group = |colors: &[Place]| Group {
+        parts: [0, 1, 2].map(|part| {
+            array::from_fn(|at| colors.get(at).map_or(0.0, |color| f32::from(color[part])))
+        }),
+        count: colors.len(),
+    };
+    colors.chunks(LANES).map(group).collect()
+}
+
+/// Returns the sum of the distances from each colour of the reference to the nearest in `colors`;
+/// `None` if no squared distance is within the limit.
+fn compare(colors: &[Place], reference: &[Group], limit: f32) -> Option<f32> {
+    let (mut is_near, mut sum) = (false, 0.0);
+    for Group { parts, count } in reference {
+        let mut least = [f32::INFINITY; LANES];
+        for color in colors.iter().map(|color| color.map(f32::from)) {
+            for (at, least) in least.iter_mut().enumerate() {
+                let [l, a, b] = [0, 1, 2].map(|part| parts[part][at] - color[part]);
+                let squared = l * l + a * a + b * b;
+                *least = if squared < *least { squared } else { *least };
+            }
+        }
+        for &squared in least.iter().take(*count) {
+            is_near |= squared <= limit;
+            sum += squared.sqrt();
+        }
+    }
+    is_near.then_some(sum)
 }
 
 /// Returns the squared distance from `place` to the nearest of the colours.

@@ -206,6 +206,10 @@ fn rows_of_an_older_version_are_found_in_lists() {
         assert_eq!(find(Query { tags: vec!["blau".into()], ..Query::default() }), [2]);
         assert_eq!(find(Query { colors: vec![[255, 0, 128]], ..Query::default() }), [3, 2, 1]);
         assert_eq!(store.tags().unwrap(), ["Blau"]);
+        let indexed =
+            "SELECT group_concat(rowid) FROM image_search WHERE image_search MATCH '\"lau\"'";
+        let indexed = |c: &Connection| Ok::<_, Error>(c.query_row(indexed, [], |row| row.get(0))?);
+        assert_eq!(store.read::<String, _>(indexed).unwrap(), "2");
     };
     for done in 13..=migrations::STEPS.len() {
         // Even after a kill between two migrations, or before the rows are filled, the next start

@@ -157,6 +157,11 @@ fn queries() -> Vec<Query> {
         some(&|q| q.search = "lakes".into()),
         some(&|q| q.search = "a\0".into()),
         some(&|q| q.search = "a% _".into()),
+        some(&|q| q.search = "297".into()),
+        some(&|q| q.search = "forest 121".into()),
+        some(&|q| q.search = "e\0st 121".into()),
+        some(&|q| q.search = "no\"thing".into()),
+        some(&|q| (q.tags, q.search) = (vec!["Blue".into()], "121".into())),
         some(&|q| q.search = "écRAN calm".into()),
         some(&|q| q.search = "u\u{308}ber 2".into()),
         some(&|q| q.search = "A\u{308}th".into()),
@@ -203,6 +208,7 @@ fn queries() -> Vec<Query> {
             sorted(&|q| (q.offset, q.limit, q.media_type) = (7, 5, media_type));
             sorted(&|q| (q.offset, q.limit, q.media_type) = (157, 50, media_type));
             sorted(&|q| q.search = "lake 3".into());
+            sorted(&|q| q.search = "forest 121".into());
             sorted(&|q| q.colors_near = vec![near([200, 30, 40], 12.0)]);
             sorted(&|q| q.offset = 148);
             sorted(&|q| q.offset = u64::MAX);
@@ -282,6 +288,9 @@ fn check_all(store: &Store, entries: &[Entry]) {
             assert_eq!(shown(store, &query), scan(entries, &query), "{query:?}");
         }
     }
+    // Compares the index with the words of all images.
+    let check = "INSERT INTO image_search (image_search, rank) VALUES ('integrity-check', 1)";
+    store.write(|c| Ok::<_, Error>(c.execute(check, [])?)).unwrap();
 }
 
 #[test]
