@@ -299,7 +299,11 @@ fn reconnected_outputs_get_their_pictures_without_the_daemon() {
     });
     fs::rename(&aside, &columns).unwrap();
     show(&wall, &mut builtin, &pictures);
-    wall.pixels("HEADLESS-1").is_all(GREEN);
+    // Waits, as the renderer may learn of the new size after the request.
+    wait_until("the whole picture", || {
+        let seen = wall.pixels("HEADLESS-1");
+        [3, 50, 97].iter().all(|&x| near(seen.part(x, 50), GREEN))
+    });
     assert_eq!(wall.processes(NAME), process);
 }
 

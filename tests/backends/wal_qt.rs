@@ -303,7 +303,7 @@ fn host_is_started_and_gets_its_loads() {
     show(&stubs, &mut *wal_qt, &placements[..1]).unwrap();
     assert_eq!(routes(&stubs), [""; 0]);
     let warnings = wal_qt.warnings();
-    assert!(warnings.len() == 1 && warnings[0].contains("covers HEADLESS-2"), "{warnings:?}");
+    assert!(warnings.len() == 1 && warnings[0].contains("black on HEADLESS-2"), "{warnings:?}");
     // A request that reached the host in parts is sent once more.
     stubs.cue("wal-qt-host", "split");
     show(&stubs, &mut *wal_qt, &placements).unwrap();
