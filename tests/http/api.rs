@@ -260,7 +260,7 @@ fn no_compositor_means_no_monitors_and_no_wallpaper() {
     };
     check("/wallpaper/set", "", 400, "empty");
     check("/wallpaper/set", "{}", 400, "image_id");
-    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A","monitors":["B"]}"#, 400, "different");
+    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A","monitors":["B"]}"#, 400, "contradict");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":""}"#, 400, "empty");
     check("/wallpaper/set", r#"{"image_id":1,"mode":"up"}"#, 400, "individual");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 404, "no image with ID 1");

