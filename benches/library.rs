@@ -181,6 +181,8 @@ impl Daemon {
         if !home.join(DATA).join("db").exists() {
             fill(&home, size);
         }
+        // The configuration of the last run names the socket of that run.
+        std::fs::remove_dir_all(home.join(".config")).ok();
         let run = scratch.path().join("run");
         std::fs::create_dir(&run).unwrap();
         let socket = run.join("murald.sock");

@@ -13,6 +13,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::connection::{BUSY, configure, expect_file, open_reader};
 use super::palettes::{HitCache, Palettes};
 use super::replaced::OpenFile;
+use super::texts::Texts;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, FOR_START, has_descriptors, lock, read, unpoisoned, write};
@@ -58,6 +59,7 @@ pub(super) struct Shared {
     missing: RwLock<HashSet<i64>>,
     pub(super) hits: Mutex<HitCache>,
     pub(super) palettes: Mutex<Arc<Palettes>>,
+    pub(super) texts: Mutex<Arc<Texts>>,
     /// Images with unreadable rows; they are in no list.
     pub(super) unreadable: Mutex<BTreeSet<i64>>,
     /// The last run left a log behind: it did not shut down cleanly.
@@ -124,6 +126,7 @@ impl Store {
                 missing: RwLock::default(),
                 hits: Mutex::default(),
                 palettes: Mutex::default(),
+                texts: Mutex::default(),
                 unreadable: Mutex::default(),
                 had_unclean_shutdown,
                 written_on: AtomicI64::new(0),

@@ -37,10 +37,21 @@ pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
     let Some(source) = statement.query_row([id], |row| Ok(Source::read(row))).optional()? else {
         return Ok(());
     };
+    // Equal values are not written again, which would rewrite the indexes.
     connection
-        .prepare_cached("UPDATE image SET words = ?2, name_key = ?3, hue = ?4 WHERE id = ?1")?
-        .execute(params![id, source.words(), sort_key(&source.name), source.hue()])?;
-    connection.prepare_cached("DELETE FROM image_tag WHERE image_id = ?1")?.execute([id])?;
+        .prepare_cached("UPDATE image SET words = ?2 WHERE id = ?1 AND words <> ?2")?
+        .execute(params![id, source.words()])?;
+    connection
+        .prepare_cached(
+            "UPDATE image SET name_key = ?2, hue = ?3 WHERE id = ?1 AND (name_key, hue) <> (?2, ?3)",
+        )?
+        .execute(params![id, sort_key(&source.name), source.hue()])?;
+    connection
+        .prepare_cached(
+            "DELETE FROM image_tag WHERE image_id = ?1 AND tag_id NOT IN \
+             (SELECT id FROM tag WHERE name IN (SELECT value FROM json_each(?2)))",
+        )?
+        .execute(params![id, serde_json::json!(source.tags).to_string()])?;
     for tag in &source.tags {
         connection
             .prepare_cached("INSERT OR IGNORE INTO tag (name, folded) VALUES (?1, ?2)")?

@@ -112,21 +112,15 @@ pub(super) const STEPS: &[&str] = &[
     // Whether the user wrote the description: then it stays when the file changes.
     "ALTER TABLE image ADD COLUMN description_is_own INTEGER NOT NULL DEFAULT 0;
      UPDATE image SET description_is_own = 1 WHERE description <> '';",
-    // The three-character sequences of `words`, for searches. Words have one case already; positions
-    // and sizes are not stored, as searches compare the text itself. The name matters: `integrity_check`
-    // skips unused pages if a virtual table happens to be the first in SQLite's hash of tables.
-    "CREATE VIRTUAL TABLE image_search USING fts5 (words, content = 'image', content_rowid = 'id',
-         detail = none, columnsize = 0, tokenize = 'trigram case_sensitive 1');
-     INSERT INTO image_search (image_search) VALUES ('rebuild');
-     CREATE TRIGGER image_search_added AFTER INSERT ON image BEGIN
-         INSERT INTO image_search (rowid, words) VALUES (NEW.id, NEW.words);
-     END;
-     CREATE TRIGGER image_search_removed AFTER DELETE ON image BEGIN
-         INSERT INTO image_search (image_search, rowid, words) VALUES ('delete', OLD.id, OLD.words);
-     END;
-     CREATE TRIGGER image_search_changed AFTER UPDATE OF words ON image WHEN NEW.words <> OLD.words BEGIN
-         INSERT INTO image_search (image_search, rowid, words) VALUES ('delete', OLD.id, OLD.words);
-         INSERT INTO image_search (rowid, words) VALUES (NEW.id, NEW.words);
+    // Was an index of the texts, which the next step removes.
+    "",
+    "DROP TRIGGER IF EXISTS image_search_added;
+     DROP TRIGGER IF EXISTS image_search_removed;
+     DROP TRIGGER IF EXISTS image_search_changed;
+     DROP TABLE IF EXISTS image_search;
+     ALTER TABLE library ADD COLUMN texts INTEGER NOT NULL DEFAULT 1;
+     CREATE TRIGGER image_retold AFTER UPDATE OF words ON image WHEN NEW.words <> OLD.words BEGIN
+         UPDATE library SET texts = texts + 1;
      END;",
 ];
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::palettes::{Hits, ListVersion, Match, Palettes};
+use super::database::Shared;
+use super::palettes::{Hits, ListVersion, Palettes};
 use super::playlists::Item;
 use super::query::{Query, SortBy};
+use super::texts::Texts;
 use super::{Error, Store, images, select};
 use crate::sys::lock;
 use crate::wire::Image;
@@ -21,13 +23,17 @@ struct Versions {
     lists: ListVersion,
     /// Grows with every change of an image's colours.
     palettes: i64,
+    /// Grows with every change of the text that is searched.
+    texts: i64,
 }
 
 impl Versions {
     fn read(connection: &Connection, excluded: Vec<i64>) -> Result<Self, Error> {
-        let mut statement = connection.prepare_cached("SELECT lists, palettes FROM library")?;
+        let mut statement =
+            connection.prepare_cached("SELECT lists, palettes, texts FROM library")?;
         let read = |row: &rusqlite::Row<'_>| {
-            Ok(Self { lists: (row.get(0)?, excluded), palettes: row.get(1)? })
+            let (palettes, texts) = (row.get(1)?, row.get(2)?);
+            Ok(Self { lists: (row.get(0)?, excluded), palettes, texts })
         };
         Ok(statement.query_row([], read)?)
     }
@@ -143,14 +149,9 @@ impl Store {
         if let Some(hits) = lock(&self.shared.hits).get(&versions.lists, &query) {
             return Ok(hits);
         }
-        let ids = if query.is_about_colors() {
-            let all = self.hits_at(moment, versions, query.without_colors())?;
-            let palettes = self.palettes(moment, versions.palettes)?;
-            let found = palettes.matching(&query);
-            match query.by_likeness {
-                true => by_likeness(&all, found, palettes.count()),
-                false => all.iter().copied().filter(|&id| has(&found, id)).collect(),
-            }
+        let ids = if query.is_about_text() || query.is_about_colors() {
+            let all = self.hits_at(moment, versions, query.without_comparisons())?;
+            self.compared(moment, versions, &query, &all)?
         } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
             // Filtering the cached order of all images is faster than sorting many results.
             let Query { sort_by, descending, .. } = query;
@@ -168,13 +169,29 @@ impl Store {
         Ok(hits)
     }
 
-    /// Returns the palettes of this version; one thread reads them while others wait.
-    fn palettes(&self, moment: &Connection, version: i64) -> Result<Arc<Palettes>, Error> {
-        let mut kept = lock(&self.shared.palettes);
-        if kept.version != version {
-            *kept = Arc::new(Palettes::read(moment, version)?);
+    /// Returns those of `all` that match the filters by text and colour.
+    fn compared(
+        &self,
+        moment: &Connection,
+        versions: &Versions,
+        query: &Query,
+        all: &[i64],
+    ) -> Result<Vec<i64>, Error> {
+        let Shared { texts, palettes, .. } = &*self.shared;
+        let mut ids = all.to_vec();
+        if query.is_about_text() {
+            let found = Texts::read(texts, versions.texts, moment)?.matching(query, &ids);
+            ids.retain(|&id| has(&found, id));
         }
-        Ok(Arc::clone(&kept))
+        if query.is_about_colors() {
+            let found = Palettes::read(palettes, versions.palettes, moment)?;
+            let found = found.matching(query, &ids);
+            match query.by_likeness {
+                true => ids = by_likeness(found),
+                false => ids.retain(|&id| has(&found, id)),
+            }
+        }
+        Ok(ids)
     }
 
     /// Skips unreadable images in lists until their rows are written again.
@@ -209,21 +226,14 @@ fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
 }
 
-fn has(found: &[Match], id: i64) -> bool {
-    found.binary_search_by_key(&id, |found| found.id).is_ok()
+fn has<M>(found: &[(i64, M)], id: i64) -> bool {
+    found.binary_search_by_key(&id, |found| found.0).is_ok()
 }
 
-/// Returns the matches that are in `all`, the most similar first; `images` is the number of images.
-fn by_likeness(all: &[i64], mut found: Vec<Match>, images: usize) -> Vec<i64> {
-    if all.len() < images {
-        let mut all = all.to_vec();
-        all.sort_unstable();
-        found.retain(|found| all.binary_search(&found.id).is_ok());
-    }
-    found.sort_unstable_by(|one, other| {
-        one.unlikeness.total_cmp(&other.unlikeness).then(one.id.cmp(&other.id))
-    });
-    found.into_iter().map(|found| found.id).collect()
+/// Returns the matches, the most similar first.
+fn by_likeness(mut found: Vec<(i64, f32)>) -> Vec<i64> {
+    found.sort_unstable_by(|(one, near), (other, far)| near.total_cmp(far).then(one.cmp(other)));
+    found.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Appends the records of images; returns the ids of those that cannot be read.

@@ -1,21 +1,22 @@
-//! Keeps parts of lists in memory: the palettes of all images, for filters by colour, and the ids
-//! that queries have found.
+//! Compares the palettes of all images with the colours of a query, and keeps the ids that queries
+//! have found.
 //!
-//! Palettes are read again when one of them changes. Colours are in CIELAB, rounded to hundredths:
-//! colours of three bytes stay distinct, and a ΔE changes by less than 0.02.
+//! Colours are in CIELAB, rounded to hundredths: colours of three bytes stay distinct, and a ΔE
+//! changes by less than 0.02.
 
 use std::array;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 
 use super::Error;
 use super::query::{Near, Query};
-use crate::color::{Lab, Rgb, lab};
+use super::values::Values;
+use crate::color::{Lab, lab};
 
 /// L, a and b of a colour in steps of a hundredth, shifted so that none is negative.
-type Place = [i16; 3];
+pub(super) type Place = [i16; 3];
 
 /// Steps per unit of Lab.
 const STEPS: f32 = 100.0;
@@ -24,56 +25,23 @@ const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
 /// A ΔE76 above that of any two sRGB colours: the largest is 259 (green and blue).
 const FARTHEST: f32 = 300.0;
 
-#[derive(Debug, Default)]
-pub(super) struct Palettes {
-    /// The version of the palettes; see the table `library`.
-    pub(super) version: i64,
-    /// Sorted by id.
-    images: Vec<Palette>,
-    colors: Vec<Place>,
-}
-
-/// The colours of an image, as a range of `Palettes::colors`.
-#[derive(Clone, Copy, Debug)]
-struct Palette {
-    id: i64,
-    start: u32,
-    count: u32,
-}
-
-/// A matching image, and the distance of the reference's colours from its own.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Match {
-    pub(super) id: i64,
-    pub(super) unlikeness: f32,
-}
+/// The palettes of all images.
+pub(super) type Palettes = Values<Place>;
 
 impl Palettes {
-    pub(super) fn read(connection: &Connection, version: i64) -> Result<Self, Error> {
-        let mut palettes = Self { version, ..Self::default() };
-        // The index has both columns, and the table is five times as large.
-        let sql = "SELECT id, colors FROM image INDEXED BY image_list";
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            // An unreadable palette is treated as empty; lists omit the image anyway.
-            let colors = row.get_ref(1)?.as_blob().unwrap_or_default();
-            palettes.add(row.get(0)?, colors.as_chunks().0);
-        }
-        palettes.images.sort_unstable_by_key(|palette| palette.id);
-        palettes.images.shrink_to_fit();
-        palettes.colors.shrink_to_fit();
-        Ok(palettes)
+    pub(super) fn read(
+        kept: &Mutex<Arc<Self>>,
+        version: i64,
+        connection: &Connection,
+    ) -> Result<Arc<Self>, Error> {
+        Self::of_version(kept, version, connection, "colors", |bytes, all| {
+            all.extend(bytes.as_chunks().0.iter().map(|&rgb| place(lab(rgb))));
+        })
     }
 
-    fn add(&mut self, id: i64, colors: &[Rgb]) {
-        let (start, count) = (self.colors.len() as u32, colors.len() as u32);
-        self.colors.extend(colors.iter().map(|&rgb| place(lab(rgb))));
-        self.images.push(Palette { id, start, count });
-    }
-
-    /// Returns the images that match the colour filters of a query, sorted by id.
-    pub(super) fn matching(&self, query: &Query) -> Vec<Match> {
+    /// Returns the images of `among` that match the colour filters of a query, and the distance of
+    /// the reference's colours from their own; sorted by id.
+    pub(super) fn matching(&self, query: &Query, among: &[i64]) -> Vec<(i64, f32)> {
         let exact = query.colors.iter().map(|&color| (place(lab(color)), 0));
         let near = |&Near { color, within }: &Near| (place(lab(color)), limit(within));
         let wanted: Vec<(Place, i32)> = exact.chain(query.colors_near.iter().map(near)).collect();
@@ -81,34 +49,13 @@ impl Palettes {
             |colors: &[Place]| wanted.iter().all(|&(place, limit)| nearest(colors, place) <= limit);
         let like = query.similar_to;
         let like = like.map(|(id, within)| (id, groups(self.of(id)), limit(within) as f32));
-        let passing = |palette: &Palette| {
-            let (id, colors) = (palette.id, self.colors(palette));
+        self.find(among, |id, colors| {
             if colors.is_empty() || !has_all(colors) {
                 return None;
             }
-            let Some((other, reference, limit)) = &like else {
-                return Some(Match { id, unlikeness: 0.0 });
-            };
-            let unlikeness = compare(colors, reference, *limit)?;
-            (*other != id).then_some(Match { id, unlikeness })
-        };
-        self.images.iter().filter_map(passing).collect()
-    }
-
-    /// Returns the number of images.
-    pub(super) fn count(&self) -> usize {
-        self.images.len()
-    }
-
-    /// Returns the colours of an image; empty if it does not exist.
-    fn of(&self, id: i64) -> &[Place] {
-        let at = self.images.binary_search_by_key(&id, |palette| palette.id);
-        at.map_or(&[], |at| self.colors(&self.images[at]))
-    }
-
-    fn colors(&self, palette: &Palette) -> &[Place] {
-        let start = palette.start as usize;
-        &self.colors[start..start + palette.count as usize]
+            let Some((other, reference, limit)) = &like else { return Some(0.0) };
+            compare(colors, reference, *limit).filter(|_| *other != id)
+        })
     }
 }
 
@@ -256,10 +203,10 @@ mod tests {
         let corner = |at: u8| [at & 1, at >> 1 & 1, at >> 2].map(|part| part * 255);
         for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {
             let mut palettes = Palettes::default();
-            palettes.add(1, &[corner(one)]);
+            palettes.add(1, |all| all.push(place(lab(corner(one)))));
             let found = |within| {
                 let colors_near = vec![Near { color: corner(other), within }];
-                palettes.matching(&Query { colors_near, ..Query::default() }).len()
+                palettes.matching(&Query { colors_near, ..Query::default() }, &[1]).len()
             };
             assert_eq!(found(1e9), 1, "{one} {other}");
             assert_eq!(found(0.0), usize::from(one == other), "{one} {other}");

@@ -1,5 +1,5 @@
 //! Defines the query of a list of images: filters, an order and a page. Pure data;
-//! [`super::select`] and [`super::palettes`] implement the filters.
+//! [`super::select`], [`super::texts`] and [`super::palettes`] implement the filters.
 
 use std::path::PathBuf;
 
@@ -61,6 +61,11 @@ pub struct Query {
 }
 
 impl Query {
+    /// Whether the query has filters that compare texts, which is slow in SQL.
+    pub(super) fn is_about_text(&self) -> bool {
+        !self.search.is_empty() || !self.name_prefix.is_empty()
+    }
+
     /// Whether the query has filters that compare palettes, which SQL cannot do.
     pub(super) fn is_about_colors(&self) -> bool {
         !self.colors.is_empty() || !self.colors_near.is_empty() || self.similar_to.is_some()
@@ -71,10 +76,11 @@ impl Query {
         Self { offset: 0, limit: 0, ..self.clone() }
     }
 
-    /// Returns the query without filters that compare palettes.
-    pub(super) fn without_colors(&self) -> Self {
-        let (colors, colors_near) = (Vec::new(), Vec::new());
-        Self { colors, colors_near, similar_to: None, by_likeness: false, ..self.clone() }
+    /// Returns the query without filters that compare texts or palettes.
+    pub(super) fn without_comparisons(&self) -> Self {
+        let (search, name_prefix) = (String::new(), String::new());
+        let query = Self { search, name_prefix, by_likeness: false, ..self.clone() };
+        Self { colors: Vec::new(), colors_near: Vec::new(), similar_to: None, ..query }
     }
 }
 

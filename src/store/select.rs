@@ -1,5 +1,5 @@
 //! Builds the SQL of a list of images: a condition with bound values for each filter, and the
-//! order. Filters by palettes are in [`super::palettes`].
+//! order. Filters by text are in [`super::texts`], those by palettes in [`super::palettes`].
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,6 @@ impl Conditions {
         if let Some(animated) = query.animated {
             all.add("animated = ?", [animated.into()]);
         }
-        all.add_words(connection, &folded(&query.search))?;
         if !query.tags.is_empty() {
             let tags: BTreeSet<String> = query.tags.iter().map(|tag| folded(tag)).collect();
             let tagged = "id IN (SELECT image_id FROM image_tag JOIN tag ON tag.id = tag_id WHERE \
@@ -72,10 +71,6 @@ impl Conditions {
         if let Some(name) = &query.name {
             all.narrow(AMONG, [list(images::named(connection, name)?)]);
         }
-        if !query.name_prefix.is_empty() {
-            // `words` begins with the name.
-            all.add("instr(words, ?) = 1", [folded(&query.name_prefix).into()]);
-        }
         if let Some(checksum) = &query.checksum {
             all.narrow("checksum = ?", [checksum.to_vec().into()]);
         }
@@ -84,23 +79,6 @@ impl Conditions {
             all.add("id NOT IN (SELECT value FROM json_each(?))", [list(excluded.iter().copied())]);
         }
         Ok(all)
-    }
-
-    /// Adds conditions that require each word in the text.
-    fn add_words(&mut self, connection: &Connection, search: &str) -> Result<(), Error> {
-        let words: BTreeSet<&str> = search.split_whitespace().collect();
-        if let Some(few) = candidates(connection, &words)? {
-            self.narrow(AMONG, [list(few)]);
-        }
-        for &word in words.iter().take(WORDS) {
-            self.add("instr(words, ?)", [word.to_owned().into()]);
-        }
-        let more: Vec<&str> = words.into_iter().skip(WORDS).collect();
-        if !more.is_empty() {
-            let has_all = "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT instr(words, value))";
-            self.add(has_all, [json!(more).to_string().into()]);
-        }
-        Ok(())
     }
 
     /// Adds conditions for folders and directories.
@@ -126,42 +104,10 @@ impl Conditions {
     }
 }
 
-/// Number of words that are separate conditions, which is faster; SQLite limits the depth of an
-/// expression to 1000.
-const WORDS: usize = 16;
-/// Images are few if they are not more than one in this number.
-const FEW: u64 = 32;
-/// Number of trigrams that narrow a search; more would rarely exclude another image.
-const TRIGRAMS: usize = 16;
 const AMONG: &str = "id IN (SELECT value FROM json_each(?))";
 
 fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
     json!(numbers.into_iter().collect::<Vec<_>>()).to_string().into()
-}
-
-/// Returns the images whose text has the trigrams of the words, if they are few: reading many rows
-/// one by one is slower than reading all texts. Words of one or two characters have no trigrams.
-fn candidates(connection: &Connection, words: &BTreeSet<&str>) -> Result<Option<Vec<i64>>, Error> {
-    let trigrams: Vec<String> =
-        words.iter().flat_map(|word| trigrams(word)).take(TRIGRAMS).collect();
-    if trigrams.is_empty() {
-        return Ok(None);
-    }
-    let limit = (images::count(connection)? / FEW) as usize;
-    let sql = "SELECT rowid FROM image_search WHERE image_search MATCH ?1 LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let found = statement.query_map((trigrams.join(" "), limit as i64 + 1), |row| row.get(0))?;
-    let found: Vec<i64> = found.collect::<Result<_, _>>()?;
-    Ok((found.len() <= limit).then_some(found))
-}
-
-/// Returns each three characters in a row as a string of FTS5.
-fn trigrams(word: &str) -> Vec<String> {
-    let characters: Vec<char> = word.chars().collect();
-    let trigrams = characters.windows(3);
-    // FTS5 skips null characters in a text, and a query ends at one.
-    let trigrams = trigrams.filter(|trigram| !trigram.contains(&'\0'));
-    trigrams.map(|it| format!("\"{}\"", String::from_iter(it).replace('"', "\"\""))).collect()
 }
 
 /// Returns the matching images in the order of the query; ties are sorted by id.
@@ -201,7 +147,7 @@ pub(super) fn ids(
     Ok(ids)
 }
 
-/// Whether the filters, except those by palettes, look at every image.
+/// Whether the filters, except those by text and palettes, look at every image.
 pub(super) fn is_scan(connection: &Connection, query: &Query) -> Result<bool, Error> {
     let Conditions { all, is_narrow, .. } = Conditions::of(connection, query, &[])?;
     Ok(!is_narrow && !all.is_empty())
