@@ -154,6 +154,9 @@ impl Error {
             Self::Media { path, source } if path == copy => {
                 Self::Media { path: file.to_owned(), source }
             }
+            Self::Transcode { path, source } if path == copy => {
+                Self::Transcode { path: file.to_owned(), source }
+            }
             other => other,
         }
     }

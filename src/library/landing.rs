@@ -21,11 +21,8 @@ use crate::wire::{Event, GalleryDomain, Image};
 /// A file at its final path that is about to get its row.
 enum Placed<'a> {
     Copy(Box<Ready>, Reserved<'a>),
-    /// `_name` keeps the name of a new row reserved.
-    InPlace {
-        ready: Box<ReadyInPlace>,
-        _name: Option<Reserved<'a>>,
-    },
+    /// With the new name of its row, if any, which is reserved until the commit.
+    InPlace(Box<ReadyInPlace>, Option<Reserved<'a>>),
 }
 
 impl ImportContext {
@@ -88,15 +85,15 @@ impl ImportContext {
                     let free = reserved.insert(free.map_err(ended)?);
                     row.settle(&free.name, &ready.seen.path);
                 }
-                Ok(Placed::InPlace { ready, _name: reserved })
+                Ok(Placed::InPlace(ready, reserved))
             }
         }
     }
 
-    fn write_row(&self, c: &Connection, placed: &mut Placed<'_>) -> Landed {
+    fn write_row<'a>(&'a self, c: &Connection, placed: &mut Placed<'a>) -> Landed {
         match placed {
             Placed::Copy(ready, _) => insert(c, &mut ready.row, ready.seen.as_ref()),
-            Placed::InPlace { ready, .. } => self.write_in_place(c, ready),
+            Placed::InPlace(ready, name) => self.write_in_place(c, ready, name),
         }
     }
 
@@ -111,7 +108,7 @@ impl ImportContext {
                 }
                 landed.map(|imported| self.complete(imported.noted(note)))
             }
-            Placed::InPlace { ready, .. } => self.settle_in_place(*ready, landed),
+            Placed::InPlace(ready, _name) => self.settle_in_place(*ready, landed),
         }
     }
 

@@ -76,7 +76,7 @@ impl Directory {
 }
 
 /// The two passes over a directory: renamed files find their images before other files are imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pass {
     /// Only files with the content of an image whose own file is missing.
     Moves,

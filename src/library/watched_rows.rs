@@ -6,13 +6,13 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::disk::{self, Copy, flush};
-use super::name::Name;
+use super::name::{Name, Reserved};
 use super::task::{
     self, Directory, Imported, InPlace, Landed, Pass, Prepared, ReadyInPlace, SeenFile, Which,
 };
@@ -56,7 +56,13 @@ impl SeenFile {
 
 impl ImportContext {
     /// Writes the change of rows for a file in place, and its note. Fails if the change is out of date.
-    pub(super) fn write_in_place(&self, c: &Connection, ready: &mut ReadyInPlace) -> Landed {
+    /// `name` receives the image's new name, which is held until the transaction has ended.
+    pub(super) fn write_in_place<'a>(
+        &'a self,
+        c: &Connection,
+        ready: &mut ReadyInPlace,
+        name: &mut Option<Reserved<'a>>,
+    ) -> Landed {
         let ReadyInPlace { seen, change } = ready;
         if seen.directory.ended.load(Ordering::Acquire) {
             return Err(Error::NothingToDo);
@@ -71,7 +77,9 @@ impl ImportContext {
                 }
             },
             InPlace::Moved(image, pass) => {
-                if !self.move_here(c, seen, image)? {
+                // Left by a transaction that has failed.
+                drop(name.take());
+                if !self.move_here(c, seen, image, name)? {
                     // Another file with this content came first.
                     if *pass == Pass::Moves {
                         return Err(Error::NothingToDo);
@@ -117,29 +125,38 @@ impl ImportContext {
 
     /// Gives the file to the image with its content, whose own file is missing, or was displaced by
     /// another file of the same run. False if the image has another file by now.
-    fn move_here(&self, c: &Connection, seen: &SeenFile, image: &Image) -> Result<bool, Error> {
+    fn move_here<'a>(
+        &'a self,
+        c: &Connection,
+        seen: &SeenFile,
+        image: &Image,
+        name: &mut Option<Reserved<'a>>,
+    ) -> Result<bool, Error> {
         let has_none =
             |now: &Image| own_path(&now.path) != now.path && now.checksum == image.checksum;
         let now = images::get(c, image.id)?.filter(|now| now.path == image.path || has_none(now));
         let Some(now) = now else { return Ok(false) };
-        self.give_file(c, &seen.directory, &now, &seen.path)?;
+        *name = self.give_file(c, &seen.directory, &now, &seen.path)?;
         watched::forget_file(c, &now.path, now.id)?;
         log::debug!("the file of {} is now {}", image.path.display(), seen.path.display());
         Ok(true)
     }
 
-    /// Changes the path of a note and of its image after the directory of the file was renamed.
+    /// Changes the path of a note and of its image after the file, or a directory above it, was
+    /// renamed. Returns the image's new name, if it has one; the caller holds it until the commit.
     pub(super) fn rename_note(
         &self,
         c: &Connection,
         directory: &Directory,
-        (file, to): &(WatchedFile, PathBuf),
-    ) -> Result<(), Error> {
-        let image = file.image_id.map(|id| images::get(c, id)).transpose()?.flatten();
-        if let Some(image) = image.filter(|image| image.in_place && image.path == file.path) {
-            self.give_file(c, directory, &image, to)?;
+        (file, now): &(WatchedFile, WatchedFile),
+    ) -> Result<Option<Reserved<'_>>, Error> {
+        let id = watched::rename(c, file, now)?;
+        let image = id.map(|id| images::get(c, id)).transpose()?.flatten();
+        // Another renamed file may have displaced it.
+        match image.filter(|image| image.in_place && own_path(&image.path) == file.path) {
+            Some(image) => self.give_file(c, directory, &image, &now.path),
+            None => Ok(None),
         }
-        Ok(watched::rename(c, &file.path, to)?)
     }
 
     fn give_file(
@@ -148,37 +165,41 @@ impl ImportContext {
         directory: &Directory,
         image: &Image,
         to: &Path,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Reserved<'_>>, Error> {
         displace(c, to, image.id)?;
         edits::set_path(c, image.id, to)?;
         self.follow(c, directory, image, to)
     }
 
-    /// Changes an image's name and folder with its file, unless the owner has chosen others.
+    /// Changes an image's name and folder with its file, unless the owner has chosen others. Returns
+    /// the new name.
     fn follow(
         &self,
         c: &Connection,
         directory: &Directory,
         image: &Image,
         to: &Path,
-    ) -> Result<(), Error> {
-        let before = Name::of(&image.path, image.format)?;
+    ) -> Result<Option<Reserved<'_>>, Error> {
+        let from = own_path(&image.path);
+        let before = Name::of(from, image.format)?;
         let after = Name::of(to, image.format)?;
+        let mut name = None;
         if image.name == before.stem
             && image.name != after.stem
             && !images::has_name(c, &after.stem)?
             // A file that lands at the same time may be about to use the name.
-            && self.names.try_hold(&after.stem, to).is_some()
+            && let Some(free) = self.names.try_hold(&after.stem, to)
         {
             edits::set_name(c, image.id, &after.stem)?;
+            name = Some(free);
         }
-        if image.path.starts_with(&directory.path)
-            && image.path.parent() != to.parent()
-            && folder_of(c, directory, &image.path, &|_, _| Ok(None))? == image.folder_id
+        if from.starts_with(&directory.path)
+            && from.parent() != to.parent()
+            && folder_of(c, directory, from, &|_, _| Ok(None))? == image.folder_id
         {
             edits::set_folder(c, image.id, self.folder(c, directory, to)?)?;
         }
-        Ok(())
+        Ok(name)
     }
 
     /// Handles another file with the content of an image. When the file is first seen, a copy in no

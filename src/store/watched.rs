@@ -150,11 +150,20 @@ pub(crate) fn forget_file(connection: &Connection, path: &Path, image: i64) -> R
     Ok(())
 }
 
-/// Changes the path of a file that was renamed.
-pub(crate) fn rename(connection: &Connection, from: &Path, to: &Path) -> Result<(), Error> {
-    let sql = "UPDATE OR REPLACE watched_file SET path = ?2 WHERE path = ?1";
-    connection.prepare_cached(sql)?.execute([text(from), text(to)])?;
-    Ok(())
+/// Replaces the record of a renamed file, and returns the id of its image. The old path may already
+/// have the record of another renamed file, which stays.
+pub(crate) fn rename(
+    connection: &Connection,
+    file: &WatchedFile,
+    now: &WatchedFile,
+) -> Result<Option<i64>, Error> {
+    let sql = "DELETE FROM watched_file WHERE path = ?1 AND inode = ?2 RETURNING image_id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let inode = file.stamp.inode as i64;
+    let image_id = statement.query_row(params![text(&file.path), inode], |row| row.get(0));
+    let image_id = image_id.optional()?.unwrap_or(file.image_id);
+    note(connection, &WatchedFile { image_id, ..now.clone() })?;
+    Ok(image_id)
 }
 
 /// Removes the records of all files of an image.

@@ -295,15 +295,15 @@ pub(super) fn file(path: &Path) -> OsString {
     word
 }
 
-/// Removes from an error message what does not help users: the path, which is shown separately, and
-/// the address of the reporting component.
+/// Removes from an error message what does not help users: the path, which is shown separately and may
+/// be that of a copy, and the address of the reporting component.
 fn plain(complaint: &str, path: &Path) -> String {
     let complaint = match complaint.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
         Some((_, rest)) => rest,
         None => complaint,
     };
-    let path = format!("file:{}: ", path.display());
-    complaint.strip_prefix(&path).unwrap_or(complaint).to_owned()
+    let named = format!("{}: ", path.display());
+    complaint.split_once(&named).map_or(complaint, |(_, why)| why).to_owned()
 }
 
 /// The limits of ffmpeg's run time and resources.
@@ -343,6 +343,7 @@ mod tests {
     fn error_messages_are_simplified() {
         let check = |said: &str, plainly| assert_eq!(plain(said, Path::new("/a b")), plainly);
         check("file:/a b: Invalid data found", "Invalid data found");
+        check("Error reading SVG /a b: XML parse error: no end", "XML parse error: no end");
         check("[mov,mp4 @ 0x55d] moov atom not found", "moov atom not found");
         check("exit code 3", "exit code 3");
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::super::task::{self, Pass, Which};
 use super::findings::{Difference, Findings, Leads, Missing, Root, Scope};
 use super::notices::{Mounted, Mounts, Notices, Way, mounted};
-use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_scanned};
+use super::settings::{ANYWHERE, AT_ONCE, is_scanned};
 use crate::store::watched::Stamp;
 use crate::wire::WatchState;
 
@@ -28,13 +28,6 @@ pub(super) struct Looking {
     pub(super) life: Arc<AtomicU64>,
     seen: u64,
     since: Instant,
-}
-
-/// The paths to look at, and when.
-struct Wish {
-    scope: Scope,
-    first: Instant,
-    due: Instant,
 }
 
 #[derive(Default)]
@@ -59,11 +52,12 @@ pub(super) struct Watched {
     /// The reason why the kernel does not report all changes, if so.
     pub(super) refused: Option<String>,
     pub(super) all_away: bool,
-    wish: Option<Wish>,
+    /// The paths to look at, and when.
+    wish: Option<(Scope, Instant)>,
     pub(super) missing: Missing,
     unnamed: BTreeSet<PathBuf>,
-    moves: BTreeSet<PathBuf>,
-    rest: BTreeMap<PathBuf, Stamp>,
+    /// The files that wait for the imports.
+    queue: BTreeMap<(Pass, PathBuf), Stamp>,
     pub(super) taking: Option<Pass>,
     hangs: bool,
 }
@@ -87,37 +81,41 @@ impl Watched {
 
     /// Schedules a look at everything, without delay.
     pub(super) fn look_at_all(&mut self, now: Instant) {
-        self.wish = Some(Wish { scope: Scope::All, first: now, due: now });
+        self.wish = Some((Scope::All, now));
     }
 
-    /// Schedules a look after an event at a path, or anywhere below it.
-    pub(super) fn on_event(&mut self, path: &Path, now: Instant) {
+    /// Schedules a look at changed paths and all below them, without delay.
+    pub(super) fn on_changes(&mut self, paths: BTreeSet<PathBuf>, now: Instant) {
         let own = self.path();
-        if let Which::Only(files) = &self.task.which {
-            // Their directories are watched as a whole, so there are events of other files, too.
-            let from = files.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
-            let concerned: BTreeSet<_> =
-                from.take_while(|file| file.starts_with(path)).cloned().collect();
-            if !concerned.is_empty() {
-                self.look_again(Scope::Paths(concerned), now, SETTLE);
-            }
-            return;
+        let is_all = |path: &PathBuf| match &self.task.which {
+            Which::Only(_) => path == Path::new(ANYWHERE),
+            // A change above may change where the path leads. A directory inside may have a new name,
+            // which only a look at everything finds.
+            _ => own.starts_with(path) || self.places.contains(path),
+        };
+        if paths.iter().any(is_all) {
+            return self.look_at_all(now);
         }
-        // An event above may change where the path leads. A directory inside may have a new name, which
-        // only a look at everything finds.
-        if own.starts_with(path) || self.places.contains(path) {
-            self.look_again(Scope::All, now, SETTLE);
-        } else if is_scanned(own, path) {
-            self.look_again(Scope::Paths([path.to_owned()].into()), now, SETTLE);
+        let paths: BTreeSet<_> = match &self.task.which {
+            Which::Only(files) => {
+                // Their directories are watched as a whole, so other files change, too.
+                let below = |path: &PathBuf| {
+                    let from = files.range::<Path, _>((Bound::Included(&**path), Bound::Unbounded));
+                    let path = path.clone();
+                    from.take_while(move |file| file.starts_with(&path)).cloned()
+                };
+                paths.iter().flat_map(below).collect()
+            }
+            _ => paths.into_iter().filter(|path| is_scanned(own, path)).collect(),
+        };
+        if !paths.is_empty() {
+            self.look_again(paths, now);
         }
     }
 
-    /// Schedules a look at everything if the path may lead elsewhere since the last call.
-    pub(super) fn hear_way(&mut self, now: Instant) {
-        let way = self.notices.as_ref().and_then(Notices::way);
-        if way.is_some_and(Way::has_changed) {
-            self.look_again(Scope::All, now, SETTLE);
-        }
+    /// Whether the path may lead elsewhere since the last call.
+    pub(super) fn has_new_way(&self) -> bool {
+        self.notices.as_ref().and_then(Notices::way).is_some_and(Way::has_changed)
     }
 
     /// Stores where the path leads; true if that is elsewhere than before.
@@ -170,14 +168,11 @@ impl Watched {
         })
     }
 
-    fn look_again(&mut self, scope: Scope, now: Instant, settle: Duration) {
-        let none = || Wish { scope: Scope::Paths(BTreeSet::new()), first: now, due: now };
-        let wish = self.wish.get_or_insert_with(none);
-        wish.due = (now + settle).min(wish.first + SETTLE_MAX);
-        match (&mut wish.scope, scope) {
-            (Scope::Paths(known), Scope::Paths(paths)) => known.extend(paths),
-            (known, Scope::All) => *known = Scope::All,
-            (Scope::All, Scope::Paths(_)) => {}
+    fn look_again(&mut self, paths: BTreeSet<PathBuf>, now: Instant) {
+        let (scope, due) = self.wish.get_or_insert_with(|| (Scope::Paths(BTreeSet::new()), now));
+        *due = now.min(*due);
+        if let Scope::Paths(known) = scope {
+            known.extend(paths);
         }
     }
 
@@ -187,8 +182,7 @@ impl Watched {
         number: u64,
         now: Instant,
     ) -> Option<(Scope, Arc<AtomicU64>)> {
-        self.wish.as_ref().filter(|wish| self.looking.is_none() && wish.due <= now)?;
-        let mut scope = self.wish.take()?.scope;
+        let (mut scope, _) = self.wish.take_if(|(_, due)| self.looking.is_none() && *due <= now)?;
         if self.notices.is_none() {
             // The watches hang with a disk, or were never made: a look at everything makes new ones.
             scope = Scope::All;
@@ -239,9 +233,9 @@ impl Watched {
         self.elsewhere &= self.missing.are_waited_for();
         for (path, stamp) in difference.changed {
             if difference.lost.contains(&stamp.size) {
-                self.moves.insert(path.clone());
+                self.queue.insert((Pass::Moves, path.clone()), stamp);
             }
-            self.rest.insert(path, stamp);
+            self.queue.insert((Pass::All, path), stamp);
         }
     }
 
@@ -251,17 +245,17 @@ impl Watched {
         &mut self,
         is_noted: impl Fn(&Path, &Stamp) -> bool,
     ) -> Option<(Vec<PathBuf>, Pass)> {
-        if self.taking.is_some() || self.looking.is_some() && self.rest.is_empty() {
+        if self.taking.is_some() {
             return None;
         }
-        let moves = std::iter::from_fn(|| self.moves.pop_first());
-        let (mut files, mut pass) = (moves.take(AT_ONCE).collect::<Vec<_>>(), Pass::Moves);
-        if files.is_empty() {
-            pass = Pass::All;
-            let rest = std::iter::from_fn(|| self.rest.pop_first());
-            let rest = rest.filter(|(path, stamp)| !is_noted(path, stamp));
-            files = rest.map(|(path, _)| path).take(AT_ONCE).collect();
-        }
+        let pass = self.queue.first_key_value()?.0.0;
+        let some = std::iter::from_fn(|| {
+            let first = self.queue.first_entry().filter(|one| one.key().0 == pass)?;
+            let ((_, path), stamp) = first.remove_entry();
+            Some((path, stamp))
+        });
+        let some = some.filter(|(path, stamp)| pass == Pass::Moves || !is_noted(path, stamp));
+        let files: Vec<_> = some.map(|(path, _)| path).take(AT_ONCE).collect();
         if files.is_empty() {
             return None;
         }
@@ -271,12 +265,13 @@ impl Watched {
 
     /// Whether a missing file may still be found under another name.
     pub(super) fn may_find(&self) -> bool {
-        self.looking.is_some() || !self.moves.is_empty() || self.taking == Some(Pass::Moves)
+        let moves = self.queue.first_key_value().is_some_and(|((pass, _), _)| *pass == Pass::Moves);
+        self.looking.is_some() || moves || self.taking == Some(Pass::Moves)
     }
 
     /// Whether no look and no import of its files is in progress.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.looking.is_none() && self.taking.is_none() && self.rest.is_empty()
+        self.looking.is_none() && self.taking.is_none() && self.queue.is_empty()
     }
 
     pub(super) fn is_away(&self) -> bool {
@@ -290,15 +285,15 @@ impl Watched {
         }
         let paths = self.missing.to_confirm(now);
         if !paths.is_empty() && self.looking.is_none() {
-            self.look_again(Scope::Paths(paths), now, Duration::ZERO);
+            self.look_again(paths, now);
         }
     }
 
     /// Postpones the look, as none can be started now.
     pub(super) fn postpone(&mut self, now: Instant) {
         let looking = self.looking.take().map(|looking| looking.scope);
-        if let Some(scope) = looking.or_else(|| self.wish.take().map(|wish| wish.scope)) {
-            self.wish = Some(Wish { scope, first: now, due: now + LATER });
+        if let Some(scope) = looking.or_else(|| self.wish.take().map(|(scope, _)| scope)) {
+            self.wish = Some((scope, now + LATER));
         }
         self.missing.postpone(now);
     }
@@ -330,15 +325,15 @@ impl Watched {
 
     /// When something is to be done without an event.
     pub(super) fn due(&self) -> Option<Instant> {
-        let look = self.wish.as_ref().filter(|_| self.looking.is_none()).map(|wish| wish.due);
+        let look = self.wish.as_ref().filter(|_| self.looking.is_none()).map(|(_, due)| *due);
         let hang = self.looking.as_ref().map(|looking| looking.since + PATIENCE);
         let gone = self.missing.due();
         let gone = gone.filter(|_| self.root == Root::There && self.looking.is_none());
         look.into_iter().chain(hang).chain(gone).min()
     }
 
-    /// The state, with an explanation for people.
-    pub(super) fn state(&self) -> (WatchState, Option<String>) {
+    /// The state, with an explanation for people; `changes`: whether changes have not settled yet.
+    pub(super) fn state(&self, changes: bool) -> (WatchState, Option<String>) {
         if self.hangs {
             return (WatchState::Unreadable, Some("its disk does not answer".to_owned()));
         }
@@ -359,12 +354,12 @@ impl Watched {
         if let Some(why) = &self.refused {
             return (WatchState::Partial, Some(why.clone()));
         }
-        (WatchState::Watched, self.message())
+        (WatchState::Watched, self.message(changes || self.wish.is_some() || !self.is_at_rest()))
     }
 
-    fn message(&self) -> Option<String> {
+    fn message(&self, is_scanning: bool) -> Option<String> {
         match (self.missing.kept(), self.unnamed.len()) {
-            (0, _) if !self.is_at_rest() || self.wish.is_some() => Some("scanning".to_owned()),
+            (0, _) if is_scanning => Some("scanning".to_owned()),
             (0, 0) => None,
             (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
             (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),

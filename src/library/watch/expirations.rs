@@ -122,7 +122,7 @@ impl Expirations {
 }
 
 /// The differences between the findings and the known files. Updates the device numbers of files whose
-/// disk has a new one, and the paths of images whose directory was renamed.
+/// disk has a new one, and the paths of renamed files.
 pub(super) fn difference(
     context: &ImportContext,
     directory: &Directory,
@@ -135,12 +135,9 @@ pub(super) fn difference(
         let mut renumbered = difference.renumbered.iter();
         store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
     }
-    if let Some((file, to)) = difference.renamed.first() {
+    if let Some((file, now)) = difference.renamed.first() {
         let (count, from) = (difference.renamed.len(), file.path.display());
-        log::info!(
-            "updated the paths of {count} images of a renamed directory: {from} is now {}",
-            to.display()
-        );
+        log::info!("{count} files were renamed: {from} is now {}", now.path.display());
         rename_notes(context, directory, &mut difference)?;
         tell_folders(context);
         clear_folders(context)?;
@@ -149,17 +146,23 @@ pub(super) fn difference(
     Ok(difference)
 }
 
-/// Updates the paths of images whose directory was renamed. A file for which this fails is found by its
-/// content later, so that it does not hold up others. If the database cannot be written, all of them
-/// wait: none may count as gone.
+/// Updates the paths of renamed files. A file for which this fails is found by its content later, so
+/// that it does not hold up others. If the database cannot be written, all of them wait: none may count
+/// as gone.
 fn rename_notes(
     context: &ImportContext,
     directory: &Directory,
     difference: &mut Difference,
 ) -> Result<(), Error> {
-    let rename = |some: &[(WatchedFile, PathBuf)]| {
-        let mut some = some.iter();
-        context.store.write(|c| some.try_for_each(|one| context.rename_note(c, directory, one)))
+    let rename = |some: &[(WatchedFile, WatchedFile)]| {
+        // Held until the transaction has ended, or another thread might use the same names.
+        let mut names = Vec::new();
+        context.store.write(|c| {
+            for one in some {
+                names.extend(context.rename_note(c, directory, one)?);
+            }
+            Ok::<_, Error>(())
+        })
     };
     let chunks = difference.renamed.chunks(AT_ONCE);
     let mut failed = HashMap::new();
@@ -170,14 +173,14 @@ fn rename_notes(
             Err(error) => {
                 let (from, why) = (one.0.path.display(), error.reason());
                 log::warn!("cannot update the path of the image of {from}: {why}");
-                failed.insert(one.1.clone(), one.0.clone());
+                failed.insert(one.1.path.clone(), one.clone());
             }
         }
     }
-    difference.renamed.retain(|(_, to)| !failed.contains_key(to));
-    for (to, file) in failed {
+    difference.renamed.retain(|(_, now)| !failed.contains_key(&now.path));
+    for (_, (file, now)) in failed {
         difference.lost.extend(file.image_id.map(|_| file.stamp.size));
-        difference.changed.push((to, file.stamp));
+        difference.changed.push((now.path, now.stamp));
         difference.gone.push(file);
     }
     Ok(())

@@ -56,11 +56,29 @@ impl Leads {
     }
 }
 
+/// A file that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+    /// When its inode was created, in nanoseconds since 1970; `i64::MAX` if unknown.
+    pub(super) born: i64,
+}
+
+impl Found {
+    /// Whether this is a known file with another name. A rename changes the change time only. The
+    /// inode must be older than the note, since a new file may get the inode number of a removed one.
+    fn is_renamed(&self, known: &WatchedFile) -> bool {
+        let is_same_inode = || self.born <= known.stamp.changed && known.checksum.is_some();
+        self.stamp.same(&known.stamp) || self.stamp.is(&known.stamp) && is_same_inode()
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Findings {
     pub(super) root: Root,
     pub(super) leads: Option<Leads>,
-    pub(super) files: Vec<(PathBuf, Stamp)>,
+    pub(super) files: Vec<Found>,
     /// Files that no record can name, as their names are not UTF-8.
     pub(super) unnamed: BTreeSet<PathBuf>,
     /// Files that were looked for and are missing, with the device that they would be on.
@@ -80,8 +98,8 @@ pub(super) struct Difference {
     pub(super) changed: Vec<(PathBuf, Stamp)>,
     pub(super) found: Vec<PathBuf>,
     pub(super) gone: Vec<WatchedFile>,
-    /// Unchanged files and their new paths: a directory above them was renamed.
-    pub(super) renamed: Vec<(WatchedFile, PathBuf)>,
+    /// Files that were renamed, or a directory above them: as they were known, and as they are now.
+    pub(super) renamed: Vec<(WatchedFile, WatchedFile)>,
     /// Missing files whose disk is missing, too.
     pub(super) away: Vec<WatchedFile>,
     /// Files whose disk has another device number now.
@@ -92,16 +110,17 @@ pub(super) struct Difference {
 
 /// Compares the known files of a scope with those that were found.
 pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scope) -> Difference {
+    let files = &findings.files;
     let found: HashMap<&Path, &Stamp> =
-        findings.files.iter().map(|(path, stamp)| (path.as_path(), stamp)).collect();
+        files.iter().map(|file| (file.path.as_path(), &file.stamp)).collect();
     let mut difference = Difference {
-        found: findings.files.iter().map(|(path, _)| path.clone()).collect(),
+        found: files.iter().map(|file| file.path.clone()).collect(),
         ..Difference::default()
     };
-    let (mut unchanged, mut rewritten) = (BTreeSet::new(), BTreeSet::new());
+    let mut settled = BTreeSet::new();
     // The old and new device numbers of disks that were mounted again.
     let mut numbers: HashMap<u64, u64> = HashMap::new();
-    let mut missing = Vec::new();
+    let mut displaced = Vec::new();
     for file in known {
         match found.get(file.path.as_path()) {
             Some(stamp) => {
@@ -113,47 +132,46 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
                 if stamp.same(&file.stamp) {
                     let now = is_elsewhere.then(|| (file.path.clone(), stamp.device));
                     difference.renumbered.extend(now);
-                    unchanged.insert(file.path);
+                    settled.insert(file.path);
                 } else {
-                    difference.lost.extend(file.image_id.map(|_| file.stamp.size));
-                    rewritten.insert(file.path);
+                    displaced.push(file);
                 }
             }
             None if file.path.ancestors().any(|at| findings.unseen.contains(at)) => {}
-            None => missing.push(file),
+            None => displaced.push(file),
         }
     }
-    let mut new: HashMap<(u64, u64), &(PathBuf, Stamp)> = HashMap::new();
-    if !missing.is_empty() {
-        let is_new = |path: &PathBuf| !unchanged.contains(path) && !rewritten.contains(path);
-        let files = findings.files.iter().filter(|(path, _)| is_new(path));
-        new.extend(files.map(|file| ((file.1.device, file.1.inode), file)));
+    let mut new: HashMap<(u64, u64), &Found> = HashMap::new();
+    if !displaced.is_empty() {
+        let others = files.iter().filter(|file| !settled.contains(&file.path));
+        new.extend(others.map(|file| ((file.stamp.device, file.stamp.inode), file)));
     }
-    for mut file in missing {
-        if let Some(&now) = numbers.get(&file.stamp.device) {
+    for mut file in displaced {
+        let is_found = found.contains_key(file.path.as_path());
+        if let Some(&now) = numbers.get(&file.stamp.device).filter(|_| !is_found) {
             file.stamp.device = now;
             difference.renumbered.push((file.path.clone(), now));
         }
         let identity = (file.stamp.device, file.stamp.inode);
-        // A file that was renamed itself has a new change time, so this finds renamed directories only.
-        if new.get(&identity).is_some_and(|(_, stamp)| stamp.same(&file.stamp))
-            && let Some((path, _)) = new.remove(&identity)
-        {
-            unchanged.insert(path.clone());
-            difference.renamed.push((file, path.clone()));
+        let now = new.get(&identity).filter(|now| now.path != file.path && now.is_renamed(&file));
+        if let Some(Found { path, stamp, .. }) = now.copied() {
+            new.remove(&identity);
+            settled.insert(path.clone());
+            let now = WatchedFile { path: path.clone(), stamp: *stamp, ..file };
+            difference.renamed.push((file, now));
             continue;
         }
-        let device = device_of(&file.path, findings, scope);
-        if file.image_id.is_some() {
-            difference.lost.insert(file.stamp.size);
+        difference.lost.extend(file.image_id.map(|_| file.stamp.size));
+        if is_found {
+            continue;
         }
-        match device == Some(file.stamp.device) {
+        match device_of(&file.path, findings, scope) == Some(file.stamp.device) {
             true => difference.gone.push(file),
             false => difference.away.push(file),
         }
     }
-    let changed = findings.files.iter().filter(|(path, _)| !unchanged.contains(path));
-    difference.changed = changed.cloned().collect();
+    let changed = files.iter().filter(|file| !settled.contains(&file.path));
+    difference.changed = changed.map(|file| (file.path.clone(), file.stamp)).collect();
     difference
 }
 
@@ -169,105 +187,117 @@ fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
     }
 }
 
-/// A missing file.
-#[derive(Clone, Copy, Debug)]
-struct Gone {
-    since: Instant,
-    /// Whether it was looked for again after its time was up.
-    confirmed: bool,
+/// Why a file is missing, and how long its image stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absence {
+    /// Its image leaves after a time. `confirmed`: the file was looked for again after that.
+    Gone { since: Instant, confirmed: bool },
+    /// Its disk is unmounted.
+    Away,
+    /// It vanished with all others: its image stays until the file is back, or the owner removes it.
+    Vanished,
 }
 
+/// The missing files of a directory.
 #[derive(Debug, Default)]
-pub(super) struct Missing {
-    gone: BTreeMap<PathBuf, Gone>,
-    /// Files on an unmounted disk.
-    away: BTreeSet<PathBuf>,
-    /// Files that vanished all at once. Their images stay until the files are back, or the owner
-    /// removes them.
-    vanished: BTreeSet<PathBuf>,
-}
+pub(super) struct Missing(BTreeMap<PathBuf, Absence>);
 
 impl Missing {
     /// Stores the missing files of a look, and removes found and renamed ones. Leaves the other fields
     /// of `difference`.
     pub(super) fn absorb(&mut self, difference: &mut Difference, scope: &Scope, now: Instant) {
+        let gone = Absence::Gone { since: now, confirmed: false };
         // Files in the scope that are not reported as gone again were renamed: forget their old paths.
         let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
-        self.gone.retain(|path, _| still.contains(path) || !scope.has(path));
+        self.0.retain(|path, one| !one.is_gone() || still.contains(path) || !scope.has(path));
         let renamed = std::mem::take(&mut difference.renamed);
         renamed.iter().for_each(|(file, _)| self.left(&file.path));
         std::mem::take(&mut difference.found).iter().for_each(|path| self.left(path));
         for file in std::mem::take(&mut difference.gone) {
-            self.away.remove(&file.path);
-            if self.vanished.contains(&file.path) {
-                continue;
-            }
-            let gone = self.gone.entry(file.path).or_insert(Gone { since: now, confirmed: false });
-            gone.confirmed |= now >= gone.since + GRACE;
-        }
-        for file in std::mem::take(&mut difference.away) {
-            self.gone.remove(&file.path);
-            if file.image_id.is_some() {
-                self.away.insert(file.path);
+            match self.0.entry(file.path).or_insert(gone) {
+                Absence::Gone { since, confirmed } => *confirmed |= now >= *since + GRACE,
+                away @ Absence::Away => *away = gone,
+                Absence::Vanished => {}
             }
         }
+        for WatchedFile { path, image_id, .. } in std::mem::take(&mut difference.away) {
+            if image_id.is_none() {
+                self.0.remove(&path);
+            } else if self.0.get(&path) != Some(&Absence::Vanished) {
+                self.0.insert(path, Absence::Away);
+            }
+        }
+    }
+
+    /// The files that are gone, but not yet looked for again, and when their time is up.
+    fn waiting(&self) -> impl Iterator<Item = (&PathBuf, Instant)> {
+        self.0.iter().filter_map(|(path, one)| match one {
+            Absence::Gone { since, confirmed: false } => Some((path, *since + GRACE)),
+            _ => None,
+        })
     }
 
     /// The files that are to be looked for again, as their time is up.
     pub(super) fn to_confirm(&self, now: Instant) -> BTreeSet<PathBuf> {
-        let due = |gone: &Gone| !gone.confirmed && gone.since + GRACE <= now;
-        self.gone.iter().filter(|(_, gone)| due(gone)).map(|(path, _)| path.clone()).collect()
+        self.waiting().filter(|(_, due)| *due <= now).map(|(path, _)| path.clone()).collect()
     }
 
     /// When the next file is to be looked for again.
     pub(super) fn due(&self) -> Option<Instant> {
-        let waiting = self.gone.values().filter(|gone| !gone.confirmed);
-        waiting.map(|gone| gone.since + GRACE).min()
+        self.waiting().map(|(_, due)| due).min()
+    }
+
+    fn replace_gone(&mut self, by: Absence) {
+        self.0.values_mut().filter(|one| one.is_gone()).for_each(|one| *one = by);
     }
 
     /// Restarts the time of all gone files.
     pub(super) fn postpone(&mut self, now: Instant) {
-        self.gone.values_mut().for_each(|gone| *gone = Gone { since: now, confirmed: false });
-    }
-
-    /// The files that are gone for good.
-    pub(super) fn leaving(&self) -> Vec<PathBuf> {
-        self.gone.iter().filter(|(_, gone)| gone.confirmed).map(|(path, _)| path.clone()).collect()
+        self.replace_gone(Absence::Gone { since: now, confirmed: false });
     }
 
     /// Keeps the images of all files that are gone, as they vanished at once.
     pub(super) fn vanish(&mut self) {
-        self.vanished.extend(std::mem::take(&mut self.gone).into_keys());
+        self.replace_gone(Absence::Vanished);
+    }
+
+    /// The files that are gone for good.
+    pub(super) fn leaving(&self) -> Vec<PathBuf> {
+        let is_confirmed = |one: &Absence| matches!(one, Absence::Gone { confirmed: true, .. });
+        self.0.iter().filter(|(_, one)| is_confirmed(one)).map(|(path, _)| path.clone()).collect()
     }
 
     /// Forgets which files are kept, so that the next look treats them like the others.
     pub(super) fn look_for_kept(&mut self) {
-        self.away.clear();
-        self.vanished.clear();
+        self.0.retain(|_, one| one.is_gone());
     }
 
     /// Whether any file is gone that is not kept.
     pub(super) fn are_waited_for(&self) -> bool {
-        !self.gone.is_empty()
+        self.0.len() > self.kept()
     }
 
     pub(super) fn left(&mut self, path: &Path) {
-        self.gone.remove(path);
-        self.away.remove(path);
-        self.vanished.remove(path);
+        self.0.remove(path);
     }
 
     pub(super) fn has(&self, path: &Path) -> bool {
-        self.gone.contains_key(path) || self.away.contains(path) || self.vanished.contains(path)
+        self.0.contains_key(path)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.gone.is_empty() && self.kept() == 0
+        self.0.is_empty()
     }
 
     /// The number of files whose images stay, however long the files are missing.
     pub(super) fn kept(&self) -> usize {
-        self.away.len() + self.vanished.len()
+        self.0.values().filter(|one| !one.is_gone()).count()
+    }
+}
+
+impl Absence {
+    fn is_gone(self) -> bool {
+        matches!(self, Self::Gone { .. })
     }
 }
 

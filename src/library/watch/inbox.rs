@@ -1,22 +1,23 @@
-//! Messages to the thread `watch`, and the status of each directory that it reports. Sending never
-//! blocks.
+//! Messages to the thread `watch`, the changes that its directories report, and the status of each
+//! directory that it reports itself. Sending never blocks.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use crossbeam_channel::Sender;
 
 use super::super::Error;
 use super::findings::Findings;
 use super::notices::Notices;
-use super::settings::WatchSettings;
+use super::settings::{ANYWHERE, SETTLE, SETTLE_MAX, WatchSettings};
 use crate::sys::{Waker, lock};
 use crate::wire::WatchState;
 
-/// The maximum number of waiting messages. Beyond that, only the directories of lost events are stored.
-const EVENTS_MAX: usize = 50_000;
+/// The maximum number of changed paths of a directory. Beyond that, it is listed as a whole.
+const PATHS_MAX: usize = 50_000;
 
 pub(super) enum Message {
     Settings(WatchSettings),
@@ -24,10 +25,10 @@ pub(super) enum Message {
     Scan,
     /// Files were imported in place by their paths.
     Named,
-    /// Something has happened at this path, or anywhere below it.
-    Event {
+    /// Something has happened at these paths, or anywhere below them.
+    Changed {
         directory: u64,
-        path: PathBuf,
+        paths: BTreeSet<PathBuf>,
     },
     /// A look has ended.
     Looked {
@@ -61,12 +62,24 @@ struct InboxShared {
 #[derive(Default)]
 struct WaitingMessages {
     messages: VecDeque<Message>,
-    /// The directories that lost events.
-    overflowed: BTreeSet<u64>,
+    changes: BTreeMap<u64, Changes>,
     /// The latest settings.
     settings: Option<WatchSettings>,
     scan: bool,
     named: bool,
+}
+
+/// The changed paths of a directory, and the times of the first and the last change.
+struct Changes {
+    paths: BTreeSet<PathBuf>,
+    first: Instant,
+    last: Instant,
+}
+
+impl Changes {
+    fn due(&self) -> Instant {
+        (self.last + SETTLE).min(self.first + SETTLE_MAX)
+    }
 }
 
 impl Inbox {
@@ -79,9 +92,6 @@ impl Inbox {
     pub(super) fn send(&self, message: Message) {
         let mut waiting = self.lock();
         match message {
-            Message::Event { directory, .. } if waiting.messages.len() >= EVENTS_MAX => {
-                waiting.overflowed.insert(directory);
-            }
             Message::Settings(settings) => waiting.settings = Some(settings),
             Message::Scan => waiting.scan = true,
             Message::Named => waiting.named = true,
@@ -91,17 +101,45 @@ impl Inbox {
         self.0.waker.wake();
     }
 
-    /// Takes all waiting messages.
-    pub(super) fn take(&self) -> VecDeque<Message> {
+    /// Stores that something has happened at a path, or anywhere below it. Only the first change of a
+    /// directory wakes the thread, which hears of all of them when they have settled.
+    pub(super) fn changed(&self, directory: u64, path: PathBuf, now: Instant) {
+        let mut waiting = self.lock();
+        let is_first = !waiting.changes.contains_key(&directory);
+        let none = || Changes { paths: BTreeSet::new(), first: now, last: now };
+        let changes = waiting.changes.entry(directory).or_insert_with(none);
+        changes.last = now;
+        if changes.paths.len() < PATHS_MAX {
+            changes.paths.insert(path);
+        } else {
+            changes.paths = [PathBuf::from(ANYWHERE)].into();
+        }
+        drop(waiting);
+        if is_first {
+            self.0.waker.wake();
+        }
+    }
+
+    /// When the changes of a directory have settled; `None` if there are none.
+    pub(super) fn settled(&self, directory: u64) -> Option<Instant> {
+        self.lock().changes.get(&directory).map(Changes::due)
+    }
+
+    /// Takes all waiting messages, and the changes that have settled.
+    pub(super) fn take(&self, now: Instant) -> VecDeque<Message> {
         self.0.waker.reset();
-        let WaitingMessages { mut messages, overflowed, settings, scan, named } =
-            std::mem::take(&mut *self.lock());
-        let anywhere = |directory| Message::Event { directory, path: PathBuf::from("/") };
-        let overflows = overflowed.into_iter().map(anywhere);
-        messages.extend(overflows);
-        messages.extend(named.then_some(Message::Named));
-        messages.extend(scan.then_some(Message::Scan));
+        let mut waiting = self.lock();
+        let changes = std::mem::take(&mut waiting.changes).into_iter();
+        let (settled, unsettled) = changes.partition(|(_, changes)| changes.due() <= now);
+        waiting.changes = unsettled;
+        let mut messages = std::mem::take(&mut waiting.messages);
+        for (directory, Changes { paths, .. }) in settled {
+            messages.push_back(Message::Changed { directory, paths });
+        }
+        messages.extend(std::mem::take(&mut waiting.named).then_some(Message::Named));
+        messages.extend(std::mem::take(&mut waiting.scan).then_some(Message::Scan));
         // Settings come first: a request to forget a directory may follow its removal from the settings.
+        let settings = waiting.settings.take();
         settings.into_iter().for_each(|latest| messages.push_front(Message::Settings(latest)));
         messages
     }
@@ -161,24 +199,39 @@ impl StatusList {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
-    fn overflow_is_reported_for_each_directory_that_lost_events() {
-        let inbox = Inbox::new().unwrap();
-        let event = |directory| Message::Event { directory, path: PathBuf::new() };
-        (0..EVENTS_MAX).for_each(|_| inbox.send(event(1)));
-        [2, 3, 2, 3].into_iter().for_each(|directory| inbox.send(event(directory)));
-        let messages = inbox.take();
-        let overflow = |message: &Message| match message {
-            Message::Event { directory, path } if path == Path::new("/") => Some(*directory),
-            _ => None,
+    fn changes_are_taken_together_when_they_have_settled() {
+        let (inbox, now) = (Inbox::new().unwrap(), Instant::now());
+        let taken = |at| -> Vec<(u64, usize)> {
+            let one = |message| match message {
+                Message::Changed { directory, paths } => (directory, paths.len()),
+                _ => panic!("another message"),
+            };
+            inbox.take(at).into_iter().map(one).collect()
         };
-        assert_eq!(messages.iter().filter_map(overflow).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(messages.len(), EVENTS_MAX + 2);
-        assert!(inbox.take().is_empty());
+        // Steady changes do not postpone the look for ever.
+        for step in 0..100 {
+            inbox.changed(1, format!("/w/{step}").into(), now + SETTLE / 2 * step);
+        }
+        inbox.changed(2, "/x".into(), now);
+        inbox.changed(2, "/x".into(), now + SETTLE / 2);
+        assert_eq!(inbox.settled(1), Some(now + SETTLE_MAX));
+        assert_eq!(taken(now + SETTLE), []);
+        assert_eq!(taken(now + SETTLE * 3 / 2), [(2, 1)]);
+        assert_eq!(taken(now + SETTLE_MAX), [(1, 100)]);
+        assert_eq!(inbox.settled(1), None);
+    }
+
+    #[test]
+    fn too_many_changes_mean_the_whole_directory() {
+        let (inbox, now) = (Inbox::new().unwrap(), Instant::now());
+        (0..=PATHS_MAX).for_each(|number| inbox.changed(1, number.to_string().into(), now));
+        let Some(Message::Changed { paths, .. }) = inbox.take(now + SETTLE).pop_front() else {
+            panic!("no changes");
+        };
+        assert_eq!(paths, [PathBuf::from("/")].into());
     }
 
     #[test]
@@ -191,12 +244,12 @@ mod tests {
             inbox.send(Message::Settings(WatchSettings { in_place, ..Default::default() }));
         }
         // The latest settings come before requests for a directory that they may have removed.
-        let messages = inbox.take();
+        let messages = inbox.take(Instant::now());
         let [Message::Settings(settings), Message::Forget { .. }, Message::Scan] =
             &messages.iter().collect::<Vec<_>>()[..]
         else {
             panic!("{} messages", messages.len());
         };
-        assert!(settings.in_place && inbox.take().is_empty());
+        assert!(settings.in_place && inbox.take(Instant::now()).is_empty());
     }
 }

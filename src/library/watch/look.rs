@@ -8,11 +8,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
 
 use rustix::io::Errno;
 
 use super::super::disk::stamp;
-use super::findings::{Findings, Leads, Root, Scope};
+use super::findings::{Findings, Found, Leads, Root, Scope};
 use super::notices::Notices;
 use super::settings::{is_scanned, is_skipped_name};
 use crate::wire::collate::path_key;
@@ -64,7 +65,7 @@ impl DirectoryLook {
         }
         let mut findings = walk.findings;
         // Sorted by name, so that the ids of new images follow their names.
-        findings.files.sort_by_cached_key(|(path, ..)| (path_key(path), path.clone()));
+        findings.files.sort_by_cached_key(|file| (path_key(&file.path), file.path.clone()));
         (findings, notices)
     }
 }
@@ -112,7 +113,7 @@ impl Walk<'_> {
             self.notices.follow(file);
             match fs::metadata(file) {
                 Ok(meta) if meta.is_file() => {
-                    self.findings.files.push((file.clone(), stamp(&meta)));
+                    self.findings.files.push(found(file.clone(), &meta));
                 }
                 Err(error) if !is_missing(&error) => self.cannot_see(file),
                 // The file is missing, or something else has replaced it. If its directory is missing,
@@ -145,7 +146,7 @@ impl Walk<'_> {
             self.pending.insert((is_link, path), meta);
         } else if meta.is_file() && is_scanned(self.directory, &path) {
             match path.to_str() {
-                Some(_) => self.findings.files.push((path, stamp(&meta))),
+                Some(_) => self.findings.files.push(found(path, &meta)),
                 None => drop(self.findings.unnamed.insert(path)),
             }
         }
@@ -180,6 +181,12 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+fn found(path: PathBuf, meta: &Metadata) -> Found {
+    let born = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let born = born.and_then(|born| i64::try_from(born.as_nanos()).ok());
+    Found { path, stamp: stamp(meta), born: born.unwrap_or(i64::MAX) }
 }
 
 /// The device on which a path would be.

@@ -13,10 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use notify::event::{EventKind, EventKindMask};
+use notify::event::{EventKind, EventKindMask, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, INotifyWatcher, RecursiveMode, Watcher};
 use rustix::fs::inotify::WatchFlags;
 
+use super::settings::ANYWHERE;
 use crate::sys::{Inotify, WatchPaths, no_watches_left};
 
 /// The watches of one directory. Dropping them ends them.
@@ -27,8 +28,8 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Watches nothing yet. `tell` is called with the path of each event, and with `/` if events were
-    /// lost; it must not block.
+    /// Watches nothing yet. `tell` is called with the path of each event, and with [`ANYWHERE`] if events
+    /// were lost; it must not block.
     pub(super) fn new(tell: impl Fn(PathBuf) + Send + 'static) -> Self {
         let mask = EventKindMask::CREATE
             | EventKindMask::REMOVE
@@ -36,12 +37,15 @@ impl Notices {
             | EventKindMask::ACCESS_CLOSE;
         let handler = move |event: notify::Result<notify::Event>| match event {
             Ok(event) if !event.need_rescan() => {
-                let paths = event.paths.into_iter().filter(|_| event.kind != EventKind::Any);
+                // A rename within the directory is reported once more, with both paths.
+                let again = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
+                let is_new = |_: &PathBuf| event.kind != EventKind::Any && event.kind != again;
+                let paths = event.paths.into_iter().filter(is_new);
                 paths.for_each(&tell);
             }
             _ => {
                 log::info!("the kernel dropped change events; rescanning");
-                tell(PathBuf::from("/"));
+                tell(PathBuf::from(ANYWHERE));
             }
         };
         let watcher = INotifyWatcher::new(handler, Config::default().with_event_kinds(mask));

@@ -19,6 +19,8 @@ pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// The number of files sent to the importer at once, so that other imports are served in between.
 pub(super) const AT_ONCE: usize = 64;
 
+/// The path of a change that may concern any file.
+pub(super) const ANYWHERE: &str = "/";
 /// Name endings of files that are still being written.
 const UNFINISHED: [&[u8]; 5] = [b"~", b".part", b".crdownload", b".tmp", b".swp"];
 

@@ -25,7 +25,7 @@ use super::findings::{Findings, Root, Scope};
 use super::inbox::{Inbox, Message, Status, StatusList};
 use super::look::DirectoryLook;
 use super::notices::{Mounts, Notices};
-use super::settings::{Wanted, WatchSettings};
+use super::settings::{ANYWHERE, Wanted, WatchSettings};
 use crate::store::watched::{self, Stamp};
 use crate::sys::{lock, poll_until};
 use crate::thread;
@@ -89,7 +89,7 @@ impl Watcher {
                     return;
                 }
             };
-            for message in self.inbox.take() {
+            for message in self.inbox.take(Instant::now()) {
                 if matches!(message, Message::End) {
                     return;
                 }
@@ -99,7 +99,8 @@ impl Watcher {
                 self.on_mounts();
             }
             let now = Instant::now();
-            self.all().for_each(|one| one.hear_way(now));
+            let elsewhere = self.state.directories.iter().filter(|one| one.has_new_way());
+            elsewhere.for_each(|one| self.inbox.changed(one.id, ANYWHERE.into(), now));
             report(self.go_on());
             self.tell_status();
         }
@@ -107,7 +108,8 @@ impl Watcher {
 
     /// Waits until there is something to do; returns whether the mounts have changed.
     fn wait(&self, mounts: Option<&Mounts>) -> std::io::Result<bool> {
-        let due = self.state.directories.iter().filter_map(Watched::due);
+        let all = self.state.directories.iter();
+        let due = all.flat_map(|one| one.due().into_iter().chain(self.inbox.settled(one.id)));
         let waits = self.state.directories.iter().any(Watched::may_find);
         let due = due.chain(self.state.expirations.due().filter(|_| !waits)).min();
         let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
@@ -125,9 +127,9 @@ impl Watcher {
             Message::Settings(settings) => self.on_settings(settings, now),
             Message::Named => self.on_settings(self.state.settings.clone(), now),
             Message::Scan => self.all().for_each(|one| one.look_at_all(now)),
-            Message::Event { directory, path } => {
+            Message::Changed { directory, paths } => {
                 if let Some(one) = self.find(directory) {
-                    one.on_event(&path, now);
+                    one.on_changes(paths, now);
                 }
             }
             Message::Looked { look, findings, notices } => {
@@ -158,13 +160,11 @@ impl Watcher {
     }
 
     /// Looks again at files whose notes the imports have found to be out of date.
-    fn look_at_unknown(&mut self, now: Instant) {
+    fn look_at_unknown(&self, now: Instant) {
         let unknown = &self.context.unknown_again;
-        let files = std::mem::take(&mut *lock(unknown));
-        for file in files {
-            self.all()
-                .filter(|one| file.starts_with(one.path()))
-                .for_each(|one| one.on_event(&file, now));
+        for file in std::mem::take(&mut *lock(unknown)) {
+            let with = self.state.directories.iter().filter(|one| file.starts_with(one.path()));
+            with.for_each(|one| self.inbox.changed(one.id, file.clone(), now));
         }
     }
 
@@ -333,7 +333,7 @@ impl Watcher {
         let look = DirectoryLook { directory, scope, only, own, notices, life };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
-            let tell = move |path| told.send(Message::Event { directory: id, path });
+            let tell = move |path| told.changed(id, path, Instant::now());
             let (findings, notices) = look.run(move || Notices::new(tell));
             inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
         };
@@ -363,7 +363,7 @@ impl Watcher {
 
     fn tell_status(&self) {
         let status = self.state.directories.iter().map(|one| {
-            let (state, message) = one.state();
+            let (state, message) = one.state(self.inbox.settled(one.id).is_some());
             Status { written: one.written.clone(), state, message }
         });
         self.status.set(status.collect());

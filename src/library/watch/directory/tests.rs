@@ -1,6 +1,6 @@
 //! Tests looks at a directory, missing files and reported changes.
 
-use super::super::findings::compare;
+use super::super::findings::{Found, compare};
 use super::super::settings::GRACE;
 use super::*;
 use crate::store::watched::{Stamp, WatchedFile};
@@ -26,11 +26,11 @@ fn look_without_progress_is_abandoned() {
     assert!(!one.leaves_look(now + PATIENCE), "it gets on");
     assert!(!one.leaves_look(now + PATIENCE * 2 - Duration::from_secs(1)));
     assert!(one.leaves_look(now + PATIENCE * 2));
-    assert_eq!(one.state().0, WatchState::Unreadable);
+    assert_eq!(one.state(false).0, WatchState::Unreadable);
     one.look_at_all(now);
     assert!(one.next_look(9, now).is_some(), "it is tried again when somebody asks");
     one.absorb(Difference::default(), &Scope::All, now);
-    assert_eq!(one.state().0, WatchState::Watched);
+    assert_eq!(one.state(false).0, WatchState::Watched);
 }
 
 #[test]
@@ -89,18 +89,15 @@ fn files_that_vanished_all_at_once_are_kept() {
 }
 
 #[test]
-fn steady_changes_do_not_postpone_a_look_for_ever() {
+fn only_changes_of_scanned_files_are_looked_at() {
     let now = Instant::now();
     let mut one = watched(now);
     one.next_look(1, now).unwrap();
     one.looking = None;
-    for step in 0..100 {
-        one.on_event(Path::new("/w/a.png"), now + SETTLE / 2 * step);
-    }
-    assert_eq!(one.due(), Some(now + SETTLE_MAX));
-    one.on_event(Path::new("/w/.hidden"), now);
-    one.on_event(Path::new("/elsewhere"), now);
-    assert_eq!(one.due(), Some(now + SETTLE_MAX));
+    one.on_changes(["/w/.hidden", "/elsewhere"].map(PathBuf::from).into(), now);
+    assert_eq!(one.due(), None);
+    one.on_changes(["/w/.hidden", "/w/a.png"].map(PathBuf::from).into(), now);
+    assert_eq!(one.due(), Some(now));
 }
 
 #[test]
@@ -110,16 +107,17 @@ fn many_renamed_files_are_matched_without_comparing_each_pair() {
     let (mut known, mut findings) = (Vec::new(), Findings::default());
     for number in 0..COUNT {
         let (old, new) = (format!("/w/{number}.old"), format!("/w/{number}.new"));
-        let stamp = Stamp { size: number, device: 1, ..Stamp::default() };
+        let stamp = Stamp { size: number, device: 1, inode: number, ..Stamp::default() };
         findings.gone.insert(old.clone().into(), 1);
-        findings.files.push((new.into(), Stamp { changed: 1, ..stamp }));
+        let stamp_now = Stamp { changed: 1, ..stamp };
+        findings.files.push(Found { path: new.into(), stamp: stamp_now, born: i64::MAX });
         known.push(WatchedFile { path: old.into(), image_id: Some(1), checksum: None, stamp });
     }
     let scope = Scope::Paths(
         known
             .iter()
             .map(|file| &file.path)
-            .chain(findings.files.iter().map(|(path, _)| path))
+            .chain(findings.files.iter().map(|file| &file.path))
             .cloned()
             .collect(),
     );

@@ -15,9 +15,13 @@ fn known(path: &str, size: u64, device: u64) -> WatchedFile {
     }
 }
 
+fn found(path: &str, stamp: Stamp) -> Found {
+    Found { path: path.into(), stamp, born: i64::MAX }
+}
+
 fn look(files: &[(&str, u64, u64)], directories: &[(&str, u64)]) -> Findings {
     Findings {
-        files: files.iter().map(|&(path, size, dev)| (path.into(), stamp(size, dev))).collect(),
+        files: files.iter().map(|&(path, size, dev)| found(path, stamp(size, dev))).collect(),
         directories: directories.iter().map(|&(path, device)| (path.into(), device)).collect(),
         ..Findings::default()
     }
@@ -62,7 +66,7 @@ fn files_are_new_written_or_gone() {
 fn file_with_another_inode_or_time_of_change_is_read_again() {
     let check = |changed, inode, device, is_read: bool| {
         let mut findings = look(&[("/w/a", 1, 7)], &[("/w", 7)]);
-        findings.files[0].1 = Stamp { changed, inode, ..stamp(1, device) };
+        findings.files[0].stamp = Stamp { changed, inode, ..stamp(1, device) };
         let found = compare(vec![known("/w/a", 1, 7)], &findings, &Scope::All);
         assert_eq!(found.changed.len(), usize::from(is_read));
         assert_eq!(found.lost.contains(&1), is_read, "it may be under another name");
@@ -76,25 +80,44 @@ fn file_with_another_inode_or_time_of_change_is_read_again() {
 }
 
 #[test]
-fn untouched_files_of_a_renamed_directory_are_known_by_their_inodes() {
-    let before = || [1, 2].map(|n| known(&format!("/w/old/{n}"), n, 7));
-    let numbered = |n, changed| Stamp { inode: n, changed, ..stamp(n, 7) };
-    let check = |changed, renamed: &[&str]| {
-        let known = before().map(|file| {
-            let stamp = numbered(file.stamp.size, 1);
-            WatchedFile { stamp, ..file }
-        });
-        let mut findings = look(&[("/w/new/1", 1, 7), ("/w/new/2", 2, 7)], &[("/w", 7)]);
-        findings.files[0].1 = numbered(1, 1);
-        findings.files[1].1 = numbered(2, changed);
-        let found = compare(known.into(), &findings, &Scope::All);
-        let names: Vec<_> = found.renamed.iter().map(|(_, to)| to.to_str().unwrap()).collect();
-        assert_eq!(names, renamed);
-        assert_eq!((found.changed.len(), found.gone.len()), (2 - names.len(), 2 - names.len()));
+fn renamed_files_are_known_by_their_inodes() {
+    let check = |stamp: Stamp, born, is_renamed: bool| {
+        let before =
+            WatchedFile { stamp: Stamp { changed: 5, ..self::stamp(1, 7) }, ..known("/w/a", 1, 7) };
+        let mut findings = look(&[], &[("/w", 7)]);
+        findings.files.push(Found { born, ..found("/w/b", stamp) });
+        let found = compare(vec![before], &findings, &Scope::All);
+        let renamed: Vec<_> = found.renamed.iter().map(|(_, now)| (&now.path, now.stamp)).collect();
+        let wanted = is_renamed.then_some((&findings.files[0].path, stamp));
+        assert_eq!(renamed, Vec::from_iter(wanted), "{stamp:?}");
+        assert_eq!(found.changed.is_empty() && found.gone.is_empty(), is_renamed, "{stamp:?}");
     };
-    check(1, &["/w/new/1", "/w/new/2"]);
-    // The content of this file may have changed.
-    check(2, &["/w/new/1"]);
+    let now = Stamp { changed: 9, ..stamp(1, 7) };
+    check(now, 5, true);
+    // A directory above was renamed, which does not change the file.
+    check(Stamp { changed: 5, ..now }, i64::MAX, true);
+    // A new file with the inode number of the old one.
+    check(now, 6, false);
+    check(Stamp { inode: 2, ..now }, 5, false);
+    check(Stamp { modified: 2, ..now }, 5, false);
+    check(Stamp { size: 2, ..now }, 5, false);
+}
+
+#[test]
+fn files_that_swap_their_names_are_renamed() {
+    let numbered = |n, changed| Stamp { inode: n, changed, ..stamp(n, 7) };
+    let before = [("/w/a", 1), ("/w/b", 2), ("/w/c", 3)]
+        .map(|(path, n)| WatchedFile { stamp: numbered(n, 1), ..known(path, n, 7) });
+    let mut findings = look(&[], &[("/w", 7)]);
+    for (path, n) in [("/w/a", 2), ("/w/b", 1), ("/w/c", 4)] {
+        findings.files.push(Found { born: n as i64 - 2, ..found(path, numbered(n, 9)) });
+    }
+    let found = compare(before.into(), &findings, &Scope::All);
+    let names = found.renamed.iter().map(|(old, now)| (old.path.to_str(), now.path.to_str()));
+    let swapped = [("/w/a", "/w/b"), ("/w/b", "/w/a")].map(|(old, now)| (Some(old), Some(now)));
+    assert_eq!(names.collect::<Vec<_>>(), swapped);
+    let changed: Vec<_> = found.changed.iter().map(|(path, _)| path.to_str().unwrap()).collect();
+    assert_eq!((changed, found.lost), (vec!["/w/c"], [3].into()));
 }
 
 #[test]
