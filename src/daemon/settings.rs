@@ -118,11 +118,11 @@ fn follow_windows(
 
 /// Makes the library watch the configured directories, now and after each change.
 pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
-    library.watch(WatchSettings::of(&config.current(), dirs));
+    library.watching.configure(WatchSettings::of(&config.current(), dirs));
     let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
     config.subscribe(move |change| {
         if change.sections.contains(&Section::Library) {
-            library.watch(WatchSettings::of(&handle.current(), &dirs));
+            library.watching.configure(WatchSettings::of(&handle.current(), &dirs));
         }
     });
 }

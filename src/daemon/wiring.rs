@@ -345,7 +345,7 @@ impl Daemon {
             log::error!("cannot listen on {} again: {}", self.address().display(), chain(&error));
         }
         self.base.config.reload();
-        self.library.scan();
+        self.library.watching.scan();
         log::info!("reopened the log and reloaded the configuration");
     }
 

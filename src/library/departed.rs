@@ -8,7 +8,7 @@ use super::Error;
 use super::context::ImportContext;
 use super::disk::is_gone;
 use super::file_removal::clear_own;
-use super::landing::is_as_it_was;
+use super::landing::unchanged;
 use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store, images};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
@@ -112,9 +112,11 @@ impl MissingRows {
             }
             let mut gone = Departed::default();
             for image in self.images {
-                // An image that was renamed or rewritten has a file.
-                if is_as_it_was(images::get(c, image.id)?.as_ref(), &image) {
-                    gone.end(c, image)?;
+                match unchanged(c, &image) {
+                    Ok(_) => gone.end(c, image)?,
+                    // An image that was renamed or rewritten has a file.
+                    Err(Error::NothingToDo) => {}
+                    Err(error) => return Err(error),
                 }
             }
             Ok(Some(gone))

@@ -17,7 +17,7 @@ use super::import::{Answer, Message, Started};
 use super::task::{Imported, Prepared, Source, Task};
 use super::thumbnails::Thumbnails;
 use super::walk::{FoundFile, walk};
-use super::watch::{WatchSettings, Watching};
+use super::watch::Watching;
 use super::{disk, package};
 use crate::decode;
 use crate::events::EventBus;
@@ -28,7 +28,6 @@ use crate::sys::lock;
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{
     DebugQueue, GalleryDomain, Image, ImportedBatch, LibraryHealth, MediaType, Resolution,
-    WatchedDirectory,
 };
 
 /// How often one request tries again if its file may have been renamed, and renamed back, since it was
@@ -46,7 +45,7 @@ pub struct Library {
     pub(super) transcoder: Transcoder,
     pub(super) store: Store,
     pub(super) bus: EventBus,
-    pub(super) watching: Watching,
+    pub(crate) watching: Watching,
 }
 
 impl Library {
@@ -238,7 +237,7 @@ impl Library {
         missing.extend(self.look_for_missing()?.missing());
         let purged = purge(&self.context, &missing)?;
         if purged > 0 {
-            self.scan();
+            self.watching.scan();
         }
         self.look_for_missing()?;
         Ok(purged)
@@ -253,33 +252,6 @@ impl Library {
         self.context.guard.look(|_, _| Ok(()))
     }
 
-    /// Sets the directories to watch. Returns at once.
-    pub(crate) fn watch(&self, settings: WatchSettings) {
-        let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
-        *lock(&self.context.roots) = roots.collect();
-        self.watching.configure(settings);
-    }
-
-    /// Starts a scan of all watched directories. Returns at once.
-    pub(crate) fn scan(&self) {
-        self.watching.scan();
-    }
-
-    /// Removes the images in place of a directory that is no longer watched; their files stay. Waits for
-    /// no disk but the database's.
-    pub(crate) fn forget_watched(&self, directory: &Path) -> Result<(), Error> {
-        self.watching.forget(directory)
-    }
-
-    /// The state of each watched directory. Waits for no disk.
-    pub(crate) fn watched(&self, settings: &WatchSettings) -> Result<Vec<WatchedDirectory>, Error> {
-        self.watching.directories(&self.store, settings)
-    }
-
-    /// Warnings about watched directories, for people.
-    pub(crate) fn watch_warnings(&self) -> Vec<String> {
-        self.watching.warnings()
-    }
     /// The row of an image, up to date with its file, if there is one.
     pub(crate) fn image_now(&self, id: i64) -> Result<Option<Image>, Error> {
         self.context.find_now(|c| images::get(c, id))

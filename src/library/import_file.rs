@@ -13,6 +13,7 @@ use super::Error;
 use super::context::ImportContext;
 use super::decode::{FileLook, MakeScratch, Tools};
 use super::disk::{Copy, flush, rename};
+use super::landing::unchanged;
 use super::name::Name;
 use super::task::{self, Imported, InPlace, Prepared, Ready, Source, has_lost_its_file};
 use super::thumbnails_state::Scratch;
@@ -110,11 +111,8 @@ impl ImportContext {
 
     /// Updates the row of an image whose file was rewritten.
     fn write_anew(&self, old: &Image, row: &NewImage) -> Result<Imported, Error> {
-        self.store.write(|c| -> Result<(), Error> {
-            let is_old = |now: &Image| (&now.path, &now.checksum) == (&old.path, &old.checksum);
-            let now = images::get(c, old.id)?.filter(is_old).ok_or(Error::NothingToDo)?;
-            Ok(edits::rewrite(c, &now, row)?)
-        })?;
+        self.store
+            .write(|c| -> Result<(), Error> { Ok(edits::rewrite(c, &unchanged(c, old)?, row)?) })?;
         self.rewritten(old)
     }
 
@@ -263,7 +261,7 @@ impl ImportContext {
         match &prepared {
             // The content belongs to a copy whose file is missing, so it is copied again.
             Prepared::InPlace(ready)
-                if matches!(&ready.change, InPlace::Same { image, .. }
+                if matches!(&ready.change, InPlace::Same(image)
                     if !image.in_place && has_lost_its_file(image)) =>
             {
                 self.prepare(source, folder, tools)

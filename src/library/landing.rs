@@ -214,9 +214,10 @@ impl ImportContext {
         let restored = self.land_as(copy, names, |c, reserved| {
             // Another worker may have restored the file first.
             let is_lost = !is_here || reserved.path == image.path || disk::is_gone(&image.path);
-            if !is_lost || !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
+            if !is_lost {
                 return Err(Error::NothingToDo);
             }
+            unchanged(c, image)?;
             edits::move_into_library(c, image.id, &reserved.path)?;
             pending_files::unmark(c, &reserved.path)?;
             self.store.count_returned(c);
@@ -244,7 +245,10 @@ impl ImportContext {
     }
 }
 
-/// Whether an image still has the path and the content that it had in `seen`.
-pub(super) fn is_as_it_was(now: Option<&Image>, seen: &Image) -> bool {
-    now.is_some_and(|now| (&now.path, &now.checksum) == (&seen.path, &seen.checksum))
+/// The present row of an image. Fails with [`Error::NothingToDo`] if its path or its content is another
+/// than in `seen`.
+pub(super) fn unchanged(c: &Connection, seen: &Image) -> Result<Image, Error> {
+    let now = images::get(c, seen.id)?;
+    now.filter(|now| (&now.path, &now.checksum) == (&seen.path, &seen.checksum))
+        .ok_or(Error::NothingToDo)
 }

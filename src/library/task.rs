@@ -139,9 +139,8 @@ pub(super) enum InPlace {
     New { name: Name, row: NewImage, note: Option<Note> },
     /// The file has the content of this image, whose own file is missing or has another content.
     Moved(Image, Pass),
-    /// The file has the content of this image, whose own file is intact. `is_first`: the file has no
-    /// note yet; `is_known`: its note already names this image.
-    Same { image: Image, is_first: bool, is_known: bool },
+    /// The file has the content of this image, whose own file is intact.
+    Same(Image),
 }
 
 /// The work left to do on a file.

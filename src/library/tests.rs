@@ -92,7 +92,7 @@ impl Scene {
         Alive { library, events, running: Some(running), _threads: threads, _deaths: deaths }
     }
 
-    fn source(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub(super) fn source(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.at("source").join(name);
         fs::write(&path, bytes).unwrap();
         path
@@ -158,7 +158,7 @@ impl Alive {
     }
 }
 
-fn png(seed: u8) -> Vec<u8> {
+pub(super) fn png(seed: u8) -> Vec<u8> {
     let picture = ImageBuffer::from_fn(64, 48, |x, y| Rgb([seed, x as u8, y as u8]));
     let mut bytes = Cursor::new(Vec::new());
     DynamicImage::ImageRgb8(picture).write_to(&mut bytes, ImageFormat::Png).unwrap();

@@ -159,8 +159,7 @@ impl ImportContext {
                 if pass == Pass::All
                     || known.is_some_and(|known| known.image_id == Some(image.id)) =>
             {
-                let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
-                Ok(seen.ready(InPlace::Same { image, is_first: known.is_none(), is_known }))
+                Ok(seen.ready(InPlace::Same(image)))
             }
             _ if pass == Pass::Moves => Err(Error::NothingToDo),
             _ => self.place_new(seen, known, tools),

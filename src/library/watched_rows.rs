@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::disk::{self, Copy, flush};
+use super::landing::unchanged;
 use super::name::{Name, Reserved};
 use super::task::{
     self, Directory, Imported, InPlace, Landed, Pass, Prepared, ReadyInPlace, SeenFile, Which,
@@ -88,10 +89,12 @@ impl ImportContext {
                 }
                 (image.id, is_named)
             }
-            InPlace::Same { image, is_first, is_known } => {
-                self.note_same(c, seen, image, *is_first)?;
+            InPlace::Same(image) => {
+                let known = watched::get(c, &seen.path)?;
+                self.note_same(c, seen, image, known.is_none())?;
+                let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
                 // A new path of an image changes the lists of its directory, so it is no duplicate.
-                (image.id, is_named || *is_known)
+                (image.id, is_named || is_known)
             }
         };
         seen.note(c, Some(id))?;
@@ -159,6 +162,8 @@ impl ImportContext {
         }
     }
 
+    /// Gives a file to an image. The image's name and folder follow it, unless the owner has chosen
+    /// others. Returns the new name.
     fn give_file(
         &self,
         c: &Connection,
@@ -166,32 +171,18 @@ impl ImportContext {
         image: &Image,
         to: &Path,
     ) -> Result<Option<Reserved<'_>>, Error> {
-        displace(c, to, image.id)?;
+        watched::displace(c, to, image.id)?;
         edits::set_path(c, image.id, to)?;
-        self.follow(c, directory, image, to)
-    }
-
-    /// Changes an image's name and folder with its file, unless the owner has chosen others. Returns
-    /// the new name.
-    fn follow(
-        &self,
-        c: &Connection,
-        directory: &Directory,
-        image: &Image,
-        to: &Path,
-    ) -> Result<Option<Reserved<'_>>, Error> {
         let from = own_path(&image.path);
-        let before = Name::of(from, image.format)?;
-        let after = Name::of(to, image.format)?;
+        let [before, after] = [from, to].map(|path| Name::of(path, image.format));
+        let (before, after) = (before?.stem, after?.stem);
         let mut name = None;
-        if image.name == before.stem
-            && image.name != after.stem
-            && !images::has_name(c, &after.stem)?
+        if image.name == before && before != after && !images::has_name(c, &after)? {
             // A file that lands at the same time may be about to use the name.
-            && let Some(free) = self.names.try_hold(&after.stem, to)
-        {
-            edits::set_name(c, image.id, &after.stem)?;
-            name = Some(free);
+            name = self.names.try_hold(&after, to);
+        }
+        if name.is_some() {
+            edits::set_name(c, image.id, &after)?;
         }
         if from.starts_with(&directory.path)
             && from.parent() != to.parent()
@@ -214,7 +205,7 @@ impl ImportContext {
         let there = images::get(c, image.id)?;
         let there = there.filter(|now| now.checksum == image.checksum);
         let Some(now) = there else { return Err(Error::NothingToDo) };
-        displace(c, &seen.path, now.id)?;
+        watched::displace(c, &seen.path, now.id)?;
         if is_first && seen.directory.folders && !now.in_place && now.folder_id.is_none() {
             edits::set_folder(c, now.id, self.folder(c, &seen.directory, &seen.path)?)?;
         }
@@ -230,8 +221,7 @@ impl ImportContext {
         let (_, row, _) = self.describe_in_place(&seen.path, seen.checksum, None, tools)?;
         seen.check(tools)?;
         let others = self.store.write(|c| -> Result<_, Error> {
-            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
-            let now = now.ok_or(Error::NothingToDo)?;
+            let now = unchanged(c, old)?;
             edits::rewrite(c, &now, &row)?;
             // Other files may still have the old content, and become an image of their own.
             watched::forget(c, &seen.path)?;
@@ -264,8 +254,7 @@ impl ImportContext {
             return self.replace_copy(seen, old, (copy, &name, row));
         }
         self.store.write(|c| -> Result<(), Error> {
-            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
-            let now = now.ok_or(Error::NothingToDo)?;
+            let now = unchanged(c, old)?;
             edits::rewrite(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
             // A kill before the commit leaves the old note, so that the file is copied again.
@@ -288,8 +277,7 @@ impl ImportContext {
         let (copy, name, mut row) = landing;
         let (old, _reserved) = self.land_as(copy, (name, Some(&old.name)), |c, reserved| {
             row.settle(&reserved.name, &reserved.path);
-            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
-            let now = now.ok_or(Error::NothingToDo)?;
+            let now = unchanged(c, old)?;
             edits::replace(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
             Ok(now)
@@ -332,15 +320,6 @@ impl ImportContext {
             self.folders_made.store(true, Ordering::Relaxed);
             Ok(Some(id))
         })
-    }
-}
-
-/// Marks the image that had this path as displaced, unless it is the image `by`.
-fn displace(c: &Connection, path: &Path, by: i64) -> Result<(), store::Error> {
-    let here = images::by_path(c, path)?;
-    match here.filter(|image| image.in_place && image.id != by) {
-        Some(image) => watched::displace(c, image.id),
-        None => Ok(()),
     }
 }
 

@@ -239,12 +239,11 @@ pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathB
     images(&mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?, [])
 }
 
-/// Marks the file of an image in place as missing; its content may be under another path.
-pub(crate) fn displace(connection: &Connection, id: i64) -> Result<(), Error> {
-    connection.execute(
-        "UPDATE image SET path = path || ?2 || id WHERE id = ?1 AND in_place",
-        params![id, DISPLACED],
-    )?;
+/// Marks the file of the image in place with this path as missing, unless it is the image `by`. Its
+/// content may be under another path.
+pub(crate) fn displace(connection: &Connection, path: &Path, by: i64) -> Result<(), Error> {
+    let sql = "UPDATE image SET path = path || ?2 || id WHERE path = ?1 AND in_place AND id <> ?3";
+    connection.prepare_cached(sql)?.execute(params![text(path), DISPLACED, by])?;
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Respo
 
 /// `POST /library/scan`; answers at once, as a disk may not respond.
 pub(in crate::http) fn scan(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    api.library.scan();
+    api.library.watching.scan();
     let directories = settings(api).directories.len();
     Ok(Response::json(202, &json!({ "status": "scanning", "directories": directories }))?)
 }
@@ -55,7 +55,7 @@ pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Respons
                 one.directory.as_ref().is_ok_and(|now| gone.starts_with(now))
             };
             if !now.directories.iter().any(stays) {
-                api.library.forget_watched(gone)?;
+                api.library.watching.forget(gone)?;
             }
         }
     }
@@ -64,7 +64,7 @@ pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Respons
 
 fn shown(api: &Api) -> Result<Response, Error> {
     let settings = settings(api);
-    let watch = api.library.watched(&settings)?;
+    let watch = api.library.watching.directories(&settings)?;
     let (in_place, watch_folders) = (settings.in_place, settings.folders);
     Ok(Response::json(200, &LibraryWatch { watch, in_place, watch_folders })?)
 }

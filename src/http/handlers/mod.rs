@@ -64,7 +64,7 @@ impl Api {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings();
         warnings.extend(self.library.warning());
-        warnings.extend(self.library.watch_warnings());
+        warnings.extend(self.library.watching.warnings());
         warnings.extend(self.store.warnings());
         warnings
     }

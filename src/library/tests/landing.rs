@@ -1,7 +1,10 @@
 //! Tests files that land together: in their order, in one transaction, each with its own result.
 
 use super::*;
-use crate::library::task::{Landed, Prepared, Ready};
+use crate::library::Error;
+use crate::library::name::Name;
+use crate::library::task::{Directory, Landed, Prepared, Ready};
+use crate::store::watched::{self, WatchedFile};
 
 impl Alive {
     fn ready(&self, source: &Path) -> Ready {
@@ -93,5 +96,28 @@ fn files_in_place_that_swap_their_names_keep_their_rows() {
     assert_eq!(take(), [b, a]);
     let at = |path| scene.store.read(|c| images::by_path(c, path)).unwrap().map(|image| image.id);
     assert_eq!([at(&files[0]), at(&files[1])], [Some(b), Some(a)]);
+    alive.end();
+}
+
+/// Otherwise a file that lands at the same time would get the same name.
+#[test]
+fn name_of_a_renamed_file_is_reserved_until_the_commit() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    alive.reconciled();
+    let (context, file) = (Arc::clone(alive.context()), scene.source("a.png", png(1)));
+    context.take_named(&file, None, context.tools()).and_then(|it| context.land_one(it)).unwrap();
+    let old = scene.store.read(|c| watched::get(c, &file)).unwrap().unwrap();
+    let now = WatchedFile { path: scene.at("source/b.png"), ..old.clone() };
+    let directory = Directory { path: scene.at("source"), ..Directory::default() };
+    let name = Name { stem: "b".to_owned(), extension: "png".to_owned() };
+    let free = || context.names.reserve(&name, &context.directory, &scene.store, None).unwrap();
+    let held = scene.store.write(|c| -> Result<_, Error> {
+        let held = context.rename_note(c, &directory, &(old, now))?;
+        assert_eq!(free().name, "b_1");
+        Ok(held)
+    });
+    drop(held);
+    assert_eq!(free().name, "b_1");
     alive.end();
 }

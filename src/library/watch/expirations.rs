@@ -42,6 +42,35 @@ impl Expirations {
         self.missing_changed = true;
     }
 
+    /// The differences between the findings and the known files. Updates the device numbers of files
+    /// whose disk has a new one, and the paths of renamed files.
+    pub(super) fn difference(
+        &mut self,
+        context: &ImportContext,
+        directory: &Directory,
+        findings: &Findings,
+        scope: &Scope,
+    ) -> Result<Difference, Error> {
+        let store = &context.store;
+        let mut difference = compare(known(store, directory, scope)?, findings, scope);
+        if !difference.renumbered.is_empty() {
+            let mut renumbered = difference.renumbered.iter();
+            store
+                .note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
+        }
+        if let Some((file, now)) = difference.renamed.first() {
+            let (count, from) = (difference.renamed.len(), file.path.display());
+            log::info!("{count} files were renamed: {from} is now {}", now.path.display());
+            rename_notes(context, directory, &mut difference)?;
+            // One of them may have replaced another file.
+            self.knows_displaced &= difference.lost.is_empty();
+            tell_folders(context);
+            clear_folders(context)?;
+            context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        }
+        Ok(difference)
+    }
+
     /// When the next displaced image's time is up.
     pub(super) fn due(&self) -> Option<Instant> {
         self.displaced.values().map(|(_, since)| *since + GRACE).min()
@@ -91,7 +120,8 @@ impl Expirations {
         let is_there = |path: &Path| {
             !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.missing.has(path))
         };
-        leave(context, &leaving, &is_there)?;
+        Departed::each(context, &leaving, |c, path, ended| leave_one(c, path, &is_there, ended))?;
+        clear_folders(context)?;
         for path in &leaving {
             directories.iter_mut().for_each(|one| one.left(path));
         }
@@ -119,31 +149,6 @@ impl Expirations {
         store.set_missing(missing);
         Ok(())
     }
-}
-
-/// The differences between the findings and the known files. Updates the device numbers of files whose
-/// disk has a new one, and the paths of renamed files.
-pub(super) fn difference(
-    context: &ImportContext,
-    directory: &Directory,
-    findings: &Findings,
-    scope: &Scope,
-) -> Result<Difference, Error> {
-    let store = &context.store;
-    let mut difference = compare(known(store, directory, scope)?, findings, scope);
-    if !difference.renumbered.is_empty() {
-        let mut renumbered = difference.renumbered.iter();
-        store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
-    }
-    if let Some((file, now)) = difference.renamed.first() {
-        let (count, from) = (difference.renamed.len(), file.path.display());
-        log::info!("{count} files were renamed: {from} is now {}", now.path.display());
-        rename_notes(context, directory, &mut difference)?;
-        tell_folders(context);
-        clear_folders(context)?;
-        context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
-    }
-    Ok(difference)
 }
 
 /// Updates the paths of renamed files. A file for which this fails is found by its content later, so
@@ -215,17 +220,7 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     Ok(is_unmounted(missing, total, true))
 }
 
-/// Removes the images of these files from the library. An image whose content is in another file gets
-/// that file instead.
-pub(super) fn leave(
-    context: &ImportContext,
-    paths: &[PathBuf],
-    is_there: &dyn Fn(&Path) -> bool,
-) -> Result<(), Error> {
-    Departed::each(context, paths, |c, path, ended| leave_one(c, path, is_there, ended))?;
-    clear_folders(context)
-}
-
+/// Removes the image of a file from the library, or gives it another file with its content.
 fn leave_one(
     c: &Connection,
     path: &Path,
@@ -254,7 +249,7 @@ fn leave_one(
 
 /// Removes a displaced image whose content has not been found again. The image that has its file now
 /// gets its tags and its uses.
-pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
+fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
     Departed::each(context, &[id], |c, &id, ended| {
         let still = watched::displaced(c)?.iter().any(|(one, _)| *one == id);
         let Some(image) = images::get(c, id)?.filter(|_| still) else { return Ok(()) };

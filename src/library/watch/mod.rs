@@ -25,7 +25,8 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use super::context::ImportContext;
 use super::error::Error;
 use super::import;
-use crate::store::{Store, watched};
+use crate::store::watched;
+use crate::sys::lock;
 use crate::thread::{Spawner, Thread};
 use crate::wire::{WatchState, WatchedDirectory};
 
@@ -40,7 +41,8 @@ const FORGET_WITHIN: Duration = Duration::from_secs(60);
 
 /// The handle. Clones use the same thread.
 #[derive(Clone)]
-pub(super) struct Watching {
+pub(crate) struct Watching {
+    context: Arc<ImportContext>,
     inbox: Inbox,
     status: StatusList,
 }
@@ -58,16 +60,16 @@ pub(super) fn start(
     spawner: &Spawner,
 ) -> io::Result<(Watching, WatchThread)> {
     let (inbox, status) = (Inbox::new()?, StatusList::default());
-    let watching = Watching { inbox: inbox.clone(), status: status.clone() };
-    let told = (inbox.clone(), status);
-    let watcher = Watcher::new(told, context, importer);
+    let watching =
+        Watching { context: Arc::clone(&context), inbox: inbox.clone(), status: status.clone() };
+    let watcher = Watcher::new((inbox.clone(), status), context, importer);
     let thread = spawner.spawn("watch", move || watcher.run())?;
     Ok((watching, WatchThread { inbox, thread: Some(thread) }))
 }
 
 impl Watching {
     /// Starts a scan of all directories. Returns at once.
-    pub(super) fn scan(&self) {
+    pub(crate) fn scan(&self) {
         self.inbox.send(Message::Scan);
     }
 
@@ -77,13 +79,15 @@ impl Watching {
     }
 
     /// Sets the directories to watch. Returns at once.
-    pub(super) fn configure(&self, settings: WatchSettings) {
+    pub(crate) fn configure(&self, settings: WatchSettings) {
+        let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
+        *lock(&self.context.roots) = roots.collect();
         self.inbox.send(Message::Settings(settings));
     }
 
-    /// Removes the images in place of a directory; their files stay. Waits for no disk but the
-    /// database's.
-    pub(super) fn forget(&self, directory: &Path) -> Result<(), Error> {
+    /// Removes the images in place of a directory that is no longer watched; their files stay. Waits
+    /// for no disk but the database's.
+    pub(crate) fn forget(&self, directory: &Path) -> Result<(), Error> {
         let (reply, answer) = bounded(1);
         self.inbox.send(Message::Forget { directory: directory.to_owned(), reply });
         answer.recv_timeout(FORGET_WITHIN).map_err(|error| match error {
@@ -93,11 +97,11 @@ impl Watching {
     }
 
     /// The state of each directory. Waits for no disk.
-    pub(super) fn directories(
+    pub(crate) fn directories(
         &self,
-        store: &Store,
         settings: &WatchSettings,
     ) -> Result<Vec<WatchedDirectory>, Error> {
+        let store = &self.context.store;
         let one = |wanted: &Wanted| -> Result<WatchedDirectory, Error> {
             let path = wanted.written.clone();
             let (state, message) = match (&wanted.directory, self.status.of(&path)) {
@@ -114,7 +118,7 @@ impl Watching {
     }
 
     /// Warnings about watched directories, for people.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         self.status.warnings()
     }
 }

@@ -20,7 +20,7 @@ use super::super::context::ImportContext;
 use super::super::import;
 use super::super::task::{self, Task, Which};
 use super::directory::Watched;
-use super::expirations::{self, Expirations, all_are_missing, difference};
+use super::expirations::{self, Expirations, all_are_missing};
 use super::findings::{Findings, Root, Scope};
 use super::inbox::{Inbox, Message, Status, StatusList};
 use super::look::DirectoryLook;
@@ -269,7 +269,7 @@ impl Watcher {
             return Ok(());
         }
         one.learn(findings, &scope);
-        match difference(&self.context, &one.task, findings, &scope) {
+        match self.state.expirations.difference(&self.context, &one.task, findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
                 // The findings are lost.

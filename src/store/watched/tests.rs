@@ -94,7 +94,7 @@ fn content_is_dismissed_until_an_image_has_it() {
 #[test]
 fn only_images_in_place_are_displaced() {
     let (_directory, store) = scratch();
-    let copied = add(&store, "copied", None);
+    add(&store, "copied", None);
     let [near, far] = [("near", "/p/near.png"), ("far", "/q/far.png")]
         .map(|(name, place)| add(&store, name, Some(place)));
     let below = |path: &str| store.read(|c| images_below(c, Path::new(path))).unwrap();
@@ -103,8 +103,8 @@ fn only_images_in_place_are_displaced() {
     let in_place = store.read(images_in_place).unwrap();
     assert_eq!(in_place, [(near, "/p/near.png".into()), (far, "/q/far.png".into())]);
     assert_eq!(store.read(displaced).unwrap(), []);
-    for id in [near, copied] {
-        store.write(|c| displace(c, id)).unwrap();
+    for (path, by) in [("/p/near.png", far), ("/q/far.png", far), ("/library/copied.png", far)] {
+        store.write(|c| displace(c, Path::new(path), by)).unwrap();
     }
     assert_eq!(store.read(displaced).unwrap(), [(near, "/p/near.png".into())]);
     // The record shows the former path, but the row has none that exists.

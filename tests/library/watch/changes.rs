@@ -171,6 +171,17 @@ fn duplicate_of_a_watched_file_passes_on_its_tags_and_playlists() {
 }
 
 #[test]
+fn watched_file_that_replaces_another_one_gets_its_tags_and_playlists() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
+    wait_until("no message about the start", || walls.state()["message"].is_null());
+    let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
+    walls.rename("b.png", "a.png");
+    let has_tag = |image: &Value| image["id"] == survivor && image["tags"][0] == "treasure";
+    wait_until("the tag", || walls.images().get("a.png").is_some_and(has_tag));
+    assert_eq!(walls.in_playlist(playlist), [survivor]);
+}
+
+#[test]
 fn removed_watched_file_publishes_no_orphan_event() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("d.png", 4)]);
     // Wait until the events of the start are over.

@@ -1,10 +1,13 @@
-//! Tests how the thread `watch` handles failures of the database.
+//! Tests how the thread `watch` follows renamed files and handles failures of the database.
+
+use std::fs;
 
 use super::super::findings::Difference;
 use super::super::inbox::StatusList;
 use super::super::settings::GRACE;
 use super::*;
-use crate::library::tests::{Alive, Scene};
+use crate::library::tests::{Alive, Scene, png};
+use crate::store::images;
 use crate::store::watched::WatchedFile;
 
 fn watcher(alive: &Alive, one: Watched) -> Watcher {
@@ -61,4 +64,35 @@ fn file_stays_while_its_new_name_cannot_be_written() {
     let due = one.due().expect("another look");
     one.look_for_gone(due);
     assert_eq!(one.next_look(8, due).unwrap().0, Scope::All);
+}
+
+#[test]
+fn renamed_files_are_followed_without_an_import() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    alive.reconciled();
+    let (context, now) = (Arc::clone(alive.context()), Instant::now());
+    let files = [("a", 1), ("b", 2), ("c", 3)].map(|(name, seed)| scene.source(name, png(seed)));
+    let take = |file| context.take_named(file, None, context.tools());
+    let ids = files
+        .each_ref()
+        .map(|file| take(file).and_then(|ready| context.land_one(ready)).unwrap().image.id);
+    let [a, b, c] = &files;
+    let [between, d] = ["source/.between", "source/d"].map(|name| scene.at(name));
+    for (from, to) in [(a, &between), (b, a), (&between, b), (c, &d)] {
+        fs::rename(from, to).unwrap();
+    }
+    let task = task::Directory { path: scene.at("source"), ..task::Directory::default() };
+    let mut one = Watched::new(1, "source".to_owned(), task, now);
+    let (scope, life) = one.next_look(7, now).unwrap();
+    let directory = scene.at("source");
+    let look = DirectoryLook { directory, scope, only: None, own: vec![], notices: None, life };
+    let (findings, notices) = look.run(|| Notices::new(|_| ()));
+    let mut watcher = watcher(&alive, one);
+    watcher.on_findings(7, &findings, notices, now).unwrap();
+    let files = watcher.state.directories[0].next_files(|_, _| false);
+    assert!(files.is_none(), "{files:?}");
+    let at = |path| context.store.read(|c| images::by_path(c, path)).unwrap().unwrap();
+    assert_eq!([at(b).id, at(a).id, at(&d).id], ids);
+    assert_eq!(at(&d).name, "d");
 }
