@@ -28,8 +28,8 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Watches nothing yet. `tell` is called with the path of each event, and with [`ANYWHERE`] if events
-    /// were lost; it must not block.
+    /// Watches nothing yet. `tell` is called with the path of each event, and with [`ANYWHERE`] if
+    /// events were lost; it must not block.
     pub(super) fn new(tell: impl Fn(PathBuf) + Send + 'static) -> Self {
         let mask = EventKindMask::CREATE
             | EventKindMask::REMOVE
