@@ -12,6 +12,7 @@ mod follow;
 pub mod fuzz;
 mod hyprland;
 mod i3;
+mod niri;
 mod toplevels;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ use std::{fs, io};
 use self::feed::Feed;
 use self::hyprland::Hyprland;
 use self::i3::I3;
+use self::niri::Niri;
 use self::toplevels::Toplevels;
 use super::{Session, x_server};
 use crate::paths::Env;
@@ -143,11 +145,22 @@ impl Connection {
         }
         match session {
             Session::Wayland { socket } if topics.windows => {
-                Toplevels::open(socket, env.var("NIRI_SOCKET").is_some()).map(Self::Toplevels)
+                Toplevels::open(socket, niri(compositor, env)).map(Self::Toplevels)
             }
             _ => None,
         }
     }
+}
+
+/// Niri, if it is this compositor.
+fn niri(compositor: Option<u32>, env: &Env) -> Option<Niri> {
+    let is_it = |socket: &PathBuf| {
+        let name = socket.file_name().unwrap_or_default().as_bytes();
+        let feed = name.starts_with(b"niri.").then(|| Feed::connect(socket).ok()).flatten();
+        feed.is_some_and(|feed| feed.peer() == compositor)
+    };
+    let runtime = fs::read_dir(env.var("XDG_RUNTIME_DIR")?).ok()?.flatten();
+    runtime.map(|entry| entry.path()).find(is_it).map(Niri)
 }
 
 /// A socket at which a compositor may be.

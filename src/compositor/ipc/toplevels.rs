@@ -1,9 +1,8 @@
 //! Follows windows over wlr-foreign-toplevel-management, on compositors without a socket that murald
 //! knows.
 //!
-//! A window is on an output while the compositor says so: it leaves the output with its workspace. niri
-//! names the output of a window on a hidden workspace, too; there only the focused window counts, as no
-//! hidden window has the focus.
+//! A window is on an output while the compositor says so: it leaves the output with its workspace. On
+//! niri it does not, so niri is also asked which outputs show a window that fills them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,6 +17,7 @@ use wayland_protocols_wlr::foreign_toplevel::v1::client::{
     zwlr_foreign_toplevel_handle_v1 as toplevel, zwlr_foreign_toplevel_manager_v1 as manager,
 };
 
+use super::niri::Niri;
 use crate::compositor::wayland_wait::wait_for_compositor;
 use crate::sys::{Cancel, connect};
 use manager::ZwlrForeignToplevelManagerV1 as Manager;
@@ -26,12 +26,11 @@ use toplevel::ZwlrForeignToplevelHandleV1 as Toplevel;
 pub(crate) struct Toplevels {
     queue: EventQueue<Windows>,
     windows: Windows,
+    niri: Option<Niri>,
 }
 
 #[derive(Default)]
 struct Windows {
-    /// Whether only the focused window counts.
-    is_niri: bool,
     /// The outputs, with their numbers in the registry and their names.
     outputs: Vec<(u32, WlOutput, String)>,
     windows: Vec<Window>,
@@ -49,12 +48,12 @@ struct Window {
 
 impl Toplevels {
     /// Connects to the compositor. If it lacks the protocol, there are no windows.
-    pub(super) fn open(socket: &Path, is_niri: bool) -> Option<Self> {
+    pub(super) fn open(socket: &Path, niri: Option<Niri>) -> Option<Self> {
         let connection = Connection::from_socket(connect(socket).ok()?).ok()?;
         let queue = connection.new_event_queue();
         connection.display().get_registry(&queue.handle(), ());
         connection.display().sync(&queue.handle(), true);
-        Some(Self { queue, windows: Windows { is_niri, ..Windows::default() } })
+        Some(Self { queue, windows: Windows::default(), niri })
     }
 
     /// Waits until this may have changed, and returns the outputs with a window that is full screen.
@@ -62,7 +61,12 @@ impl Toplevels {
         loop {
             self.queue.dispatch_pending(&mut self.windows).map_err(io::Error::other)?;
             if self.windows.are_known && std::mem::take(&mut self.windows.changed) {
-                return Ok(self.windows.covered());
+                let mut covered = self.windows.covered();
+                if let Some(niri) = self.niri.as_ref().filter(|_| !covered.is_empty()) {
+                    let filled = niri.filled(cancel)?;
+                    covered.retain(|output| filled.contains(output));
+                }
+                return Ok(covered);
             }
             wait_for_compositor(&self.queue, &[cancel.as_fd()], None).map_err(io::Error::other)?;
             if cancel.is_cancelled() {
@@ -169,7 +173,6 @@ impl Dispatch<Toplevel, ()> for Windows {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        let is_niri = windows.is_niri;
         let is_it = |window: &Window| window.toplevel == *proxy;
         let Some(at) = windows.windows.iter().position(is_it) else { return };
         let window = &mut windows.windows[at];
@@ -180,9 +183,8 @@ impl Dispatch<Toplevel, ()> for Windows {
                 let is = |wanted: toplevel::State| {
                     state.chunks(4).any(|one| *one == (wanted as u32).to_ne_bytes())
                 };
-                let is_hidden =
-                    is(toplevel::State::Minimized) || (is_niri && !is(toplevel::State::Activated));
-                window.is_full_screen = is(toplevel::State::Fullscreen) && !is_hidden;
+                window.is_full_screen =
+                    is(toplevel::State::Fullscreen) && !is(toplevel::State::Minimized);
             }
             toplevel::Event::Done => windows.changed = true,
             toplevel::Event::Closed => {
