@@ -29,6 +29,8 @@ use crate::wire::Format;
 const NAME: &str = "swaybg";
 /// A 48 MB PNG takes half a second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
+/// Compositors take a picture within a frame. Niri 25.11 does not report it, as no other event follows.
+const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 /// swaybg writes this before the path of a file.
 const FAILED: &str = "Failed to load image: ";
 /// gdk-pixbuf has these formats built in; its other loaders are separate packages. swaybg 1.2.0 does not
@@ -136,15 +138,31 @@ fn args<'a>(
 /// Waits until the process has drawn on all its connected outputs.
 fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
-    let until = Instant::now() + DRAWN_WITHIN;
+    if !until(Trace::is_sent, DRAWN_WITHIN, process, files, cancel, &mut trace)? {
+        let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
+        let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
+        return Err(Error::Refused(why));
+    }
+    until(Trace::is_done, TAKEN_WITHIN, process, files, cancel, &mut Trace::default()).map(drop)
+}
+
+/// Reads the trace of the process from its start until `is_it`; returns whether that was in time.
+fn until(
+    is_it: fn(&Trace) -> bool,
+    within: Duration,
+    process: &BackendProcess,
+    files: &[PathBuf],
+    cancel: &Cancel,
+    trace: &mut Trace,
+) -> Result<bool, Error> {
     let marks = [FAILED, trace::PROTOCOL, trace::UNWANTED];
-    let followed = follow(process, 0, &marks, until, cancel, |line| {
+    let followed = follow(process, 0, &marks, Instant::now() + within, cancel, |line| {
         if let Some((_, path)) = line.split_once(FAILED) {
             return ControlFlow::Break(Err(unreadable(path, files)));
         }
         trace.read(line);
-        if trace.is_done() {
-            return ControlFlow::Break(Ok(()));
+        if is_it(trace) {
+            return ControlFlow::Break(Ok(true));
         }
         if trace.is_idle() {
             let why = "none of the outputs is connected".to_owned();
@@ -153,11 +171,7 @@ fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result
         ControlFlow::Continue(())
     });
     followed.unwrap_or_else(|not_up| match not_up {
-        NotUp::Late => {
-            let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
-            let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
-            Err(Error::Refused(why))
-        }
+        NotUp::Late => Ok(false),
         other => Err(other.error(NAME, Some(process))),
     })
 }
@@ -199,6 +213,24 @@ mod tests {
             SwaybgFit::Fit,
             &[&dp[..], &fill, &hdmi, &fill].concat(),
         );
+    }
+
+    #[test]
+    fn picture_counts_as_drawn_even_if_the_compositor_never_reports_it() {
+        // swaybg 1.2.1 on niri 25.11, shortened.
+        const TRACE: [&str; 4] = [
+            "-> wl_registry#2.bind(40, \"wl_output\", 4, new id [unknown]#8)",
+            "wl_callback#3.done(0)",
+            "-> zwlr_layer_shell_v1#5.get_layer_surface(new id x#9, wl_surface#3, wl_output#8, 0)",
+            "-> wl_surface#3.attach(wl_buffer#11, 0, 0)",
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let records = crate::process::ProcessRecords::open(dir.path()).unwrap();
+        let trace = TRACE.join("\n");
+        let words = ["-c", "echo \"$0\"; exec sleep 60", &trace];
+        let process = records.start(&Launch::new("/bin/sh").args(words), "test", None).unwrap();
+        drawn(&process, &[], &Cancel::new().unwrap()).unwrap();
+        process.end(GRACE);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! outputs the client has drawn.
 //!
 //! A buffer that was attached to a surface and committed counts as drawn once the compositor sends
-//! `delete_id` for it. Lines look like `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0,
-//! 0)`; since libwayland 1.22 with `#` instead of `@`.
+//! `delete_id` for it; libwayland sends that only together with another event. Lines look like
+//! `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0, 0)`; since libwayland 1.22 with `#` instead
+//! of `@`.
 
 /// Occurs in each line that matters, except those with [`UNWANTED`].
 pub(super) const PROTOCOL: &str = "wl_";
@@ -87,9 +88,18 @@ impl Trace {
     /// Whether the client has drawn on every connected output that it has a picture for; false if there
     /// is no such output.
     pub(super) fn is_done(&self) -> bool {
+        self.is_sent() && self.outputs.iter().all(|output| output.surface.is_none() || output.drawn)
+    }
+
+    /// Whether the client has sent a picture for each of these outputs.
+    pub(super) fn is_sent(&self) -> bool {
+        let is_sent = |output: &TracedOutput| {
+            let mut surfaces = self.attached.iter().map(|(surface, _)| Some(*surface));
+            output.drawn || surfaces.any(|surface| surface == output.surface)
+        };
         self.is_settled()
-            && self.drawn() > 0
-            && self.outputs.iter().all(|output| output.surface.is_none() || output.drawn)
+            && !self.is_idle()
+            && self.outputs.iter().all(|output| output.surface.is_none() || is_sent(output))
     }
 
     /// Whether the client has looked at all outputs and will draw on none of them.
@@ -150,6 +160,13 @@ mod tests {
     fn trace_is_done_once_every_output_is_drawn_on() {
         let lines: Vec<&str> = TALK.lines().collect();
         let last = lines.len() - 1;
+        let is_sent = |count| {
+            let mut trace = Trace::default();
+            lines[..count].iter().for_each(|line| trace.read(line));
+            trace.is_sent()
+        };
+        let attached = lines.iter().rposition(|line| line.contains("attach")).unwrap();
+        assert!(!is_sent(8) && !is_sent(attached) && is_sent(attached + 1) && is_sent(last + 1));
         assert_eq!(after(&lines[..8]), (0, false, false), "nothing decided yet");
         assert_eq!(after(&lines[..last - 1]), (0, false, false), "attached is not taken");
         assert_eq!(after(&lines[..last]), (1, false, false));
