@@ -96,6 +96,8 @@ pub(super) struct Attempt {
     pub(super) missed: bool,
     /// Kinds of content that the backend has refused.
     pub(super) refused: Vec<Kind>,
+    /// Images whose files are missing.
+    pub(super) missing: Vec<i64>,
     pub(super) skipped: Vec<SkippedItem>,
     /// Publishes no event: a monitor only joins the others.
     pub(super) silent: bool,
@@ -141,12 +143,14 @@ impl Change {
         matches!(self.goal(), Some(Goal::Start { .. }))
     }
 
-    /// Moves past the items of a kind that the backend has refused; false if no other is left.
-    pub(super) fn skip(&mut self, refused: Kind) -> bool {
+    /// Moves past the items of a kind that the backend has refused, and those whose files are missing;
+    /// false if no other is left.
+    pub(super) fn skip(&mut self, is_missing: &dyn Fn(i64) -> bool) -> bool {
         let (spec, state) = (&self.spec, &mut self.state);
-        self.attempt.refused.push(refused);
-        let refused = &self.attempt.refused;
-        let fits = |item: &Item| !refused.contains(&Kind::of(item.media_type, item.animated));
+        let Attempt { refused, missing, .. } = &self.attempt;
+        let is_refused = |item: &Item| refused.contains(&Kind::of(item.media_type, item.animated));
+        let is_missing = |id: i64| missing.contains(&id) || is_missing(id);
+        let fits = |item: &Item| !is_refused(item) && !is_missing(item.image_id);
         if !spec.items.iter().any(fits) {
             return false;
         }
@@ -159,10 +163,12 @@ impl Change {
             _ if !fits(&spec.items[state.index]) => state.skip(spec, direction, &fits),
             _ => Vec::new(),
         };
-        let skipped = left.into_iter().map(|index| {
-            let Item { image_id, media_type, .. } = spec.items[index];
-            SkippedItem { image_id, media_type, slot_index: index }
-        });
+        let skipped =
+            left.into_iter().filter(|&index| is_refused(&spec.items[index])).map(|index| {
+                let Item { image_id, media_type, .. } = spec.items[index];
+                SkippedItem { image_id, media_type, slot_index: index }
+            });
+        let skipped: Vec<SkippedItem> = skipped.collect();
         self.attempt.skipped.extend(skipped);
         self.attempt.silent = false;
         true

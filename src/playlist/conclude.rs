@@ -10,11 +10,13 @@ use super::error::Error;
 use super::player::{ApplyReport, Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
-use crate::backends::Kind;
 use crate::random::seed;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{self, Applied};
 use crate::wire::{Event, Mode, SetStatus};
+
+/// Files that one change may find missing. The watcher knows most of them without a look.
+const MISSING_MAX: usize = 100;
 
 impl Player {
     pub(super) fn on_report(&mut self, report: ApplyReport) {
@@ -31,7 +33,8 @@ impl Player {
             // A later change of the playlist's own has replaced it.
             Err(_) if is_own && !self.is_present(&change) => {}
             Err(error @ Why::Incompatible { backend, kind, .. }) => {
-                self.skip(change, &backend.to_string(), *kind, error);
+                change.attempt.refused.push(*kind);
+                self.skip(change, Some(&backend.to_string()), error);
             }
             // The reconciler has published the failure.
             Err(error @ (Why::Backend { .. } | Why::Ending)) => fail(change, error),
@@ -106,7 +109,7 @@ impl Player {
             self.reload_if_changed(id);
             let is_at_it = |one: &RunningPlaylist| one.state.taken().contains(&gone);
             if self.running.get(&id).is_some_and(is_at_it) {
-                return self.announce_error(&change, error);
+                return self.skip_missing(change, gone, error);
             }
             // Another image has replaced it: requests that one for the monitors that lack it.
             return self.fill_monitors(id);
@@ -124,14 +127,26 @@ impl Player {
             !one.spec.is_dynamic() && one.spec.items.index_of(gone).is_some()
         };
         if !has_left || !change.is_start() && self.running.get(&id).is_some_and(stale) {
-            self.announce_error(&change, error);
-            return fail(change, error);
+            return self.skip_missing(change, gone, error);
         }
         self.put_back(change);
     }
 
-    /// Moves on to the next item whose kind the backend has not refused.
-    fn skip(&mut self, mut change: Change, backend: &str, kind: Kind, error: &wallpaper::Error) {
+    /// Moves on to the next item, unless the playlist follows the clock: its next image is for later.
+    fn skip_missing(&mut self, mut change: Change, gone: i64, error: &wallpaper::Error) {
+        let missing = &mut change.attempt.missing;
+        let is_file = matches!(error, wallpaper::Error::FileGone { .. });
+        if is_file && !change.spec.has_slots() && missing.len() < MISSING_MAX {
+            missing.push(gone);
+            log::info!("playlist {:?} skips an image: {error}", change.spec.name);
+            return self.skip(change, None, error);
+        }
+        self.announce_error(&change, error);
+        fail(change, error);
+    }
+
+    /// Moves on to the next item that can be shown. Without `backend`, a file is missing.
+    fn skip(&mut self, mut change: Change, backend: Option<&str>, error: &wallpaper::Error) {
         let id = change.playlist;
         // A request now would cover the picture of another playlist's start.
         let is_held = !change.is_start() && self.is_being_displaced(id);
@@ -140,13 +155,18 @@ impl Player {
         } else if is_held {
             return self.put_back(change);
         }
-        if change.skip(kind) {
+        let store = &self.store;
+        if change.skip(&|image| store.is_missing(image)) {
             return if change.is_own() {
                 self.skip_items(change, is_held)
             } else {
                 self.send(change)
             };
         }
+        let Some(backend) = backend else {
+            self.announce_error(&change, error);
+            return fail(change, error);
+        };
         let result = match change.goal() {
             // The playlist runs, and shows an image as soon as one can be shown.
             Some(Goal::Start { .. }) => self.install(&change.spec, change.state.clone()).map(drop),

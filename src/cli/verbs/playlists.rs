@@ -92,7 +92,8 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
                location.longitude, for example `murald config set location.latitude 52.5`.\n\n\
                A playlist with filters instead of images is dynamic: murald updates it before each \
                change to contain the images that match. With --fixed, it contains the images that \
-               match now and is not updated."),
+               match now and is not updated.\n\n\
+               Playlists of the types timer and manual skip images whose files are missing."),
     Verb::send(&["playlist", "edit"], "Change a playlist", "PATCH /playlists/{PLAYLIST}",
         &[CONFIGURATION, ("images", From::Any("IMAGE")), ("name", From::Given("--name"))])
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "The images, replacing the current ones")])

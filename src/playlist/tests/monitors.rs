@@ -136,6 +136,38 @@ fn random_order_skips_incompatible_items() {
     }
 }
 
+#[test]
+fn images_whose_files_are_missing_are_skipped() {
+    let mut fixture = fixture();
+    fixture.behaviour(Behaviour::LacksVideo);
+    let id = fixture.make(PlaylistType::Timer, &[0, 4, 5, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.act(id, Action::Next).unwrap();
+    assert_eq!(fixture.asked(), [0, 4, 5, 1]);
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.asked(), [5, 4, 0]);
+    fixture.pass(10 * SECOND);
+    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![4, 5, 1], 3));
+    let kinds = fixture.kinds();
+    assert!(!kinds.contains(&EventKind::PlaylistSkippedIncompatible), "{kinds:?}");
+    assert!(!kinds.contains(&EventKind::WallpaperApplyFailed), "{kinds:?}");
+    // Images that the watcher misses are not tried.
+    fixture.store.set_missing([fixture.images[4], fixture.images[1]].into());
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.asked(), [5, 0]);
+    let random = NewConfiguration { order: Some(PlaylistOrder::Random), ..fast() };
+    let id = fixture.make_with(random, &[4, 5, 0], &[]);
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(fixture.asked().last(), Some(&0));
+    let gone = fixture.make(PlaylistType::Manual, &[4, 5], &[]);
+    let is_gone =
+        |error: &Error| matches!(error, Error::Picture(wallpaper::Error::FileGone { .. }));
+    assert!(fixture.start(gone, &[]).is_err_and(|error| is_gone(&error)));
+    // The image of a later time is not shown early.
+    let day = fixture.make(PlaylistType::TimeOfDay, &[4, 0], &[600, 900]);
+    assert!(fixture.start(day, &[]).is_err_and(|error| is_gone(&error)));
+}
+
 /// An edit may have moved the playlist on while the refused picture was on its way.
 #[test]
 fn item_of_another_kind_than_the_refused_one_is_kept() {
@@ -146,7 +178,8 @@ fn item_of_another_kind_than_the_refused_one_is_kept() {
     let one = &fixture.player.running[&id];
     let mut change = one.own_change(Default::default());
     let video = crate::backends::Kind::of(crate::wire::MediaType::Video, false);
-    assert!(change.skip(video) && change.attempt.skipped.is_empty());
+    change.attempt.refused.push(video);
+    assert!(change.skip(&|_| false) && change.attempt.skipped.is_empty());
     assert_eq!(change.state.image_id, one.state.image_id);
 }
 

@@ -17,6 +17,8 @@ pub(super) enum Behaviour {
     /// Holds its answers until the test releases them.
     Silent,
     RefusesVideo,
+    /// The files of videos are missing.
+    LacksVideo,
     RefusesAll,
     NoBackend,
     Superseded,
@@ -90,6 +92,10 @@ impl StubWallpapers {
             (Behaviour::RefusesAll, Some(image)) => Err(refused(image.media_type)),
             (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
                 Err(refused(image.media_type))
+            }
+            (Behaviour::LacksVideo, Some(image)) if image.media_type == MediaType::Video => {
+                let path = image.path.clone();
+                Err(wallpaper::Error::FileGone { id, path, away: true })
             }
             (Behaviour::Superseded, _) => Ok(SetStatus::Superseded),
             _ => Ok(SetStatus::Set),
