@@ -153,8 +153,13 @@ pub(super) fn name_of(call: &Call, image: &Value) -> String {
 pub(super) fn on_monitors(call: &Call, playlist: Option<&Value>) -> String {
     let running = running_now(call).unwrap_or_default();
     let its = running.iter().find(|one| Some(&one["playlist_id"]) == playlist);
-    let on = its.map(|one| text(one, "applied_to")).filter(|on| !on.is_empty());
-    on.map_or_else(String::new, |on| format!(" on {on}"))
+    its.map(on).unwrap_or_default()
+}
+
+/// The same for a playlist in the list of those that run; empty while no monitor is connected.
+fn on(running: &Value) -> String {
+    let monitors = text(running, "applied_to");
+    if monitors.is_empty() { monitors } else { format!(" on {monitors}") }
 }
 
 pub(super) fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
@@ -163,8 +168,12 @@ pub(super) fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
 
 /// A running playlist on one line.
 pub(super) fn running(one: &Value) -> String {
-    let paused = if one["paused"] == true { ", paused" } else { "" };
-    format!("{} on {}{paused}", text(one, "playlist_name"), text(one, "applied_to"))
+    let paused = match (one["paused"] == true, one["resting"].as_str()) {
+        (true, _) => ", paused".to_owned(),
+        (false, Some(why)) => format!(", paused ({why})"),
+        (false, None) => String::new(),
+    };
+    format!("{}{}{paused}", text(one, "playlist_name"), on(one))
 }
 
 /// When a playlist changes the image.
@@ -185,5 +194,25 @@ fn state(playlist: &Value) -> Cell {
         true if playback["paused"] == true => "paused".into(),
         true => Cell::from("running").look(CellStyle::Good),
         false => Cell::from("stopped").look(CellStyle::Dim),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::running;
+
+    #[test]
+    fn line_of_a_playlist_has_its_monitors_and_pause() {
+        let check = |on: &[&str], paused, resting: Option<&str>, expected: &str| {
+            let one = json!({ "playlist_name": "a", "applied_to": on, "paused": paused,
+                "resting": resting });
+            assert_eq!(running(&one), expected);
+        };
+        check(&["DP-1", "DP-2"], false, None, "a on DP-1, DP-2");
+        check(&[], false, None, "a");
+        check(&[], true, Some("locked"), "a, paused");
+        check(&["DP-1"], false, Some("locked"), "a on DP-1, paused (locked)");
     }
 }
