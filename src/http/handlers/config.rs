@@ -158,7 +158,7 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
         let all = Section::top().into_iter().filter(has_route).map(Section::heading);
         let all = all.collect::<Vec<_>>().join(", ");
         Error::not_found(format!("no section named {name:?}"))
-            .details(format!("sections are {all}, and backends/NAME"))
+            .details(format!("sections are {all}"))
     })
 }
 
