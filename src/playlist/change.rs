@@ -183,12 +183,12 @@ impl Change {
     pub(super) fn answer(self, applied: &Applied) {
         let mut clients = self.clients;
         let Some(last) = clients.pop() else { return };
+        let moved = |images| Moved { count: 1, images, warnings: applied.warnings.clone() };
         for client in clients {
             let image = |name: &String| (name.clone(), client.item.1);
-            let images = applied.monitors.iter().map(image).collect();
-            (client.done)(Ok(Moved { count: 1, images }));
+            (client.done)(Ok(moved(applied.monitors.iter().map(image).collect())));
         }
-        (last.done)(Ok(Moved { count: 1, images: applied.images.clone() }));
+        (last.done)(Ok(moved(applied.images.clone())));
     }
 }
 
@@ -199,11 +199,13 @@ pub struct Moved {
     pub count: usize,
     /// The image of each monitor after a step.
     pub images: BTreeMap<String, i64>,
+    /// The reasons that an image is not visible now.
+    pub warnings: Vec<String>,
 }
 
 impl Moved {
     pub(super) fn one() -> Self {
-        Self { count: 1, images: BTreeMap::new() }
+        Self { count: 1, ..Self::default() }
     }
 }
 
@@ -230,6 +232,7 @@ impl BulkReply {
             Ok(one) => {
                 bulk.moved.count += one.count;
                 bulk.moved.images.extend(one.images);
+                bulk.moved.warnings.extend(one.warnings);
             }
             Err(error) => drop(bulk.error.get_or_insert(error)),
         }

@@ -21,9 +21,14 @@ use crate::wire::{
 };
 
 impl Player {
-    pub(super) fn start(&mut self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
-        let done = Box::new(|result: Result<Moved, _>| reply(result.map(drop)));
-        self.enqueue(id, Goal::Start { monitors, mode }, done);
+    pub(super) fn start(
+        &mut self,
+        id: i64,
+        monitors: Vec<String>,
+        mode: Mode,
+        reply: Reply<Moved>,
+    ) {
+        self.enqueue(id, Goal::Start { monitors, mode }, reply);
     }
 
     pub(super) fn report_power(&mut self, change: PutPower) -> Power {

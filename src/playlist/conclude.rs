@@ -163,12 +163,20 @@ impl Player {
                 self.send(change)
             };
         }
-        let Some(backend) = backend else {
-            self.announce_error(&change, error);
-            return fail(change, error);
-        };
+        match backend {
+            Some(backend) => self.run_without_image(change, backend, error),
+            None => {
+                self.announce_error(&change, error);
+                fail(change, error);
+            }
+        }
+    }
+
+    /// The backend can show no item: a step fails, but a playlist that is started or resumed runs, and
+    /// shows an image as soon as one can be shown.
+    fn run_without_image(&mut self, mut change: Change, backend: &str, error: &wallpaper::Error) {
+        let id = change.playlist;
         let result = match change.goal() {
-            // The playlist runs, and shows an image as soon as one can be shown.
             Some(Goal::Start { .. }) => self.install(&change.spec, change.state.clone()).map(drop),
             Some(&Goal::Resume { alone }) => self.resume(id, alone, change.state.clone()),
             Some(Goal::Step(_)) | None => {
@@ -180,7 +188,11 @@ impl Player {
             self.no_compatible_item(id, Some(backend));
         }
         if let Some(client) = change.clients.pop() {
-            (client.done)(result.map(|()| Moved::one()));
+            let warning = match error {
+                wallpaper::Error::Incompatible { remedy, .. } => format!("{error}: {remedy}"),
+                _ => error.to_string(),
+            };
+            (client.done)(result.map(|()| Moved { warnings: vec![warning], ..Moved::one() }));
         }
     }
 

@@ -115,7 +115,7 @@ impl Playlists {
     }
 
     /// Without `monitors`: on all connected monitors.
-    pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
+    pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<Moved>) {
         self.send(reply, move |player, reply| player.start(id, monitors, mode, reply));
     }
 

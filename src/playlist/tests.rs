@@ -162,6 +162,7 @@ impl Fixture {
         self.command(|player: &mut Player, reply| {
             player.start(id, names(monitors), Mode::Individual, reply)
         })
+        .map(drop)
     }
 
     fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {

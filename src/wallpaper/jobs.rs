@@ -63,6 +63,7 @@ pub(super) enum Purpose {
         /// The backend that was activated before, in case this one fails.
         before: Option<Activation>,
         restored: Vec<Picture>,
+        warnings: Vec<String>,
         reply: Reply<Activated>,
     },
     Clear {
@@ -156,10 +157,13 @@ impl Job {
 
     /// Adds warnings to the answer, or logs them if the job is no request.
     pub(super) fn warn(&mut self, warnings: Vec<String>) {
-        let Purpose::Apply(apply) = &mut self.purpose else {
-            return warnings.iter().for_each(|warning| log::warn!("{warning}"));
+        let known = match &mut self.purpose {
+            Purpose::Apply(apply) => &mut apply.feasible.applied.warnings,
+            Purpose::Activate { warnings, .. } => warnings,
+            Purpose::Restore(_) | Purpose::Clear { .. } => {
+                return warnings.iter().for_each(|warning| log::warn!("{warning}"));
+            }
         };
-        let known = &mut apply.feasible.applied.warnings;
         for warning in warnings {
             if !known.contains(&warning) {
                 known.push(warning);

@@ -123,6 +123,8 @@ impl Applied {
 #[derive(Clone, Debug)]
 pub struct Activated {
     pub backend: BackendName,
+    /// Programs that may hide the wallpapers.
+    pub warnings: Vec<String>,
 }
 
 /// The monitors that a request names.

@@ -52,6 +52,14 @@ fn background_of_sways_configuration_is_reported_with_its_line() {
     ] {
         assert!(warning.contains(&part), "{warning}");
     }
+    // Playlists and other backends are hidden, too.
+    let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
+    let id = &daemon.client().post("/playlists", &body).ok()["id"];
+    let start = format!("/playlists/{id}/start");
+    for path in [&*start, "/playlists/active/next", "/backends/builtin/activate"] {
+        let answer = daemon.client().post(path, &json!({})).ok();
+        assert_eq!(answer["warnings"], json!([warning]), "{path}");
+    }
     assert!(Identity::of(pid).is_some(), "it is not ours to end");
 }
 

@@ -110,6 +110,28 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
 }
 
 #[test]
+fn playlist_that_a_workspace_hides_says_so() {
+    let mut scene = scene();
+    let [red, _, blue] = three(&scene.daemon);
+    scene.patch(&json!({ "3": "green" }));
+    scene.show("3");
+    scene.sees(GREEN);
+    let images = [red, blue].map(|id| json!({ "image_id": id }));
+    let body = json!({ "name": "two", "configuration": { "type": "manual" }, "images": images });
+    let id = scene.daemon.client().post("/playlists", &body).ok()["id"].clone();
+    let hidden = "HEADLESS-1 shows the wallpaper of workspace 3 until another workspace is visible";
+    for action in ["start", "next"] {
+        let path = format!("/playlists/{id}/{action}");
+        let answer = scene.daemon.client().post(&path, &json!({})).ok();
+        assert_eq!(answer["warnings"], json!([hidden]), "{action}");
+    }
+    let printed = scene.daemon.murald(&["next"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&printed.stderr).contains(hidden), "{printed:?}");
+    assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), GREEN));
+    assert_eq!(scene.daemon.stop(), Some(0));
+}
+
+#[test]
 fn entries_follow_renames_deletions_and_playlists() {
     let scene = scene();
     let [red, green, blue] = three(&scene.daemon);

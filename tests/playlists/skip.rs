@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{active, change, daemon, make, pictures_of, see, start, tell};
+use super::{active, change, daemon, make, pictures_of, see, start, start_with_warnings, tell};
 use crate::desktop::Desktop;
 use crate::support::TestDaemon;
 
@@ -54,7 +54,9 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     let page = page(&daemon, "page");
     let id = make(&daemon, "pages", json!({ "type": "manual" }), &[page]);
     let mut events = daemon.events(EVENTS);
-    start(&daemon, id, &[]);
+    let started = start_with_warnings(&daemon, id, &[]);
+    let warning = started["warnings"][0].as_str().unwrap_or_default();
+    assert!(warning.starts_with("swaybg cannot show \"page\""), "{started}");
     let (kind, event) = events.next();
     assert_eq!(kind, "playlist_no_compatible_item");
     let expected = json!({
@@ -84,7 +86,9 @@ fn missing_compatible_image_is_fixed_by_another_backend() {
     let ids = pictures_of(&daemon, 1);
     let id = make(&daemon, "still", json!({ "type": "manual" }), &ids);
     let mut events = daemon.events(EVENTS);
-    start(&daemon, id, &[]);
+    let started = daemon.murald(&["playlist", "start", "still"]).output().unwrap();
+    let told = String::from_utf8_lossy(&started.stderr).into_owned();
+    assert!(started.status.success() && told.contains("mpvpaper cannot show"), "{told}");
     let (kind, event) = events.next();
     assert_eq!((&*kind, &event["backend"]), ("playlist_no_compatible_item", &json!("mpvpaper")));
     daemon.client().post("/backends/swaybg/activate", &json!({})).ok();

@@ -196,7 +196,7 @@ fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
 const WITHIN: Duration = Duration::from_secs(10);
 const PACE: Duration = Duration::from_millis(50);
 
-const STARTED: View = View::of("POST /playlists/{id}/start", &[more("status")]);
+const STARTED: View = View::of("POST /playlists/{id}/start", &[more("status warnings")]);
 
 #[rustfmt::skip]
 pub(super) const SLIDESHOW: Verb =
@@ -233,7 +233,8 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     start.values.push(("PLAYLIST", playlist["id"].clone()));
     start.values.extend(call.has("--each").then(|| ("--mode", "each".into())));
     let answer = START.send(&start, "slideshow")?;
-    stdout.show(&answer, |stdout, _: Value| {
+    stdout.show(&answer, |stdout, answer: Value| {
+        stdout.warn_all(&answer);
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
         let id = &playlist["id"];
         let on = on_monitors(call, Some(id));

@@ -137,24 +137,26 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
 const RENAMED: View = PLAYLIST.saying("renamed the playlist to {name} ({id})");
 const DELETED: View = View::of("DELETE /playlists/{id}", &[more("status")]).saying("deleted");
 /// The answers of actions on one playlist, and on all that are running.
-const DONE: View = View::of("POST /playlists/{id}/start", &[more("status")]).showing(done);
+const DONE: View = View::of("POST /playlists/{id}/start", &[more("status warnings")]).showing(done);
 const STOPPED: View =
     View::of("POST /playlists/active/stop", &[more("message stopped")]).showing(done);
 const PAUSED: View =
     View::of("POST /playlists/active/pause", &[more("message paused")]).showing(done);
 const RESUMED: View =
-    View::of("POST /playlists/active/resume", &[more("message resumed")]).showing(done);
-const STEPPED_ONE: View =
-    View::of("POST /playlists/{id}/next", &[more("status image_id image_name image_path images")])
-        .showing(stepped);
+    View::of("POST /playlists/active/resume", &[more("message resumed warnings")]).showing(done);
+const STEPPED_ONE: View = View::of(
+    "POST /playlists/{id}/next",
+    &[more("status image_id image_name image_path images warnings")],
+)
+.showing(stepped);
 const NEXT: View = View::of(
     "POST /playlists/active/next",
-    &[more("message advanced image_id image_name image_path images")],
+    &[more("message advanced image_id image_name image_path images warnings")],
 )
 .showing(stepped);
 const PREVIOUS: View = View::of(
     "POST /playlists/active/previous",
-    &[more("message reversed image_id image_name image_path images")],
+    &[more("message reversed image_id image_name image_path images warnings")],
 )
 .showing(stepped);
 const ACTIVE: View = RUNS.showing(|call, stdout, all| {
@@ -273,6 +275,7 @@ fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
+    stdout.warn_all(answer);
     if let (true, Some(status)) = (call.has("PLAYLIST"), answer["status"].as_str()) {
         let on = if status == "started" {
             on_monitors(call, call.value("PLAYLIST"))
@@ -291,6 +294,7 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
 
 /// Shows the monitors' images after a step.
 fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
+    stdout.warn_all(answer);
     answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
 }
 

@@ -116,8 +116,9 @@ const BACKENDS: View = View::table(
     ],
     "",
 );
-const ACTIVATED: View = View::of("POST /backends/{name}/activate", &[more("status backend")])
-    .saying("switched to {backend}");
+const ACTIVATED: View =
+    View::of("POST /backends/{name}/activate", &[more("status backend warnings")])
+        .saying("switched to {backend}");
 const SESSION: View = View::of(
     "Power",
     &[

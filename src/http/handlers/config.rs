@@ -196,7 +196,11 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Resp
     api.config
         .patch_section(Section::Backend, &settings.into_iter().collect())
         .inspect_err(|_| back())?;
-    Ok(Response::json(200, &json!({"status": "activated", "backend": name}))?)
+    let mut body = json!({"status": "activated", "backend": name});
+    if !activated.warnings.is_empty() {
+        body["warnings"] = json!(activated.warnings);
+    }
+    Ok(Response::json(200, &body)?)
 }
 
 fn backend_info(api: &Api, entry: &Registration, active: bool, conflicts: &[Conflict]) -> Value {

@@ -1,5 +1,6 @@
 //! Playlists: their records, and the commands to their player. A request waits for the player.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -132,8 +133,9 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     let monitors = named(body.monitors)?;
     let mode = start_mode(body.mode, body.extend)?;
     let _by_hook = by_hook(api, request, Some(id));
-    request.wait(SHOWN, |reply| api.playlists.start(id, monitors, mode, reply))?;
-    status("started")
+    let moved: Moved =
+        request.wait(SHOWN, |reply| api.playlists.start(id, monitors, mode, reply))?;
+    answer(api, json!({ "status": "started" }), Moved { images: BTreeMap::new(), ..moved })
 }
 
 /// `extend` is the older form of `mode`.
@@ -227,7 +229,7 @@ fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
     Err(wallpaper::Error::UnknownMonitors { names, connected }.into())
 }
 
-/// Adds the images that a step has shown, in the fields of `POST /wallpaper/set`.
+/// Adds the images that a step has shown, and its warnings, in the fields of `POST /wallpaper/set`.
 fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
     if let Some((_, &id)) = moved.images.first_key_value() {
         body["image_id"] = id.into();
@@ -237,6 +239,9 @@ fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
             body["image_name"] = image.name.into();
         }
         body["images"] = json!(moved.images);
+    }
+    if !moved.warnings.is_empty() {
+        body["warnings"] = json!(moved.warnings);
     }
     Ok(Response::json(200, &body)?)
 }

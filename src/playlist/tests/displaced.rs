@@ -9,7 +9,7 @@ struct Starting {
     fixture: Fixture,
     old: i64,
     new: i64,
-    start: Receiver<Result<(), Error>>,
+    start: Receiver<Result<Moved, Error>>,
 }
 
 fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {

@@ -8,6 +8,7 @@ impl Fixture {
     pub(super) fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         let monitors = names(monitors);
         self.command(|player: &mut Player, reply| player.start(id, monitors, Mode::Each, reply))
+            .map(drop)
     }
 
     /// Takes the requests since the last call, as numbers of images.

@@ -326,7 +326,7 @@ fn image_that_left_the_list_before_it_was_shown_is_replaced() {
         fixture.behaviour(Behaviour::Silent);
         let answer = fixture.begin(|player, reply| match is_start {
             true => start(player, reply),
-            false => next(id)(player, Box::new(|result| reply(result.map(drop)))),
+            false => next(id)(player, reply),
         });
         let left = if is_start { [1, 2] } else { [0, 2] };
         fixture.edit(id, Some(&left), NewConfiguration::default());

@@ -342,10 +342,10 @@ impl Reconciler {
                 }
             },
             Purpose::Restore(_) => {}
-            Purpose::Activate { backend, restored, reply, .. } => {
+            Purpose::Activate { backend, restored, warnings, reply, .. } => {
                 self.status.set_active(Some(backend), &[]);
                 let changed = self.committed(&restored);
-                self.publish_changes(changed, move || reply(Ok(Activated { backend })));
+                self.publish_changes(changed, move || reply(Ok(Activated { backend, warnings })));
             }
             Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
         }

@@ -143,7 +143,8 @@ impl Reconciler {
         self.recall(&world);
         let steps = plan::steps(&self.current, &self.desired(&world));
         let restored = world.restored(&self.current, &steps);
-        let purpose = Purpose::Activate { backend, before, restored, reply };
+        let warnings = Vec::new();
+        let purpose = Purpose::Activate { backend, before, restored, warnings, reply };
         self.start(Job::new(steps.into(), purpose));
     }
 

@@ -293,8 +293,8 @@ fn job_blocks_its_workers_and_monitors() {
     assert!(alone(&waiting.jobs, &["B"]) && !alone(&waiting.jobs, &["A"]));
     // An activation affects all monitors.
     let (reply, answer) = reply();
-    let purpose =
-        Purpose::Activate { backend: BackendName::Feh, before: None, restored: Vec::new(), reply };
+    let (backend, restored, warnings) = (BackendName::Feh, Vec::new(), Vec::new());
+    let purpose = Purpose::Activate { backend, before: None, restored, warnings, reply };
     waiting.jobs.push(Job::new(VecDeque::new(), purpose));
     assert!(waiting.jobs.activate() && !waiting.jobs.are_partial());
     assert!(!alone(&waiting.jobs, &["B"]));
