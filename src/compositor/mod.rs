@@ -109,6 +109,8 @@ enum CompositorPlace {
     },
     X11 {
         display: String,
+        /// The runtime directory, where Wayland sockets are searched if the server is Xwayland.
+        directory: Option<PathBuf>,
     },
 }
 
@@ -125,10 +127,9 @@ impl CompositorPlace {
             _ if set("DISPLAY").is_some() => Compositor::X11,
             _ => Compositor::Wayland,
         });
+        let directory = set("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| d.is_absolute());
         match compositor {
             Compositor::Wayland => {
-                let directory =
-                    set("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| d.is_absolute());
                 // An absolute WAYLAND_DISPLAY replaces the directory in the join.
                 let base = directory.as_deref().unwrap_or(Path::new("/"));
                 let named = set("WAYLAND_DISPLAY").map(|name| base.join(name));
@@ -136,7 +137,8 @@ impl CompositorPlace {
             }
             Compositor::X11 => {
                 let display = set("DISPLAY").and_then(|display| display.into_string().ok());
-                Self::X11 { display: display.unwrap_or_else(|| ":0".to_owned()) }
+                let display = display.unwrap_or_else(|| ":0".to_owned());
+                Self::X11 { display, directory: directory.filter(|_| wanted.is_none()) }
             }
         }
     }
@@ -154,7 +156,7 @@ impl fmt::Display for CompositorPlace {
                 write!(f, "no socket at {directory}/wayland-* (WAYLAND_DISPLAY is not set)")
             }
             Self::Wayland { .. } => f.write_str("WAYLAND_DISPLAY and XDG_RUNTIME_DIR are not set"),
-            Self::X11 { display } => write!(f, "no X server at {display} (DISPLAY)"),
+            Self::X11 { display, .. } => write!(f, "no X server at {display} (DISPLAY)"),
         }
     }
 }
@@ -171,7 +173,8 @@ mod tests {
     }
 
     fn x11(display: &str) -> CompositorPlace {
-        CompositorPlace::X11 { display: display.to_owned() }
+        let directory = Some("/run/user/7".into());
+        CompositorPlace::X11 { display: display.to_owned(), directory }
     }
 
     #[test]
@@ -194,7 +197,8 @@ mod tests {
         check(None, ["", "", "x11"], x11(":0"));
         check(None, ["", ":3", "tty"], x11(":3"));
         check(None, ["", "", ""], wayland(None));
-        check(Some(Compositor::X11), ["wayland-1", ":1", "wayland"], x11(":1"));
+        let only = CompositorPlace::X11 { display: ":1".to_owned(), directory: None };
+        check(Some(Compositor::X11), ["wayland-1", ":1", "wayland"], only);
         check(Some(Compositor::Wayland), ["", ":1", "x11"], wayland(None));
         assert!(x11(":3").to_string().contains("server at :3 (DISPLAY)"));
         assert!(wayland(None).to_string().contains("/run/user/7/wayland-* (WAYLAND_DISPLAY is"));

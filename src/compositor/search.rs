@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 
-use super::x_server::X11Stream;
+use super::x_server::{X11Stream, is_xwayland};
 use super::{Compositor, CompositorPlace, Session};
 use crate::paths::Env;
 use crate::sys::{Cancel, Gate, Inotify, connect, poll_until};
@@ -139,7 +139,7 @@ impl CompositorPlace {
             Self::Wayland { named, directory } => {
                 named.as_deref().and_then(Path::parent).map(Path::to_owned).or(directory.clone())
             }
-            Self::X11 { display } => x11_socket(display)?.parent().map(Path::to_owned),
+            Self::X11 { display, .. } => x11_socket(display)?.parent().map(Path::to_owned),
         }
     }
 
@@ -173,7 +173,14 @@ impl CompositorPlace {
                 }
                 Err(last)
             }
-            Self::X11 { display } => {
+            Self::X11 { display, directory } => {
+                let wayland = Self::Wayland { named: None, directory: directory.clone() };
+                if directory.is_some()
+                    && is_xwayland(display)
+                    && let Ok(found) = wayland.connect()
+                {
+                    return Ok(found);
+                }
                 let stream = Stream::X11(X11Stream::connect(display)?);
                 let display = display.clone();
                 Ok(FoundCompositor { session: Session::X11 { display }, stream })

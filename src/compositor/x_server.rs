@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use x11rb::connection::Connection;
+use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, Screen, Window,
 };
@@ -31,6 +32,26 @@ pub(super) fn root_text(display: &str, name: &str) -> Option<String> {
     let [name] = server.atoms([name]).ok()?;
     let value = server.property(server.root, name).ok()?.value;
     String::from_utf8(value).ok().filter(|text| !text.is_empty())
+}
+
+/// Whether a display is Xwayland's, whose root window is not visible.
+pub(super) fn is_xwayland(display: &str) -> bool {
+    let look = || -> Result<bool, Error> {
+        let XServer { server, root, .. } = XServer::ask(display)?;
+        // Before version 23.1 it had no extension of its own, but its outputs had names of their own.
+        if server.query_extension(b"XWAYLAND")?.reply()?.present {
+            return Ok(true);
+        }
+        server.randr_query_version(1, 5)?.reply()?;
+        for monitor in server.randr_get_monitors(root, true)?.reply()?.monitors {
+            let name = server.get_atom_name(monitor.name)?.reply()?.name;
+            if name.starts_with(b"XWAYLAND") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    look().unwrap_or(false)
 }
 
 /// A connection before the handshake, and what the handshake needs.

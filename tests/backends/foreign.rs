@@ -119,3 +119,23 @@ fn desktop_of_a_file_manager_over_x11_is_reported() {
     let row = found.lines().find(|row| row.starts_with("fix\tother\t"));
     assert!(row.is_some_and(|row| row.contains(&named)), "{found}");
 }
+
+/// A daemon of a Wayland session may know only the display of Xwayland.
+#[test]
+fn root_window_of_xwayland_is_not_used() {
+    let (wayland, x11) = (Desktop::wayland(&["640x480"]), Desktop::x11(&["640x480"]));
+    // Its outputs have such names.
+    let monitor = ["--setmonitor", "*XWAYLAND0", "640/160x480/120+0+0", "screen"];
+    x11.output("xrandr", &monitor);
+    for (name, monitor) in [("auto", "HEADLESS-1"), ("x11", "XWAYLAND0")] {
+        let mut daemon = TestDaemon::on(&wayland);
+        daemon.env("DISPLAY", x11.var("DISPLAY").unwrap());
+        daemon.env("WAYLAND_DISPLAY", "");
+        daemon.env("XDG_SESSION_TYPE", "tty");
+        daemon.configure(&format!("[daemon]\ncompositor = '{name}'\n"));
+        daemon.start();
+        let found = daemon.client().get("/monitors").ok();
+        assert_eq!(found[0]["name"], monitor, "{name}");
+        assert_eq!(daemon.stop(), Some(0));
+    }
+}
