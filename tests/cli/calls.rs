@@ -164,6 +164,11 @@ fn refusals_of_the_daemon_are_printed() {
         told.contains("no section named \"swaybg.fit_mode\"") && told.contains("backend.NAME"),
         "{told}"
     );
+    for line in [&["backend.type", "auto"][..], &["backend", "type", "auto"]] {
+        let told = stderr(&run(&daemon, &[&["config", "set"], line].concat()));
+        let refused = told.starts_with("murald: backend.type must be one of awww, ");
+        assert!(refused && told.contains("set backend.selection_mode auto"), "{told}");
+    }
     // The daemon keeps an invalid value, as it does in the file, and uses the default.
     let unused = "murald: daemon.log_level cannot be \"loud\"; using \"info\"\n";
     let output = run(&daemon, &["config", "set", "daemon", "log_level", "loud"]);

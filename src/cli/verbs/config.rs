@@ -137,7 +137,9 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let (name, changes) = change(call, &connection)?;
     let section = Section::of(&name, true);
-    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
+    let is_auto = name == "backend" && changes.get("type").is_some_and(|kind| kind == "auto");
+    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()));
+    let answer = answer.map_err(|error| if is_auto { error.hint(AUTO) } else { error })?;
     let body: Value = answer.read()?;
     let settings = section.unwrap(&body);
     let used = in_effect(&name, &changes, &settings);
@@ -161,6 +163,9 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
     used
 }
+
+const AUTO: &str =
+    "`murald config set backend.selection_mode auto` selects a backend by kind of image";
 
 fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let path = call.config_file()?;
