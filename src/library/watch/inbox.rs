@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::mem::{discriminant, take};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -63,10 +64,6 @@ struct InboxShared {
 struct WaitingMessages {
     messages: VecDeque<Message>,
     changes: BTreeMap<u64, Changes>,
-    /// The latest settings.
-    settings: Option<WatchSettings>,
-    scan: bool,
-    named: bool,
 }
 
 /// The changed paths of a directory, and the times of the first and the last change.
@@ -91,11 +88,14 @@ impl Inbox {
     /// Never blocks.
     pub(super) fn send(&self, message: Message) {
         let mut waiting = self.lock();
+        if matches!(message, Message::Settings(_) | Message::Scan | Message::Named) {
+            // Only the latest of these matters.
+            waiting.messages.retain(|other| discriminant(other) != discriminant(&message));
+        }
         match message {
-            Message::Settings(settings) => waiting.settings = Some(settings),
-            Message::Scan => waiting.scan = true,
-            Message::Named => waiting.named = true,
-            message => waiting.messages.push_back(message),
+            // Settings come first: a request to forget a directory may follow its removal from them.
+            Message::Settings(_) => waiting.messages.push_front(message),
+            _ => waiting.messages.push_back(message),
         }
         drop(waiting);
         self.0.waker.wake();
@@ -129,18 +129,13 @@ impl Inbox {
     pub(super) fn take(&self, now: Instant) -> VecDeque<Message> {
         self.0.waker.reset();
         let mut waiting = self.lock();
-        let changes = std::mem::take(&mut waiting.changes).into_iter();
+        let changes = take(&mut waiting.changes).into_iter();
         let (settled, unsettled) = changes.partition(|(_, changes)| changes.due() <= now);
         waiting.changes = unsettled;
-        let mut messages = std::mem::take(&mut waiting.messages);
+        let mut messages = take(&mut waiting.messages);
         for (directory, Changes { paths, .. }) in settled {
             messages.push_back(Message::Changed { directory, paths });
         }
-        messages.extend(std::mem::take(&mut waiting.named).then_some(Message::Named));
-        messages.extend(std::mem::take(&mut waiting.scan).then_some(Message::Scan));
-        // Settings come first: a request to forget a directory may follow its removal from the settings.
-        let settings = waiting.settings.take();
-        settings.into_iter().for_each(|latest| messages.push_front(Message::Settings(latest)));
         messages
     }
 
