@@ -1,6 +1,7 @@
 //! Finds the images of a query, and writes their records page by page. A list is read in one
 //! transaction, so that all of it is of the same moment.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -149,7 +150,7 @@ impl Store {
         if let Some(hits) = lock(&self.shared.hits).get(&versions.lists, &query) {
             return Ok(hits);
         }
-        let ids = if query.is_about_text() || query.is_about_colors() {
+        let mut ids = if query.is_about_text() || query.is_about_colors() {
             let all = self.hits_at(moment, versions, query.without_comparisons())?;
             self.compared(moment, versions, &query, &all)?
         } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
@@ -164,6 +165,7 @@ impl Store {
         } else {
             select::ids(moment, &query, &versions.lists.1)?
         };
+        ids.shrink_to_fit();
         let hits = Arc::new(ids);
         lock(&self.shared.hits).keep(&versions.lists, query, &hits);
         Ok(hits)
@@ -178,20 +180,22 @@ impl Store {
         all: &[i64],
     ) -> Result<Vec<i64>, Error> {
         let Shared { texts, palettes, .. } = &*self.shared;
-        let mut ids = all.to_vec();
+        let mut ids = Cow::Borrowed(all);
         if query.is_about_text() {
-            let found = Texts::read(texts, versions.texts, moment)?.matching(query, &ids);
-            ids.retain(|&id| has(&found, id));
+            let texts = Texts::read(texts, versions.texts, moment)?;
+            ids = texts.matching(query, &ids).into();
         }
         if query.is_about_colors() {
-            let found = Palettes::read(palettes, versions.palettes, moment)?;
-            let found = found.matching(query, &ids);
-            match query.by_likeness {
-                true => ids = by_likeness(found),
-                false => ids.retain(|&id| has(&found, id)),
+            let palettes = Palettes::read(palettes, versions.palettes, moment)?;
+            let mut found = palettes.matching(query, &ids);
+            if query.by_likeness {
+                found.sort_unstable_by(|(one, near), (other, far)| {
+                    near.total_cmp(far).then(one.cmp(other))
+                });
             }
+            ids = found.into_iter().map(|(id, _)| id).collect();
         }
-        Ok(ids)
+        Ok(ids.into_owned())
     }
 
     /// Skips unreadable images in lists until their rows are written again.
@@ -224,16 +228,6 @@ impl Store {
 fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
     let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(hits.len());
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
-}
-
-fn has<M>(found: &[(i64, M)], id: i64) -> bool {
-    found.binary_search_by_key(&id, |found| found.0).is_ok()
-}
-
-/// Returns the matches, the most similar first.
-fn by_likeness(mut found: Vec<(i64, f32)>) -> Vec<i64> {
-    found.sort_unstable_by(|(one, near), (other, far)| near.total_cmp(far).then(one.cmp(other)));
-    found.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Appends the records of images; returns the ids of those that cannot be read.

@@ -39,9 +39,9 @@ impl Palettes {
         })
     }
 
-    /// Returns the images of `among` that match the colour filters of a query, and the distance of
-    /// the reference's colours from their own; sorted by id.
-    pub(super) fn matching(&self, query: &Query, among: &[i64]) -> Vec<(i64, f32)> {
+    /// Returns those of `ids` that match the colour filters of a query, and the distance of the
+    /// reference's colours from their own.
+    pub(super) fn matching(&self, query: &Query, ids: &[i64]) -> Vec<(i64, f32)> {
         let exact = query.colors.iter().map(|&color| (place(lab(color)), 0));
         let near = |&Near { color, within }: &Near| (place(lab(color)), limit(within));
         let wanted: Vec<(Place, i32)> = exact.chain(query.colors_near.iter().map(near)).collect();
@@ -49,12 +49,13 @@ impl Palettes {
             |colors: &[Place]| wanted.iter().all(|&(place, limit)| nearest(colors, place) <= limit);
         let like = query.similar_to;
         let like = like.map(|(id, within)| (id, groups(self.of(id)), limit(within) as f32));
-        self.find(among, |id, colors| {
+        self.find(ids, |id, colors| {
             if colors.is_empty() || !has_all(colors) {
                 return None;
             }
-            let Some((other, reference, limit)) = &like else { return Some(0.0) };
-            compare(colors, reference, *limit).filter(|_| *other != id)
+            let Some((other, reference, limit)) = &like else { return Some((id, 0.0)) };
+            let unlikeness = compare(colors, reference, *limit)?;
+            (*other != id).then_some((id, unlikeness))
         })
     }
 }

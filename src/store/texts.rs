@@ -24,19 +24,18 @@ impl Texts {
         Self::of_version(kept, version, connection, "words", convert)
     }
 
-    /// Returns the images of `among` whose texts have all words of the query, and begin as it says;
-    /// sorted by id.
-    pub(super) fn matching(&self, query: &Query, among: &[i64]) -> Vec<(i64, ())> {
+    /// Returns those of `ids` whose texts have all words of the query, and begin as it says.
+    pub(super) fn matching(&self, query: &Query, ids: &[i64]) -> Vec<i64> {
         let (search, prefix) = (folded(&query.search), folded(&query.name_prefix));
         let mut words: Vec<&str> = search.split_whitespace().collect();
         // The longest is the least likely.
         words.sort_unstable_by_key(|word| std::cmp::Reverse(word.len()));
         let words: Vec<Finder<'_>> = words.into_iter().map(Finder::new).collect();
-        self.find(among, |_, text| {
+        self.find(ids, |id, text| {
             // A text begins with the name.
             let fits = text.starts_with(prefix.as_bytes())
                 && words.iter().all(|word| word.find(text).is_some());
-            fits.then_some(())
+            fits.then_some(id)
         })
     }
 }

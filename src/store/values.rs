@@ -64,28 +64,28 @@ impl<T> Values<T> {
 
     /// Returns the values of an image; empty if it does not exist.
     pub(super) fn of(&self, id: i64) -> &[T] {
-        let at = self.images.binary_search_by_key(&id, |part| part.id);
-        at.map_or(&[], |at| self.part(&self.images[at]))
+        self.part(id).map_or(&[], |part| self.values(part))
     }
 
-    /// Returns the images of `among` for which `test` returns something, sorted by id.
-    pub(super) fn find<M>(
-        &self,
-        among: &[i64],
-        test: impl Fn(i64, &[T]) -> Option<M>,
-    ) -> Vec<(i64, M)> {
-        let mut among = among.to_vec();
-        among.sort_unstable();
-        let mut parts = self.images.iter().peekable();
-        let found = among.into_iter().filter_map(|id| {
-            while parts.next_if(|part| part.id < id).is_some() {}
-            let part = parts.next_if(|part| part.id == id)?;
-            Some((id, test(id, self.part(part))?))
-        });
-        found.collect()
+    /// Returns the results of `test` for the images `ids`, in their order.
+    pub(super) fn find<M>(&self, ids: &[i64], test: impl Fn(i64, &[T]) -> Option<M>) -> Vec<M> {
+        ids.iter().filter_map(|&id| test(id, self.values(self.part(id)?))).collect()
     }
 
-    fn part(&self, part: &Part) -> &[T] {
+    fn values(&self, part: &Part) -> &[T] {
         &self.all[part.start as usize..][..part.count as usize]
+    }
+
+    fn part(&self, id: i64) -> Option<&Part> {
+        let (first, last) = (self.images.first()?.id, self.images.last()?.id);
+        if id < first || id > last {
+            return None;
+        }
+        // Ids are distinct, so an image is at most as far from each end as its id; if no image was
+        // deleted, a single place is left.
+        let to = self.images.len().min(id.abs_diff(first) as usize + 1);
+        let from = self.images.len().saturating_sub(id.abs_diff(last) as usize + 1);
+        let near = &self.images[from..to];
+        near.binary_search_by_key(&id, |part| part.id).ok().map(|at| &near[at])
     }
 }
