@@ -57,8 +57,8 @@ fn every_frame_of_two_hundred_changes_by_builtin_shows_a_picture() {
 }
 
 /// Sway 1.7 sometimes sends a frame without any surface when an output is connected, removed or changed.
-/// It does so with swaybg, too, which draws nothing at that moment. On a busy machine the frame comes in the
-/// next round.
+/// It does so with swaybg, too, which draws nothing at that moment. On a busy machine the frame comes in
+/// the next round.
 fn sway_drew(round: usize, frame: [u8; 3]) -> bool {
     const GROUND: [u8; 3] = [63, 63, 63];
     round % 10 <= 1 && [GROUND, BLACK].contains(&frame)
