@@ -20,7 +20,7 @@ use super::task::{
 use super::{Error, file_removal};
 use crate::store::folders::{self, DEPTH_MAX};
 use crate::store::images::NewImage;
-use crate::store::watched::{self, Renamed, Stamp, WatchedFile};
+use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{self, Connection, edits, images, purge};
 use crate::sys::lock;
 use crate::wire::{Image, own_path};
@@ -139,53 +139,40 @@ impl ImportContext {
             |now: &Image| own_path(&now.path) != now.path && now.checksum == image.checksum;
         let now = images::get(c, image.id)?.filter(|now| now.path == image.path || has_none(now));
         let Some(now) = now else { return Ok(false) };
-        watched::displace(c, &seen.path, now.id)?;
-        edits::set_path(c, now.id, &seen.path)?;
-        *name = self.follow(c, &seen.directory, &now, &seen.path)?;
-        if let Some(name) = name {
-            edits::set_name(c, now.id, &name.name)?;
-        }
+        *name = self.give_file(c, &seen.directory, &now, &seen.path)?;
         watched::forget_file(c, &now.path, now.id)?;
         log::debug!("the file of {} is now {}", image.path.display(), seen.path.display());
         Ok(true)
     }
 
-    /// Changes the paths of notes and of their images after the files, or directories above them, were
-    /// renamed. Returns the images' new names; the caller holds them until the commit.
-    pub(super) fn rename_notes(
+    /// Changes the path of a note and of its image after the file, or a directory above it, was
+    /// renamed. Returns the image's new name, if it has one; the caller holds it until the commit.
+    pub(super) fn rename_note(
         &self,
         c: &Connection,
         directory: &Directory,
-        renamed: &[(WatchedFile, WatchedFile)],
-    ) -> Result<Vec<Reserved<'_>>, Error> {
-        let (mut files, mut names) = (Vec::with_capacity(renamed.len()), Vec::new());
-        for (file, now) in renamed {
-            let noted = watched::get(c, &file.path)?;
-            let noted = noted.filter(|noted| noted.stamp.inode == file.stamp.inode);
-            let image_id = noted.map_or(file.image_id, |noted| noted.image_id);
-            let image = image_id.map(|id| images::get(c, id)).transpose()?.flatten();
-            // Another renamed file may have displaced it.
-            let image = image.filter(|image| image.in_place && own_path(&image.path) == file.path);
-            let follow = |image| self.follow(c, directory, image, &now.path);
-            let name = image.as_ref().map(follow).transpose()?.flatten();
-            let now = WatchedFile { image_id, ..now.clone() };
-            let own = name.as_ref().map(|name| name.name.clone());
-            files.push(Renamed { from: &file.path, now, image, name: own });
-            names.extend(name);
+        (file, now): &(WatchedFile, WatchedFile),
+    ) -> Result<Option<Reserved<'_>>, Error> {
+        let id = watched::rename(c, file, now)?;
+        let image = id.map(|id| images::get(c, id)).transpose()?.flatten();
+        // Another renamed file may have displaced it.
+        match image.filter(|image| image.in_place && own_path(&image.path) == file.path) {
+            Some(image) => self.give_file(c, directory, &image, &now.path),
+            None => Ok(None),
         }
-        watched::rename(c, &files)?;
-        Ok(names)
     }
 
-    /// Has an image's name and folder follow its file, unless the owner has chosen others. Returns the
-    /// new name, which the caller writes.
-    fn follow(
+    /// Gives a file to an image. The image's name and folder follow it, unless the owner has chosen
+    /// others. Returns the new name.
+    fn give_file(
         &self,
         c: &Connection,
         directory: &Directory,
         image: &Image,
         to: &Path,
     ) -> Result<Option<Reserved<'_>>, Error> {
+        watched::displace(c, to, image.id)?;
+        edits::set_path(c, image.id, to)?;
         let from = own_path(&image.path);
         let [before, after] = [from, to].map(|path| Name::of(path, image.format));
         let (before, after) = (before?.stem, after?.stem);
@@ -193,6 +180,9 @@ impl ImportContext {
         if image.name == before && before != after && !images::has_name(c, &after)? {
             // A file that lands at the same time may be about to use the name.
             name = self.names.try_hold(&after, to);
+        }
+        if name.is_some() {
+            edits::set_name(c, image.id, &after)?;
         }
         if from.starts_with(&directory.path)
             && from.parent() != to.parent()

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::Error;
 use super::row::json;
 use crate::color::{self, NEUTRAL, Rgb};
-use crate::wire::Image;
 use crate::wire::collate::{folded, sort_key};
 
 /// The columns from which others are derived.
@@ -64,19 +63,6 @@ pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
             .execute(params![tag, id])?;
     }
     Ok(())
-}
-
-/// `words` and `name_key` of an image that is no package, under another name.
-pub(super) fn named(image: &Image, name: &str) -> (String, Vec<u8>) {
-    let source = Source {
-        name: name.to_owned(),
-        own_description: image.description.clone(),
-        package: Package::default(),
-        tags: image.tags.clone(),
-        colors: Vec::new(),
-        hue_group: NEUTRAL,
-    };
-    (source.words(), sort_key(name))
 }
 
 /// Fills the derived columns of all rows without a `name_key`; returns their number.

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Error, derived};
+use super::Error;
 use crate::digest::Checksum;
-use crate::wire::{DISPLACED, Image};
+use crate::wire::DISPLACED;
 
 /// Attributes that show whether a file is the same and unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,60 +150,20 @@ pub(crate) fn forget_file(connection: &Connection, path: &Path, image: i64) -> R
     Ok(())
 }
 
-/// A file that was renamed.
-pub(crate) struct Renamed<'a> {
-    /// Its old path, which may already have the record of another renamed file; that one stays.
-    pub(crate) from: &'a Path,
-    pub(crate) now: WatchedFile,
-    /// The image that uses the file in place, and its new name, if it gets one.
-    pub(crate) image: Option<Image>,
-    pub(crate) name: Option<String>,
-}
-
-const RENAME: &str = "
-    DELETE FROM watched_file WHERE (path, inode) IN (SELECT old, inode FROM renamed);
-    INSERT OR REPLACE INTO watched_file (path, image_id, checksum, size, modified, inode, device, changed)
-        SELECT path, image_id, checksum, size, modified, inode, device, changed FROM renamed;
-    UPDATE image SET path = image.path || marker || id FROM renamed
-        WHERE in_place AND image.path = renamed.path AND own IS NOT NULL;
-    UPDATE image SET path = renamed.path FROM renamed WHERE id = own AND renamed.name IS NULL;
-    UPDATE image SET path = renamed.path, name = renamed.name, words = renamed.words,
-        name_key = renamed.name_key FROM renamed WHERE id = own AND renamed.name IS NOT NULL;
-    DELETE FROM renamed;";
-
-/// Replaces the records of renamed files, and the paths and names of their images. An image that has
-/// one of the new paths is displaced. A few statements for all files take a quarter of the time.
-pub(crate) fn rename(connection: &Connection, files: &[Renamed<'_>]) -> Result<(), Error> {
-    connection.execute_batch(
-        "CREATE TEMP TABLE IF NOT EXISTS renamed (old TEXT, path TEXT, image_id INTEGER, checksum BLOB,
-            size INTEGER, modified INTEGER, inode INTEGER, device INTEGER, changed INTEGER, marker TEXT,
-            own INTEGER, name TEXT, words TEXT, name_key BLOB); DELETE FROM renamed;",
-    )?;
-    let sql =
-        "INSERT INTO renamed VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
-    let mut insert = connection.prepare_cached(sql)?;
-    for Renamed { from, now: WatchedFile { path, image_id, checksum, stamp }, image, name } in files
-    {
-        let derived = image.as_ref().zip(name.as_ref()).map(|(it, name)| derived::named(it, name));
-        let (words, key) = derived.unzip();
-        insert.execute(params![
-            text(from),
-            text(path),
-            image_id,
-            checksum,
-            stamp.size as i64,
-            stamp.modified,
-            stamp.inode as i64,
-            stamp.device as i64,
-            stamp.changed,
-            DISPLACED,
-            image.as_ref().map(|image| image.id),
-            name,
-            words,
-            key
-        ])?;
-    }
-    Ok(connection.execute_batch(RENAME)?)
+/// Replaces the record of a renamed file, and returns the id of its image. The old path may already
+/// have the record of another renamed file, which stays.
+pub(crate) fn rename(
+    connection: &Connection,
+    file: &WatchedFile,
+    now: &WatchedFile,
+) -> Result<Option<i64>, Error> {
+    let sql = "DELETE FROM watched_file WHERE path = ?1 AND inode = ?2 RETURNING image_id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let inode = file.stamp.inode as i64;
+    let image_id = statement.query_row(params![text(&file.path), inode], |row| row.get(0));
+    let image_id = image_id.optional()?.unwrap_or(file.image_id);
+    note(connection, &WatchedFile { image_id, ..now.clone() })?;
+    Ok(image_id)
 }
 
 /// Removes the records of all files of an image.

@@ -113,7 +113,7 @@ fn name_of_a_renamed_file_is_reserved_until_the_commit() {
     let name = Name { stem: "b".to_owned(), extension: "png".to_owned() };
     let free = || context.names.reserve(&name, &context.directory, &scene.store, None).unwrap();
     let held = scene.store.write(|c| -> Result<_, Error> {
-        let held = context.rename_notes(c, &directory, &[(old, now)])?;
+        let held = context.rename_note(c, &directory, &(old, now))?;
         assert_eq!(free().name, "b_1");
         Ok(held)
     });

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::super::Error;
 use super::super::context::ImportContext;
-use super::super::departed::Departed;
+use super::super::departed::{AT_ONCE, Departed};
 use super::super::guard::is_unmounted;
 use super::super::task::{Directory, Which};
 use super::directory::Watched;
@@ -20,9 +20,6 @@ use super::settings::GRACE;
 use crate::store::watched::WatchedFile;
 use crate::store::{Connection, Store, edits, folders, images, watched};
 use crate::wire::{Event, GalleryDomain};
-
-/// The number of files whose paths one transaction changes, in about a tenth of a second.
-const RENAMED_AT_ONCE: usize = 2000;
 
 #[derive(Default)]
 pub(super) struct Expirations {
@@ -63,7 +60,8 @@ impl Expirations {
         }
         if let Some((file, now)) = difference.renamed.first() {
             let (count, from) = (difference.renamed.len(), file.path.display());
-            log::info!("{count} files were renamed: {from} is now {}", now.path.display());
+            let to = now.path.display();
+            log::info!("updated the paths of renamed files ({count}): {from} is now {to}");
             rename_notes(context, directory, &mut difference)?;
             // One of them may have replaced another file.
             self.knows_displaced &= difference.lost.is_empty();
@@ -163,10 +161,16 @@ fn rename_notes(
     difference: &mut Difference,
 ) -> Result<(), Error> {
     let rename = |some: &[(WatchedFile, WatchedFile)]| {
-        // The names are held until the transaction has ended, or another thread might use them.
-        context.store.write(|c| context.rename_notes(c, directory, some)).map(drop)
+        // Held until the transaction has ended, or another thread might use the same names.
+        let mut names = Vec::new();
+        context.store.write(|c| {
+            for one in some {
+                names.extend(context.rename_note(c, directory, one)?);
+            }
+            Ok::<_, Error>(())
+        })
     };
-    let chunks = difference.renamed.chunks(RENAMED_AT_ONCE);
+    let chunks = difference.renamed.chunks(AT_ONCE);
     let mut failed = HashMap::new();
     for one in chunks.filter(|some| rename(some).is_err()).flatten() {
         match rename(slice::from_ref(one)) {
