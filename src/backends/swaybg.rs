@@ -29,8 +29,8 @@ use crate::wire::Format;
 const NAME: &str = "swaybg";
 /// A 48 MB PNG takes half a second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
-/// Compositors take a picture within a frame. Niri 25.11 does not report it, as no other event follows.
-const TAKEN_WITHIN: Duration = Duration::from_secs(2);
+/// Niri takes a picture within a frame.
+const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 /// swaybg writes this before the path of a file.
 const FAILED: &str = "Failed to load image: ";
 /// gdk-pixbuf has these formats built in; its other loaders are separate packages. swaybg 1.2.0 does not
@@ -75,6 +75,16 @@ impl Swaybg {
             .env("WAYLAND_DEBUG", "client");
         Ok((launch, files))
     }
+
+    fn drawn(
+        &self,
+        process: &BackendProcess,
+        files: &[PathBuf],
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let is_niri = self.context.shared.dirs.env().var("NIRI_SOCKET").is_some();
+        drawn(process, files, is_niri, cancel)
+    }
 }
 
 impl Backend for Swaybg {
@@ -94,7 +104,7 @@ impl Backend for Swaybg {
         };
         if let Some(kept) = self.processes.take(same) {
             // A process that an earlier daemon started may not have drawn yet.
-            if drawn(&kept, &files, cancel).is_ok() {
+            if self.drawn(&kept, &files, cancel).is_ok() {
                 self.processes.replace(kept);
                 self.context.copies.tidy(&files);
                 return Ok(());
@@ -102,7 +112,7 @@ impl Backend for Swaybg {
             kept.end(GRACE);
         }
         let new = self.context.start(&launch)?;
-        if let Err(error) = drawn(&new, &files, cancel) {
+        if let Err(error) = self.drawn(&new, &files, cancel) {
             new.end(GRACE);
             return Err(error);
         }
@@ -135,15 +145,25 @@ fn args<'a>(
     args
 }
 
-/// Waits until the process has drawn on all its connected outputs.
-fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
+/// Waits until the process has drawn on all its connected outputs. Niri 25.11 does not report that, as no
+/// other event follows: there the process has drawn a moment after it has sent its pictures.
+fn drawn(
+    process: &BackendProcess,
+    files: &[PathBuf],
+    is_niri: bool,
+    cancel: &Cancel,
+) -> Result<(), Error> {
     let mut trace = Trace::default();
-    if !until(Trace::is_sent, DRAWN_WITHIN, process, files, cancel, &mut trace)? {
+    let is_it = if is_niri { Trace::is_sent } else { Trace::is_done };
+    if !until(is_it, DRAWN_WITHIN, process, files, cancel, &mut trace)? {
         let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
         let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
         return Err(Error::Refused(why));
     }
-    until(Trace::is_done, TAKEN_WITHIN, process, files, cancel, &mut Trace::default()).map(drop)
+    if is_niri {
+        until(Trace::is_done, TAKEN_WITHIN, process, files, cancel, &mut Trace::default())?;
+    }
+    Ok(())
 }
 
 /// Reads the trace of the process from its start until `is_it`; returns whether that was in time.
@@ -216,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_counts_as_drawn_even_if_the_compositor_never_reports_it() {
+    fn picture_counts_as_drawn_on_niri_which_never_reports_it() {
         // swaybg 1.2.1 on niri 25.11, shortened.
         const TRACE: [&str; 4] = [
             "-> wl_registry#2.bind(40, \"wl_output\", 4, new id [unknown]#8)",
@@ -229,7 +249,7 @@ mod tests {
         let trace = TRACE.join("\n");
         let words = ["-c", "echo \"$0\"; exec sleep 60", &trace];
         let process = records.start(&Launch::new("/bin/sh").args(words), "test", None).unwrap();
-        drawn(&process, &[], &Cancel::new().unwrap()).unwrap();
+        drawn(&process, &[], true, &Cancel::new().unwrap()).unwrap();
         process.end(GRACE);
     }
 

@@ -1,8 +1,8 @@
 //! Asks niri which outputs show a window that fills them.
 //!
 //! Over wlr-foreign-toplevel, niri names the output of a window on a hidden workspace, too, and reports
-//! a window as full screen that is so only for its program. It reports there each change of the focus,
-//! so its events need not be followed.
+//! a window as full screen that is so only for its program. Niri reports each change of the focus there,
+//! so the events of its socket need not be followed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::feed::Feed;
 use crate::sys::Cancel;
 
-/// It answers from memory, within a frame.
+/// Niri answers from memory, within a frame.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// A niri, by its socket.
