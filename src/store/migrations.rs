@@ -112,14 +112,14 @@ pub(super) const STEPS: &[&str] = &[
     // Whether the user wrote the description: then it stays when the file changes.
     "ALTER TABLE image ADD COLUMN description_is_own INTEGER NOT NULL DEFAULT 0;
      UPDATE image SET description_is_own = 1 WHERE description <> '';",
-    // Was an index of the texts, which the next step removes.
+    // This step made an index of the texts, which the next one removes.
     "",
     "DROP TRIGGER IF EXISTS image_search_added;
      DROP TRIGGER IF EXISTS image_search_removed;
      DROP TRIGGER IF EXISTS image_search_changed;
      DROP TABLE IF EXISTS image_search;
      ALTER TABLE library ADD COLUMN texts INTEGER NOT NULL DEFAULT 1;
-     CREATE TRIGGER image_retold AFTER UPDATE OF words ON image WHEN NEW.words <> OLD.words BEGIN
+     CREATE TRIGGER image_text_changed AFTER UPDATE OF words ON image WHEN NEW.words <> OLD.words BEGIN
          UPDATE library SET texts = texts + 1;
      END;",
 ];
