@@ -145,8 +145,8 @@ fn args<'a>(
     args
 }
 
-/// Waits until the process has drawn on all its connected outputs. Niri 25.11 does not report that, as no
-/// other event follows: there the process has drawn a moment after it has sent its pictures.
+/// Waits until the process has drawn on all its connected outputs. Niri 25.11 does not report that, as
+/// no other event follows: there the process has drawn a moment after it has sent its pictures.
 fn drawn(
     process: &BackendProcess,
     files: &[PathBuf],
