@@ -257,6 +257,21 @@ fn tiff_that_ffmpeg_decodes_wrongly_is_refused() {
 }
 
 #[test]
+fn tiff_with_more_values_than_bytes_is_refused_before_it_is_read() {
+    let fields = [(256, 1), (257, 1), (258, 8), (259, 1), (262, 1), (273, 8), (278, 1), (279, 1)];
+    let with_count = |field: usize, count: u32| {
+        let mut file = tiff(&fields);
+        file[12 + 12 * field + 4..][..4].copy_from_slice(&count.to_le_bytes());
+        thumbnail(&file, 9)
+    };
+    assert_eq!(with_count(4, 1).unwrap().pixels(), [1; 3]);
+    for field in 0..fields.len() {
+        let refused = with_count(field, 0x0056_8e70).unwrap_err();
+        assert!(matches!(refused, Error::Truncated(Format::Tiff)), "{field}: {refused}");
+    }
+}
+
+#[test]
 fn size_check_does_not_overflow() {
     let mut huge = apng(1);
     huge[16..24].fill(0xff);

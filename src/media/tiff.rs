@@ -25,6 +25,8 @@ const JPEG: u16 = 7;
 const KNOWN: [u16; 7] = [1, 4, LZW, JPEG, 8, 32946, 32773];
 const CMYK: u16 = 5;
 const ASSOCIATED: u16 = 1;
+/// XMP, and above it Photoshop, IPTC, EXIF and ICC. All numbers that the decoding needs are below.
+const FIRST_METADATA: u64 = 700;
 
 /// The tags of the first directory that matter here.
 struct Directory {
@@ -203,8 +205,44 @@ fn reader(input: &mut dyn Input) -> TiffResult<Decoder<BufReader<&mut dyn Input>
     let mut limits = Limits::default();
     limits.decoding_buffer_size = MEMORY_MAX as usize;
     limits.intermediate_buffer_size = MEMORY_MAX as usize;
+    check_counts(input)?;
     input.rewind()?;
     Ok(Decoder::new(BufReader::new(input))?.with_limits(limits))
+}
+
+/// Refuses a file whose first directory has more values than bytes. The crate allocates 32 bytes of
+/// memory for each value before it can be told a limit. Metadata is read within limits, and may be
+/// damaged.
+fn check_counts(input: &mut dyn Input) -> io::Result<()> {
+    let length = input.seek(SeekFrom::End(0))?;
+    input.rewind()?;
+    let mut start = [0; 4];
+    input.read_exact(&mut start)?;
+    let (is_little, is_big_tiff) = (start[0] == b'I', start.contains(&43));
+    let number = |input: &mut dyn Input, width| {
+        let mut bytes = [0; 8];
+        input.read_exact(&mut bytes[..width])?;
+        let big_endian = u64::from_be_bytes(bytes) >> (64 - 8 * width);
+        io::Result::Ok(if is_little { u64::from_le_bytes(bytes) } else { big_endian })
+    };
+    input.seek(SeekFrom::Start(if is_big_tiff { 8 } else { 4 }))?;
+    let (word, short) = if is_big_tiff { (8, 8) } else { (4, 2) };
+    let directory = number(input, word)?;
+    input.seek(SeekFrom::Start(directory))?;
+    for _ in 0..number(input, short)? {
+        let (tag, kind, count) = (number(input, 2)?, number(input, 2)?, number(input, word)?);
+        number(input, word)?;
+        let size = match kind {
+            3 | 8 => 2,
+            4 | 9 | 11 | 13 => 4,
+            5 | 10 | 12 | 16.. => 8,
+            _ => 1,
+        };
+        if tag < FIRST_METADATA && count.saturating_mul(size) > length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
 }
 
 fn from_crate(error: TiffError) -> Error {
