@@ -7,6 +7,8 @@
 //! `store::images` or `store::edits`, where it is written.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,10 +81,10 @@ pub(crate) const DISPLACED: &str = ".murald-displaced-";
 
 /// The path that the owner of an image knows, from the path in its row.
 pub(crate) fn own_path(path: &Path) -> &Path {
-    match path.to_str().and_then(|path| path.rsplit_once(DISPLACED)) {
-        Some((own, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => Path::new(own),
-        _ => path,
-    }
+    let bytes = path.as_os_str().as_bytes();
+    let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let own = bytes[..bytes.len() - digits].strip_suffix(DISPLACED.as_bytes());
+    own.map_or(path, |own| Path::new(OsStr::from_bytes(own)))
 }
 
 /// Appends fields of an object, each after a comma.
@@ -285,7 +287,10 @@ fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
 
 /// The database has only UTF-8 paths.
 fn put_path(out: &mut Vec<u8>, path: &Path) -> serde_json::Result<()> {
-    put_text(out, &path.to_string_lossy())
+    match path.to_str() {
+        Some(text) => put_text(out, text),
+        None => put_text(out, &path.to_string_lossy()),
+    }
 }
 
 fn put_time(out: &mut Vec<u8>, time: Timestamp, zone: &TimeZone) -> serde_json::Result<()> {
