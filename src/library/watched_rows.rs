@@ -172,7 +172,6 @@ impl ImportContext {
         to: &Path,
     ) -> Result<Option<Reserved<'_>>, Error> {
         watched::displace(c, to, image.id)?;
-        edits::set_path(c, image.id, to)?;
         let from = own_path(&image.path);
         let [before, after] = [from, to].map(|path| Name::of(path, image.format));
         let (before, after) = (before?.stem, after?.stem);
@@ -181,9 +180,7 @@ impl ImportContext {
             // A file that lands at the same time may be about to use the name.
             name = self.names.try_hold(&after, to);
         }
-        if name.is_some() {
-            edits::set_name(c, image.id, &after)?;
-        }
+        edits::set_path(c, image.id, to, name.as_ref().map(|_| &*after))?;
         if from.starts_with(&directory.path)
             && from.parent() != to.parent()
             && folder_of(c, directory, from, &|_, _| Ok(None))? == image.folder_id

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Error;
@@ -17,7 +18,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 /// SQLite instructions between two calls of a progress handler.
 const INSTRUCTIONS: i32 = 10_000;
 /// Number of statements that a connection keeps prepared.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 16;
 
 /// Fails if the path exists but is not a regular file: SQLite would wait forever on a pipe.
 pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
@@ -52,6 +53,8 @@ fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
     // Only ids and short keys are sorted, so memory is enough, and a full disk does not fail a
     // sort.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // Or SQLite may compile a statement anew for each value that it binds.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
 }

@@ -4,11 +4,12 @@
 //! They are written in the transaction that changes their sources. A migration leaves `name_key`
 //! empty, and the next start fills the derived columns of these rows.
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 
 use super::Error;
-use super::row::json;
+use super::row::{self, Columns, json};
 use crate::color::{self, NEUTRAL, Rgb};
 use crate::wire::collate::{folded, sort_key};
 
@@ -32,20 +33,23 @@ struct Package {
 /// Rewrites the derived columns of an image, if it exists.
 pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT name, web_meta, tags, colors, hue_group, description FROM image WHERE id = ?1",
+        "SELECT name, web_meta, tags, colors, hue_group, description, words, name_key, hue \
+         FROM image WHERE id = ?1",
     )?;
-    let Some(source) = statement.query_row([id], |row| Ok(Source::read(row))).optional()? else {
+    let read = |row: &Row<'_>| {
+        let before: [Value; 3] = [row.get(6)?, row.get(7)?, row.get(8)?];
+        Ok((Source::read(row), before))
+    };
+    let Some((source, before)) = statement.query_row([id], read).optional()? else {
         return Ok(());
     };
     // Equal values are not written again, which would rewrite the indexes.
-    connection
-        .prepare_cached("UPDATE image SET words = ?2 WHERE id = ?1 AND words <> ?2")?
-        .execute(params![id, source.words()])?;
-    connection
-        .prepare_cached(
-            "UPDATE image SET name_key = ?2, hue = ?3 WHERE id = ?1 AND (name_key, hue) <> (?2, ?3)",
-        )?
-        .execute(params![id, sort_key(&source.name), source.hue()])?;
+    let mut columns = source.derived();
+    let mut before = before.iter();
+    columns.retain(|(_, value)| before.next() != Some(value));
+    if !columns.is_empty() {
+        row::update(connection, "image", id, columns)?;
+    }
     connection
         .prepare_cached(
             "DELETE FROM image_tag WHERE image_id = ?1 AND tag_id NOT IN \
@@ -110,6 +114,14 @@ impl Source {
         let parts = [&self.name, title, description, &self.own_description].map(String::as_str);
         let parts = parts.into_iter().chain(tags);
         folded(&parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BETWEEN))
+    }
+
+    fn derived(&self) -> Columns {
+        vec![
+            ("words", self.words().into()),
+            ("name_key", sort_key(&self.name).into()),
+            ("hue", self.hue().into()),
+        ]
     }
 
     fn hue(&self) -> i64 {

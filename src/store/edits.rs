@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 
 use super::folders::{self, Refusal};
 use super::images::{self, NewImage, text};
-use super::{Error, pending_files, purge};
+use super::{Error, derived, pending_files, purge};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, Position, WebMeta, collate};
 
@@ -102,11 +102,16 @@ pub(crate) fn set_name(connection: &Connection, id: i64, name: &str) -> Result<(
     images::set(connection, id, vec![("name", name.to_owned().into())])
 }
 
-/// Changes the path of an image whose file is used in place.
-pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
-    let sql = "UPDATE image SET path = ?2 WHERE id = ?1 AND in_place";
-    connection.prepare_cached(sql)?.execute(params![id, text(path)])?;
-    Ok(())
+/// Changes the path of an image whose file is used in place, and the name if there is a new one.
+pub(crate) fn set_path(
+    connection: &Connection,
+    id: i64,
+    path: &Path,
+    name: Option<&str>,
+) -> Result<(), Error> {
+    let sql = "UPDATE image SET path = ?2, name = ifnull(?3, name) WHERE id = ?1 AND in_place";
+    connection.prepare_cached(sql)?.execute(params![id, text(path), name])?;
+    name.map_or(Ok(()), |_| derived::renew(connection, id))
 }
 
 /// Sets the path of a file that belongs to the library from now on.

@@ -202,9 +202,16 @@ fn known(
         (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
         _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
     };
-    // Names that are not UTF-8 are in no record. A path inside another one is covered by that one.
-    let is_inside = |path: &Path| path.ancestors().skip(1).any(|above| paths.contains(above));
-    let paths = paths.iter().filter(|path| path.to_str().is_some() && !is_inside(path));
+    // Names that are not UTF-8 are in no record. A path inside another one follows it, and is covered
+    // by it.
+    let mut last: Option<&Path> = None;
+    let paths = paths.iter().filter(|path| {
+        let is_inside = last.is_some_and(|last| path.starts_with(last));
+        if !is_inside {
+            last = Some(path);
+        }
+        path.to_str().is_some() && !is_inside
+    });
     let files =
         store.read(|c| paths.map(|path| watched::below(c, path)).collect::<Result<Vec<_>, _>>());
     Ok(files?.concat())
@@ -237,7 +244,7 @@ fn leave_one(
     let others = watched::of_image(c, image.id)?;
     match others.into_iter().find(|other| is_there(other)) {
         Some(other) => {
-            edits::set_path(c, image.id, &other)?;
+            edits::set_path(c, image.id, &other, None)?;
             ended.moved += 1;
         }
         None => {

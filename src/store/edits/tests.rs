@@ -162,7 +162,7 @@ fn name_path_and_folder_change_independently() {
         store
             .write(|c| {
                 set_name(c, image.id, &format!("{} too", image.name))?;
-                set_path(c, image.id, &Path::new("/elsewhere").join(&image.name))?;
+                set_path(c, image.id, &Path::new("/elsewhere").join(&image.name), None)?;
                 set_folder(c, image.id, Some(folder))
             })
             .unwrap();
