@@ -121,9 +121,9 @@ fn place(Lab { l, a, b }: Lab) -> Place {
 
 /// Number of cached results: enough for several clients with a filter and an order each.
 const KEPT: usize = 16;
-/// Number of ids in all cached results: 2 MiB. A single result may be larger, for example that of a
+/// Number of ids in all cached results: 4 MiB. A single result may be larger, for example that of a
 /// million images.
-const IDS_KEPT: usize = 1 << 18;
+const IDS_KEPT: usize = 1 << 19;
 
 /// All ids of a list, in order.
 pub(super) type Hits = Arc<Vec<i64>>;
