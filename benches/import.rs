@@ -41,7 +41,7 @@ const REDUCED: u32 = 4;
 const SMALL_PHOTOS: u32 = 40;
 
 fn main() {
-    memory::restrain(memory::FOR_PICTURES);
+    memory::restrain();
     let pictures = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(24);
     let directory = tempfile::tempdir().unwrap();
     println!("{pictures} pictures of {WIDTH} × {HEIGHT}, processor time each\n");

@@ -75,7 +75,7 @@ pub mod media {
 }
 
 pub mod memory {
-    pub use crate::memory::{FOR_PICTURES, restrain, trim};
+    pub use crate::memory::{restrain, trim};
 }
 
 pub mod paths {

@@ -35,7 +35,7 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 /// Runs the daemon until it is told to stop.
 pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let started = Instant::now();
-    memory::restrain(memory::FOR_LISTS);
+    memory::restrain();
     process::keep_files_private();
     let zone = clock::forget_unusable_zone();
     let dirs = Dirs::of_process().map_err(Error::Paths)?;

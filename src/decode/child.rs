@@ -43,7 +43,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     if words.next().is_none_or(|word| word != VERB) {
         return None;
     }
-    memory::restrain(memory::FOR_PICTURES);
+    memory::restrain();
     Some(match run(words.map(PathBuf::from).collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

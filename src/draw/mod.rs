@@ -38,7 +38,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     if words.next().is_none_or(|word| word != VERB) {
         return None;
     }
-    memory::restrain(memory::FOR_PICTURES);
+    memory::restrain();
     Some(match run(words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
