@@ -4,6 +4,7 @@
 //! Colours are in CIELAB, rounded to hundredths: colours of three bytes stay distinct, and a ΔE
 //! changes by less than 0.02.
 
+use std::array;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -47,48 +48,55 @@ impl Palettes {
         let has_all =
             |colors: &[Place]| wanted.iter().all(|&(place, limit)| nearest(colors, place) <= limit);
         let like = query.similar_to;
-        let mut like =
-            like.map(|(id, within)| (id, Reference::new(self.of(id)), limit(within) as f32));
+        let like = like.map(|(id, within)| (id, groups(self.of(id)), limit(within) as f32));
         self.find(ids, |id, colors| {
             if colors.is_empty() || !has_all(colors) {
                 return None;
             }
-            let Some((other, reference, limit)) = &mut like else { return Some((id, 0.0)) };
-            let unlikeness = reference.compare(colors, *limit)?;
+            let Some((other, reference, limit)) = &like else { return Some((id, 0.0)) };
+            let unlikeness = compare(colors, reference, *limit)?;
             (*other != id).then_some((id, unlikeness))
         })
     }
 }
 
-/// The colours of a reference, part by part, so that the processor compares several at once.
-struct Reference {
-    parts: [Vec<f32>; 3],
-    /// For each colour, the squared distance to the nearest colour of the palette in work.
-    least: Vec<f32>,
+/// Colours that are compared at once, part by part; the processor does eight in a few instructions.
+struct Group {
+    parts: [[f32; LANES]; 3],
+    count: usize,
 }
 
-impl Reference {
-    fn new(colors: &[Place]) -> Self {
-        let part = |part: usize| colors.iter().map(|color| f32::from(color[part])).collect();
-        Self { parts: [0, 1, 2].map(part), least: vec![0.0; colors.len()] }
-    }
+const LANES: usize = 8;
 
-    /// Returns the sum of the distances from each colour of the reference to the nearest in
-    /// `colors`; `None` if no squared distance is within the limit.
-    fn compare(&mut self, colors: &[Place], limit: f32) -> Option<f32> {
-        let Self { parts: [all_l, all_a, all_b], least } = self;
-        least.fill(f32::INFINITY);
-        for [l, a, b] in colors.iter().map(|color| color.map(f32::from)) {
-            let own = all_l.iter().zip(&*all_a).zip(&*all_b);
-            for (least, ((own_l, own_a), own_b)) in least.iter_mut().zip(own) {
-                let (l, a, b) = (own_l - l, own_a - a, own_b - b);
+fn groups(colors: &[Place]) -> Vec<Group> {
+    let group = |colors: &[Place]| Group {
+        parts: [0, 1, 2].map(|part| {
+            array::from_fn(|at| colors.get(at).map_or(0.0, |color| f32::from(color[part])))
+        }),
+        count: colors.len(),
+    };
+    colors.chunks(LANES).map(group).collect()
+}
+
+/// Returns the sum of the distances from each colour of the reference to the nearest in `colors`;
+/// `None` if no squared distance is within the limit.
+fn compare(colors: &[Place], reference: &[Group], limit: f32) -> Option<f32> {
+    let (mut is_near, mut sum) = (false, 0.0);
+    for Group { parts, count } in reference {
+        let mut least = [f32::INFINITY; LANES];
+        for color in colors.iter().map(|color| color.map(f32::from)) {
+            for (at, least) in least.iter_mut().enumerate() {
+                let [l, a, b] = [0, 1, 2].map(|part| parts[part][at] - color[part]);
                 let squared = l * l + a * a + b * b;
                 *least = if squared < *least { squared } else { *least };
             }
         }
-        let is_near = least.iter().any(|&squared| squared <= limit);
-        is_near.then(|| least.iter().map(|squared| squared.sqrt()).sum())
+        for &squared in least.iter().take(*count) {
+            is_near |= squared <= limit;
+            sum += squared.sqrt();
+        }
     }
+    is_near.then_some(sum)
 }
 
 /// Returns the squared distance from `place` to the nearest of the colours.

@@ -68,11 +68,7 @@ impl<T> Values<T> {
     }
 
     /// Returns the results of `test` for the images `ids`, in their order.
-    pub(super) fn find<M>(
-        &self,
-        ids: &[i64],
-        mut test: impl FnMut(i64, &[T]) -> Option<M>,
-    ) -> Vec<M> {
+    pub(super) fn find<M>(&self, ids: &[i64], test: impl Fn(i64, &[T]) -> Option<M>) -> Vec<M> {
         ids.iter().filter_map(|&id| test(id, self.values(self.part(id)?))).collect()
     }
 
