@@ -210,9 +210,9 @@ fn reader(input: &mut dyn Input) -> TiffResult<Decoder<BufReader<&mut dyn Input>
     Ok(Decoder::new(BufReader::new(input))?.with_limits(limits))
 }
 
-/// Refuses a file whose first directory has more values than bytes. The crate allocates 32 bytes of
-/// memory for each value before it can be told a limit. Metadata is read within limits, and may be
-/// damaged.
+/// Refuses a file that is shorter than a field of its first directory. The crate allocates 32 bytes for
+/// each value of a field before a limit can be set. Damaged metadata is accepted: only its own reader
+/// reads it, within limits.
 fn check_counts(input: &mut dyn Input) -> io::Result<()> {
     let length = input.seek(SeekFrom::End(0))?;
     input.rewind()?;
@@ -226,10 +226,10 @@ fn check_counts(input: &mut dyn Input) -> io::Result<()> {
         io::Result::Ok(if is_little { u64::from_le_bytes(bytes) } else { big_endian })
     };
     input.seek(SeekFrom::Start(if is_big_tiff { 8 } else { 4 }))?;
-    let (word, short) = if is_big_tiff { (8, 8) } else { (4, 2) };
+    let (word, entries) = if is_big_tiff { (8, 8) } else { (4, 2) };
     let directory = number(input, word)?;
     input.seek(SeekFrom::Start(directory))?;
-    for _ in 0..number(input, short)? {
+    for _ in 0..number(input, entries)? {
         let (tag, kind, count) = (number(input, 2)?, number(input, 2)?, number(input, word)?);
         number(input, word)?;
         let size = match kind {

@@ -17,8 +17,9 @@ const READER_CACHE: i32 = -64;
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 /// SQLite instructions between two calls of a progress handler.
 const INSTRUCTIONS: i32 = 10_000;
-/// Number of statements that a connection keeps prepared.
-const STATEMENTS: usize = 16;
+/// Number of statements that the writer and a reader keep prepared. A list needs six.
+const WRITER_STATEMENTS: usize = 64;
+const READER_STATEMENTS: usize = 16;
 
 /// Fails if the path exists but is not a regular file: SQLite would wait forever on a pipe.
 pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
@@ -36,7 +37,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
     let failed = |source| Error::Open { path: path.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(path, flags).map_err(failed)?;
-    configure_any(&reader, READER_CACHE).map_err(failed)?;
+    configure_any(&reader, READER_CACHE, READER_STATEMENTS).map_err(failed)?;
     Ok(reader)
 }
 
@@ -44,18 +45,18 @@ pub(super) fn configure(writer: &Connection) -> rusqlite::Result<()> {
     writer.pragma_update(None, "journal_mode", "WAL")?;
     writer.pragma_update(None, "synchronous", "FULL")?;
     writer.pragma_update(None, "foreign_keys", true)?;
-    configure_any(writer, WRITER_CACHE)
+    configure_any(writer, WRITER_CACHE, WRITER_STATEMENTS)
 }
 
-fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
+fn configure_any(connection: &Connection, cache: i32, statements: usize) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", cache)?;
     // Only ids and short keys are sorted, so memory is enough, and a full disk does not fail a
     // sort.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // Or SQLite may compile a statement anew for each value that it binds.
+    // Without this guarantee, SQLite compiles some statements anew for each value that is bound.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_prepared_statement_cache_capacity(statements);
     Ok(())
 }
 

@@ -37,16 +37,17 @@ pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
          FROM image WHERE id = ?1",
     )?;
     let read = |row: &Row<'_>| {
-        let before: [Value; 3] = [row.get(6)?, row.get(7)?, row.get(8)?];
+        // A damaged value differs from any other.
+        let before = [6, 7, 8].map(|column| row.get::<_, Value>(column).ok());
         Ok((Source::read(row), before))
     };
     let Some((source, before)) = statement.query_row([id], read).optional()? else {
         return Ok(());
     };
     // Equal values are not written again, which would rewrite the indexes.
-    let mut columns = source.derived();
-    let mut before = before.iter();
-    columns.retain(|(_, value)| before.next() != Some(value));
+    let pairs = source.derived().into_iter().zip(before);
+    let changed = pairs.filter(|((_, value), before)| before.as_ref() != Some(value));
+    let columns: Columns = changed.map(|(column, _)| column).collect();
     if !columns.is_empty() {
         row::update(connection, "image", id, columns)?;
     }
@@ -116,6 +117,7 @@ impl Source {
         folded(&parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BETWEEN))
     }
 
+    /// Returns the derived columns, in the order in which [`renew`] reads them.
     fn derived(&self) -> Columns {
         vec![
             ("words", self.words().into()),

@@ -189,7 +189,7 @@ impl Store {
             let palettes = Palettes::read(palettes, versions.palettes, moment)?;
             let mut found = palettes.matching(query, &ids);
             if query.by_likeness {
-                // No distance is negative, so their bits have the same order, and compare faster.
+                // The bits of numbers from 0 on have the order of the numbers, and compare faster.
                 found.sort_unstable_by_key(|&(id, distance)| (distance.to_bits(), id));
             }
             ids = found.into_iter().map(|(id, _)| id).collect();

@@ -64,7 +64,8 @@ pub(crate) fn get(connection: &Connection, path: &Path) -> Result<Option<Watched
 /// Returns the records of a file with this path, and of all files below it.
 pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedFile>, Error> {
     let (from, to) = directory_range(path);
-    // One range, which SQLite reads faster than two; it has few other paths.
+    // SQLite reads one range faster than two. Other paths in the range, such as `a.b` beside `a`, are
+    // few.
     let sql = format!(
         "SELECT {COLUMNS} FROM watched_file WHERE path >= ?1 AND path < ?3 AND (path = ?1 OR path > ?2) \
          ORDER BY path"

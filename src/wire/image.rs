@@ -287,10 +287,8 @@ fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
 
 /// The database has only UTF-8 paths.
 fn put_path(out: &mut Vec<u8>, path: &Path) -> serde_json::Result<()> {
-    match path.to_str() {
-        Some(text) => put_text(out, text),
-        None => put_text(out, &path.to_string_lossy()),
-    }
+    let Some(text) = path.to_str() else { return put(out, &path.to_string_lossy()) };
+    put_text(out, text)
 }
 
 fn put_time(out: &mut Vec<u8>, time: Timestamp, zone: &TimeZone) -> serde_json::Result<()> {

@@ -202,8 +202,8 @@ fn known(
         (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
         _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
     };
-    // Names that are not UTF-8 are in no record. A path inside another one follows it, and is covered
-    // by it.
+    // Names that are not UTF-8 are in no record. Paths inside a directory follow its own path, and
+    // are found with it.
     let mut last: Option<&Path> = None;
     let paths = paths.iter().filter(|path| {
         let is_inside = last.is_some_and(|last| path.starts_with(last));

@@ -4,6 +4,7 @@ use super::*;
 use crate::store::Store;
 use crate::store::assignments::{self, Assignment};
 use crate::store::images::tests::{package, picture};
+use crate::store::query::Query;
 use crate::store::tests::scratch;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::workspaces::{self, WorkspacePicture};
@@ -174,6 +175,19 @@ fn name_path_and_folder_change_independently() {
     assert_eq!(now(&store, &own), moved);
     store.write(|c| set_folder(c, own.id, None)).unwrap();
     assert_eq!(now(&store, &own).folder_id, None);
+}
+
+#[test]
+fn image_is_found_by_the_new_name_of_its_file_even_if_its_words_were_damaged() {
+    let (_directory, store) = scratch();
+    let own = add(&store, &NewImage { in_place: true, ..picture("old", 1) });
+    let damage = "UPDATE image SET words = CAST(x'ff' AS TEXT)";
+    store.write(|c| c.execute(damage, []).map_err(Error::from)).unwrap();
+    store.write(|c| set_path(c, own.id, Path::new("/p/new"), Some("new"))).unwrap();
+    let moved = Image { name: "new".into(), path: "/p/new".into(), ..own.clone() };
+    assert_eq!(now(&store, &own), moved);
+    let query = Query { search: "new".to_owned(), ..Query::default() };
+    assert_eq!(store.find_all(&query).unwrap(), [own.id]);
 }
 
 #[test]
