@@ -1,7 +1,10 @@
 //! Records the compiler's version for `runtime_version` of `GET /info`, and refuses a system SQLite that
 //! is too old, which would otherwise be an obscure linker error.
 
-#![allow(clippy::disallowed_methods, reason = "a build script has no room `process`")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a build script has no room `process`"
+)]
 
 use std::process::Command;
 
@@ -9,13 +12,25 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     // Cargo runs this again for another compiler, as the version is part of its fingerprint.
-    let version = Command::new(rustc).arg("--version").output().ok().and_then(|output| {
-        let text = String::from_utf8(output.stdout).ok()?;
-        // "rustc 1.95.0 (f2d3ce0bd 2026-03-21)": without the hash and date, builds are the same
-        // everywhere.
-        Some(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
-    });
-    println!("cargo::rustc-env=MURALD_RUSTC={}", version.as_deref().unwrap_or("rustc"));
+    let version = Command::new(rustc)
+        .arg("--version")
+        .output()
+        .ok()
+        .and_then(|output| {
+            let text = String::from_utf8(output.stdout).ok()?;
+            // "rustc 1.95.0 (f2d3ce0bd 2026-03-21)": without the hash and date, builds are the same
+            // everywhere.
+            Some(
+                text.split_whitespace()
+                    .take(2)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
+        });
+    println!(
+        "cargo::rustc-env=MURALD_RUSTC={}",
+        version.as_deref().unwrap_or("rustc")
+    );
     refuse_old_sqlite();
 }
 
@@ -27,11 +42,17 @@ fn refuse_old_sqlite() {
     if set("CARGO_FEATURE_BUNDLED_SQLITE") || set("SQLITE3_LIB_DIR") {
         return;
     }
-    let Ok(output) = Command::new("pkg-config").args(["--modversion", "sqlite3"]).output() else {
+    let Ok(output) = Command::new("pkg-config")
+        .args(["--modversion", "sqlite3"])
+        .output()
+    else {
         return;
     };
     let version = String::from_utf8_lossy(&output.stdout);
-    let mut numbers = version.trim().split('.').map_while(|number| number.parse::<u32>().ok());
+    let mut numbers = version
+        .trim()
+        .split('.')
+        .map_while(|number| number.parse::<u32>().ok());
     if let (Some(major), Some(minor)) = (numbers.next(), numbers.next())
         && (major, minor) < (3, 44)
     {

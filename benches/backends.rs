@@ -37,9 +37,18 @@ fn main() {
     let desktop = Desktop::wayland(&["1920x1080", "1280x720"]);
     let mut daemon = TestDaemon::on(&desktop);
     let bell = daemon.root().join("bell");
-    assert!(Command::new("mkfifo").arg(&bell).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&bell)
+            .status()
+            .unwrap()
+            .success()
+    );
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
-    let script = format!("#!/bin/sh\nprintf x >'{}'\nexec {swaybg} \"$@\"\n", bell.display());
+    let script = format!(
+        "#!/bin/sh\nprintf x >'{}'\nexec {swaybg} \"$@\"\n",
+        bell.display()
+    );
     daemon.stub("swaybg", &script);
     daemon.configure("[backend]\ntype = 'swaybg'\n");
     fill(&daemon, number("MURALD_BENCH_IMAGES").unwrap_or(0));
@@ -106,7 +115,11 @@ fn heard(ring: &mut File) {
 
 fn spawn(stub: &Path, ring: &mut File) -> f64 {
     let begun = Instant::now();
-    let mut child = Command::new(stub).arg("--version").stdout(Stdio::null()).spawn().unwrap();
+    let mut child = Command::new(stub)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     heard(ring);
     let took = begun.elapsed().as_secs_f64() * 1e3;
     child.wait().unwrap();
@@ -116,5 +129,10 @@ fn spawn(stub: &Path, ring: &mut File) -> f64 {
 fn print(what: &str, values: &mut [f64]) {
     values.sort_by(f64::total_cmp);
     let at = |part: f64| values[((values.len() - 1) as f64 * part) as usize];
-    println!("{what:44}p50 {:6.1} ms   p95 {:6.1} ms   p99 {:6.1} ms", at(0.5), at(0.95), at(0.99));
+    println!(
+        "{what:44}p50 {:6.1} ms   p95 {:6.1} ms   p99 {:6.1} ms",
+        at(0.5),
+        at(0.95),
+        at(0.99)
+    );
 }

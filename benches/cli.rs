@@ -32,7 +32,10 @@ impl Scratch {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        Self { directory, daemon: None }
+        Self {
+            directory,
+            daemon: None,
+        }
     }
 
     fn path(&self) -> &Path {
@@ -42,10 +45,20 @@ impl Scratch {
     fn command(&self, program: &str) -> Command {
         let root = self.path();
         let mut command = Command::new(program);
-        command.env("HOME", root).env("XDG_CONFIG_HOME", root.join("config"));
-        command.env("XDG_DATA_HOME", root.join("data")).env("XDG_CACHE_HOME", root.join("cache"));
-        command.env("XDG_RUNTIME_DIR", root).env("MURALD_AUTOSTART", "0");
-        command.current_dir(root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .env("HOME", root)
+            .env("XDG_CONFIG_HOME", root.join("config"));
+        command
+            .env("XDG_DATA_HOME", root.join("data"))
+            .env("XDG_CACHE_HOME", root.join("cache"));
+        command
+            .env("XDG_RUNTIME_DIR", root)
+            .env("MURALD_AUTOSTART", "0");
+        command
+            .current_dir(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         command
     }
 
@@ -67,34 +80,48 @@ impl Drop for Scratch {
 
 /// A number from the environment, or the default.
 fn number(name: &str, usual: usize) -> usize {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+    std::env::var(name)
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(usual)
 }
 
 fn main() {
     let mut scratch = Scratch::new();
     scratch.daemon = Some(scratch.murald("start").spawn().unwrap());
-    until("the daemon answers", || scratch.murald("status").status().unwrap().success());
+    until("the daemon answers", || {
+        scratch.murald("status").status().unwrap().success()
+    });
     let pictures = scratch.path().join("pictures");
     let count = number("MURALD_BENCH_PICTURES", 10_000);
     make(&pictures, count as u32);
     let begun = Instant::now();
     let mut import = scratch.murald("import");
     assert!(import.arg(&pictures).status().unwrap().success());
-    println!("{count} pictures imported in {:.1} s\n", begun.elapsed().as_secs_f64());
-    let mut rows: Vec<(String, Command)> =
-        LINES.iter().map(|line| (format!("murald {line}"), scratch.murald(line))).collect();
+    println!(
+        "{count} pictures imported in {:.1} s\n",
+        begun.elapsed().as_secs_f64()
+    );
+    let mut rows: Vec<(String, Command)> = LINES
+        .iter()
+        .map(|line| (format!("murald {line}"), scratch.murald(line)))
+        .collect();
     let mpd = mpd(&scratch);
     match mpd {
         Some(_) => {
             let mut mpc = scratch.command("mpc");
-            mpc.env("MPD_HOST", scratch.path().join("mpd.sock")).arg("status");
+            mpc.env("MPD_HOST", scratch.path().join("mpd.sock"))
+                .arg("status");
             rows.push(("mpc status".to_owned(), mpc));
         }
         None => println!("skipped: mpc: mpd or mpc is not installed"),
     }
     if std::env::var_os("SWAYSOCK").is_some() && installed("swaymsg") {
         let mut swaymsg = Command::new("swaymsg");
-        swaymsg.args(["-t", "get_outputs"]).stdout(Stdio::null()).stderr(Stdio::null());
+        swaymsg
+            .args(["-t", "get_outputs"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         rows.push(("swaymsg -t get_outputs".to_owned(), swaymsg));
     } else {
         println!("skipped: swaymsg: sway is not running");
@@ -117,18 +144,28 @@ fn measure(mut rows: Vec<(String, Command)>) {
             assert!(status.success(), "{name}");
         }
     }
-    times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
+    times
+        .iter_mut()
+        .for_each(|times| times.sort_by(f64::total_cmp));
     let at = |times: &[f64], part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
     let beside = |program: &str| {
-        let place = rows.iter().position(|(name, _)| name.starts_with(program))?;
+        let place = rows
+            .iter()
+            .position(|(name, _)| name.starts_with(program))?;
         Some(at(&times[place], 0.95))
     };
     let other = beside("mpc").or_else(|| beside("swaymsg"));
     println!("{:52}{:>10}{:>10}{:>8}", "", "median", "p95", "ratio");
     for ((name, _), times) in rows.iter().zip(&times) {
         let (median, late) = (at(times, 0.5), at(times, 0.95));
-        let ratio = other.map(|other| format!("{:8.2}", late / other)).unwrap_or_default();
-        let mark = if name.starts_with("murald") && late > GOAL { "  above the goal" } else { "" };
+        let ratio = other
+            .map(|other| format!("{:8.2}", late / other))
+            .unwrap_or_default();
+        let mark = if name.starts_with("murald") && late > GOAL {
+            "  above the goal"
+        } else {
+            ""
+        };
         println!("{name:52}{median:7.2} ms{late:7.2} ms{ratio}{mark}");
     }
 }
@@ -142,7 +179,9 @@ fn make(directory: &Path, count: u32) {
             let bit = number >> (x + y) & 1;
             image::Rgb(color.map(|value| value ^ (bit as u8 * 64)))
         });
-        picture.save(directory.join(format!("p{number}.png"))).unwrap();
+        picture
+            .save(directory.join(format!("p{number}.png")))
+            .unwrap();
     }
 }
 
@@ -155,15 +194,25 @@ fn mpd(scratch: &Scratch) -> Option<Child> {
     let file = scratch.path().join("mpd.conf");
     let mut config = fs::File::create(&file).unwrap();
     writeln!(config, "bind_to_address \"{}\"", socket.display()).unwrap();
-    writeln!(config, "audio_output {{\n type \"null\"\n name \"none\"\n}}").unwrap();
-    let child = scratch.command("mpd").arg("--no-daemon").arg(&file).spawn().unwrap();
+    writeln!(
+        config,
+        "audio_output {{\n type \"null\"\n name \"none\"\n}}"
+    )
+    .unwrap();
+    let child = scratch
+        .command("mpd")
+        .arg("--no-daemon")
+        .arg(&file)
+        .spawn()
+        .unwrap();
     until("mpd listens", || socket.exists());
     Some(child)
 }
 
 fn installed(program: &str) -> bool {
     let mut ask = Command::new("sh");
-    ask.args(["-c", "command -v \"$0\"", program]).stdout(Stdio::null());
+    ask.args(["-c", "command -v \"$0\"", program])
+        .stdout(Stdio::null());
     ask.status().unwrap().success()
 }
 

@@ -53,7 +53,12 @@ impl<'a> Painter<'a> {
         fades: bool,
         show: impl FnMut(usize) + Send + 'a,
     ) -> Self {
-        Self { name, stay, show: Box::new(show), fades }
+        Self {
+            name,
+            stay,
+            show: Box::new(show),
+            fades,
+        }
     }
 }
 
@@ -69,7 +74,10 @@ struct Figures {
 }
 
 fn main() {
-    let changes = std::env::var("MURALD_CHANGES").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    let changes = std::env::var("MURALD_CHANGES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(20);
     let directory = tempfile::tempdir().unwrap();
     let pictures = [0, 1].map(|number| photograph(directory.path(), number));
     println!(
@@ -87,7 +95,14 @@ fn main() {
     }
     three_at_rest(&pictures);
     compositor_again(&pictures);
-    println!("load {}", fs::read_to_string("/proc/loadavg").unwrap().split(' ').next().unwrap());
+    println!(
+        "load {}",
+        fs::read_to_string("/proc/loadavg")
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+    );
 }
 
 fn builtin(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
@@ -96,7 +111,11 @@ fn builtin(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     let show = |which: usize| set(&daemon, ids[which]);
     show(0);
     let stay = vec![daemon.pid(), daemon.drawing()[0]];
-    measure(&desktop, Painter::new("murald, builtin", stay, fades, show), changes);
+    measure(
+        &desktop,
+        Painter::new("murald, builtin", stay, fades, show),
+        changes,
+    );
     clear(&mut daemon);
 }
 
@@ -145,9 +164,15 @@ fn compositor_again(pictures: &[PathBuf; 2]) {
         // for that.
         let watcher = Watcher::of_the_next(&desktop, OUTPUT);
         desktop.again();
-        wait_until("the picture", || watcher.frames() > 0 && is(watcher.latest(), COLORS[0]));
+        wait_until("the picture", || {
+            watcher.frames() > 0 && is(watcher.latest(), COLORS[0])
+        });
         let (since, frames) = watcher.finish_timed();
-        let up = frames.iter().find(|frame| is(frame.color, COLORS[0])).unwrap().at;
+        let up = frames
+            .iter()
+            .find(|frame| is(frame.color, COLORS[0]))
+            .unwrap()
+            .at;
         times.push(ms(up - since));
     }
     figures::row("from a compositor's socket to the picture", times);
@@ -163,12 +188,23 @@ fn swaybg(pictures: &[PathBuf; 2], changes: usize) {
             old.wait().unwrap();
         }
         let mut command = desktop.command("swaybg");
-        command.args(["-m", "fill", "-i"]).arg(&pictures[which]).stderr(Stdio::null());
+        command
+            .args(["-m", "fill", "-i"])
+            .arg(&pictures[which])
+            .stderr(Stdio::null());
         running = Some(command.spawn().unwrap());
     };
-    measure(&desktop, Painter::new("swaybg", Vec::new(), false, show), changes);
+    measure(
+        &desktop,
+        Painter::new("swaybg", Vec::new(), false, show),
+        changes,
+    );
     if let Some(mut last) = running {
-        println!("{:18}{:>54.1}", "  at rest", kib(last.id(), "VmRSS") as f64 / 1024.0);
+        println!(
+            "{:18}{:>54.1}",
+            "  at rest",
+            kib(last.id(), "VmRSS") as f64 / 1024.0
+        );
         last.kill().unwrap();
         last.wait().unwrap();
     }
@@ -179,9 +215,19 @@ fn swww(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
         return println!("swww is not installed");
     }
     let desktop = desktop();
-    let mut daemon = desktop.command("swww-daemon").stderr(Stdio::null()).spawn().unwrap();
+    let mut daemon = desktop
+        .command("swww-daemon")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     wait_until("swww-daemon", || {
-        desktop.command("swww").arg("query").output().unwrap().status.success()
+        desktop
+            .command("swww")
+            .arg("query")
+            .output()
+            .unwrap()
+            .status
+            .success()
     });
     let show = |which: usize| {
         let mut command = desktop.command("swww");
@@ -196,7 +242,12 @@ fn swww(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
             ],
             false => &["--transition-type", "none"],
         };
-        let status = command.arg("img").args(words).arg(&pictures[which]).status().unwrap();
+        let status = command
+            .arg("img")
+            .args(words)
+            .arg(&pictures[which])
+            .status()
+            .unwrap();
         assert!(status.success());
     };
     let stay = vec![daemon.id()];
@@ -226,24 +277,43 @@ fn wpaperd(directory: &Path, pictures: &[PathBuf; 2], fades: bool, changes: usiz
     );
     fs::write(&config, text).unwrap();
     let mut command = desktop.command("wpaperd");
-    let mut daemon = command.arg("-c").arg(&config).stderr(Stdio::null()).spawn().unwrap();
+    let mut daemon = command
+        .arg("-c")
+        .arg(&config)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let watcher = Watcher::start(&desktop, OUTPUT);
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is(watcher.latest(), COLORS[0]) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let draws = watcher.finish().last().is_some_and(|&last| is(last, COLORS[0]));
+    let draws = watcher
+        .finish()
+        .last()
+        .is_some_and(|&last| is(last, COLORS[0]));
     if draws {
         // wpaperd shows no picture by name: there are two, and the first is shown.
         let mut shown = 0;
         let show = |which: usize| {
             if which != shown {
-                assert!(desktop.command("wpaperctl").arg("next").status().unwrap().success());
+                assert!(
+                    desktop
+                        .command("wpaperctl")
+                        .arg("next")
+                        .status()
+                        .unwrap()
+                        .success()
+                );
             }
             shown = which;
         };
         let stay = vec![daemon.id()];
-        measure(&desktop, Painter::new("wpaperd", stay, fades, show), changes);
+        measure(
+            &desktop,
+            Painter::new("wpaperd", stay, fades, show),
+            changes,
+        );
     } else {
         println!("wpaperd draws nothing on this desktop: it needs EGL");
     }
@@ -323,7 +393,9 @@ impl Figures {
 
 /// Decoders differ slightly.
 fn is(seen: [u8; 3], color: [u8; 3]) -> bool {
-    seen.iter().zip(color).all(|(&seen, color)| seen.abs_diff(color) <= 4)
+    seen.iter()
+        .zip(color)
+        .all(|(&seen, color)| seen.abs_diff(color) <= 4)
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -339,11 +411,22 @@ fn ms(time: Duration) -> f64 {
 fn processor_ms(pids: &[u32]) -> f64 {
     let ticks = |path: String, fields: [usize; 2]| {
         let text = fs::read_to_string(path).unwrap();
-        let rest: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        fields.iter().map(|&field| rest[field - 3].parse::<f64>().unwrap()).sum::<f64>()
+        let rest: Vec<&str> = text
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .collect();
+        fields
+            .iter()
+            .map(|&field| rest[field - 3].parse::<f64>().unwrap())
+            .sum::<f64>()
     };
     let ours = ticks("/proc/self/stat".into(), [16, 17]);
-    let all: f64 = pids.iter().map(|pid| ticks(format!("/proc/{pid}/stat"), [14, 15])).sum();
+    let all: f64 = pids
+        .iter()
+        .map(|pid| ticks(format!("/proc/{pid}/stat"), [14, 15]))
+        .sum();
     (all + ours) * 10.0
 }
 

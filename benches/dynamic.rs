@@ -7,7 +7,12 @@
 //! less than 5 ms, and the same memory after the last step as after the first tenth.
 //! `MURALD_BENCH_SIZES` (10000,100000) are the sizes of the libraries, `MURALD_BENCH_STEPS` (1000) the
 //! steps.
-#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
@@ -51,14 +56,20 @@ fn run(daemon: &TestDaemon, order: &str, (size, steps): (u64, usize)) {
     let body = json!({
         "name": order, "configuration": configuration, "source": { "media_type": "image" },
     });
-    let id = client.post("/playlists", &body).ok()["id"].as_i64().unwrap();
-    client.post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    let id = client.post("/playlists", &body).ok()["id"]
+        .as_i64()
+        .unwrap();
+    client
+        .post(&format!("/playlists/{id}/start"), &json!({}))
+        .ok();
     let running = client.get("/playlists/active").ok();
     assert_eq!(running[0]["total_images"], size, "{running}");
     let (mut chosen, mut answered, mut early) = (Vec::new(), Vec::new(), 0.0);
     for step in 0..steps {
         let (before, begun) = (processor(daemon.pid()), Instant::now());
-        client.post(&format!("/playlists/{id}/next"), &json!({})).ok();
+        client
+            .post(&format!("/playlists/{id}/next"), &json!({}))
+            .ok();
         answered.push(begun.elapsed().as_secs_f64() * 1e3);
         chosen.push(processor(daemon.pid()) - before);
         if step == steps / 10 {
@@ -76,7 +87,10 @@ fn run(daemon: &TestDaemon, order: &str, (size, steps): (u64, usize)) {
 fn processor(pid: u32) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let is_it = |path: &Path| fs::read_to_string(path.join("comm")).unwrap().trim() == "playlist";
-    let path = tasks.map(|task| task.path()).find(|path| is_it(path)).unwrap();
+    let path = tasks
+        .map(|task| task.path())
+        .find(|path| is_it(path))
+        .unwrap();
     let text = fs::read_to_string(path.join("schedstat")).unwrap();
     text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
 }
@@ -84,8 +98,16 @@ fn processor(pid: u32) -> f64 {
 /// Resident memory in MiB.
 fn memory(pid: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1024.0
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.split_whitespace()
+        .next()
+        .unwrap()
+        .parse::<f64>()
+        .unwrap()
+        / 1024.0
 }
 
 fn fill(daemon: &TestDaemon, size: u64) {
@@ -97,7 +119,9 @@ fn fill(daemon: &TestDaemon, size: u64) {
             let path = directory.join(format!("picture {at:06}.png"));
             if at.is_multiple_of(LINKS) {
                 let color = [(at / LINKS) as u8 * 20, 99, 40];
-                image::RgbImage::from_pixel(32, 18, image::Rgb(color)).save(&path).unwrap();
+                image::RgbImage::from_pixel(32, 18, image::Rgb(color))
+                    .save(&path)
+                    .unwrap();
                 picture.clone_from(&path);
             } else {
                 fs::hard_link(&picture, &path).unwrap();

@@ -42,11 +42,16 @@ const SMALL_PHOTOS: u32 = 40;
 
 fn main() {
     memory::restrain();
-    let pictures = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(24);
+    let pictures = std::env::args()
+        .skip(1)
+        .find_map(|word| word.parse().ok())
+        .unwrap_or(24);
     let directory = tempfile::tempdir().unwrap();
     println!("{pictures} pictures of {WIDTH} × {HEIGHT}, processor time each\n");
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| KINDS.contains(&&**word)).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| KINDS.contains(&&**word))
+        .collect();
     let is_wanted = |kind: &str| wanted.is_empty() || wanted.iter().any(|word| word == kind);
     for kind in KINDS[..3].iter().copied().filter(|kind| is_wanted(kind)) {
         let source = directory.path().join(kind);
@@ -59,14 +64,22 @@ fn main() {
             println!("{kind}: jpegtran is missing (Debian: libjpeg-turbo-progs)\n");
             continue;
         };
-        let bytes: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+        let bytes: u64 = files
+            .iter()
+            .map(|file| fs::metadata(file).unwrap().len())
+            .sum();
         println!("{kind}, {} kB each", bytes / 1000 / u64::from(pictures));
         stages(&files);
         let ours = import(directory.path(), kind, pictures);
         // The cheapest way: one process for all files, one thread, the encoder's effort as ours.
-        let batch = files.chunks(files.len()).map(|all| vips(directory.path(), all, ",effort=2"));
+        let batch = files
+            .chunks(files.len())
+            .map(|all| vips(directory.path(), all, ",effort=2"));
         // As scripts call it: one process for each file, with its defaults.
-        let single = files.chunks(1).take(8).map(|file| vips(directory.path(), file, ""));
+        let single = files
+            .chunks(1)
+            .take(8)
+            .map(|file| vips(directory.path(), file, ""));
         compare("vipsthumbnail, all in one process", ours, batch.collect());
         compare("vipsthumbnail, one for each file", ours, single.collect());
         println!();
@@ -77,7 +90,12 @@ fn main() {
     let source = directory.path().join("small");
     fs::create_dir(&source).unwrap();
     let files = make_small(&source);
-    println!("{} of {} × {}, photographs that were reduced to it", files.len(), SMALL.0, SMALL.1);
+    println!(
+        "{} of {} × {}, photographs that were reduced to it",
+        files.len(),
+        SMALL.0,
+        SMALL.1
+    );
     stages(&files);
     import(directory.path(), "small", SMALL_COUNT);
 }
@@ -115,7 +133,10 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
         decoder: decoder(&home, &spawner),
     };
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
-    let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
+    let events = bus.subscribe(
+        EventFilter::from_iter([EventKind::ProcessingComplete]),
+        || (),
+    );
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) = library::start(&settings, store, bus, transcoder, &spawner).unwrap();
     memory::trim();
@@ -124,17 +145,31 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     let (start, before) = (Instant::now(), children());
     let (_, own) = timed(|| {
         library.import(vec![directory.join(kind)], None).unwrap();
-        events.receiver().recv_timeout(Duration::from_secs(600)).unwrap();
+        events
+            .receiver()
+            .recv_timeout(Duration::from_secs(600))
+            .unwrap();
     });
     // The decoders wait for the next import.
     let cpu = own + children() - before;
     let (each, wall) = (cpu / f64::from(pictures), start.elapsed().as_secs_f64());
     drop(running);
     println!("  {:<34} {each:>8.2} ms", "import, everything");
-    println!("  {:<34} {:>8.1} /s", "imports for each processor", 1000.0 / each);
-    println!("  {:<34} {:>8.1} /s", "imports by the clock", f64::from(pictures) / wall);
+    println!(
+        "  {:<34} {:>8.1} /s",
+        "imports for each processor",
+        1000.0 / each
+    );
+    println!(
+        "  {:<34} {:>8.1} /s",
+        "imports by the clock",
+        f64::from(pictures) / wall
+    );
     let (peak, now) = (status("VmHWM") >> 10, status("VmRSS") >> 10);
-    println!("  {:<34} {peak:>8} MiB, {now} MiB afterwards", "peak memory");
+    println!(
+        "  {:<34} {peak:>8} MiB, {now} MiB afterwards",
+        "peak memory"
+    );
     each
 }
 
@@ -146,7 +181,15 @@ fn processors() -> usize {
 fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
     let program = Some(env!("CARGO_BIN_EXE_murald").into());
     let writable = vec![directory.to_owned()];
-    Decoder::start(decode::Settings { program, writable, imports: processors() }, spawner).unwrap()
+    Decoder::start(
+        decode::Settings {
+            program,
+            writable,
+            imports: processors(),
+        },
+        spawner,
+    )
+    .unwrap()
 }
 
 /// Milliseconds that vipsthumbnail takes for each thumbnail; `None` if it is missing.
@@ -191,7 +234,12 @@ fn make(directory: &Path, number: u32, kind: &str) -> PathBuf {
     bytes.extend(&pixels);
     fs::write(&plain, bytes).unwrap();
     let output = format!("{}[Q=88,subsample-mode=on]", path.display());
-    if !Command::new("vips").arg("copy").arg(&plain).arg(output).status().is_ok_and(|s| s.success())
+    if !Command::new("vips")
+        .arg("copy")
+        .arg(&plain)
+        .arg(output)
+        .status()
+        .is_ok_and(|s| s.success())
     {
         write_jpeg(&path, &pixels, (WIDTH, HEIGHT));
     }
@@ -208,7 +256,10 @@ fn make_small(directory: &Path) -> Vec<PathBuf> {
         let small = image::imageops::thumbnail(&photo, width, height).into_raw();
         for light in 0..SMALL_COUNT / SMALL_PHOTOS {
             let path = directory.join(format!("photo-{number}-{light}.jpg"));
-            let pixels: Vec<u8> = small.iter().map(|&of| of.saturating_add(light as u8)).collect();
+            let pixels: Vec<u8> = small
+                .iter()
+                .map(|&of| of.saturating_add(light as u8))
+                .collect();
             write_jpeg(&path, &pixels, SMALL);
             files.push(path);
         }
@@ -221,7 +272,12 @@ fn make_progressive(directory: &Path, number: u32) -> Option<PathBuf> {
     let path = make(directory, number, "jpg");
     let scans = directory.join("scans");
     let mut run = Command::new("jpegtran");
-    let status = run.arg("-progressive").arg("-outfile").arg(&scans).arg(&path).status();
+    let status = run
+        .arg("-progressive")
+        .arg("-outfile")
+        .arg(&scans)
+        .arg(&path)
+        .status();
     assert!(status.ok()?.success());
     fs::rename(scans, &path).unwrap();
     Some(path)
@@ -230,7 +286,9 @@ fn make_progressive(directory: &Path, number: u32) -> Option<PathBuf> {
 fn write_jpeg(path: &Path, pixels: &[u8], (width, height): (u32, u32)) {
     let mut bytes = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut bytes, 85);
-    encoder.write_image(pixels, width, height, ExtendedColorType::Rgb8).unwrap();
+    encoder
+        .write_image(pixels, width, height, ExtendedColorType::Rgb8)
+        .unwrap();
     fs::write(path, bytes).unwrap();
 }
 
@@ -251,14 +309,23 @@ fn children() -> f64 {
     // system time of the process itself, the next two those of its exited children.
     let ticks = |stat: &Path, from: usize| -> u64 {
         let stat = fs::read_to_string(stat).unwrap_or_default();
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
-        fields.skip(from).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+        let fields = stat
+            .rsplit_once(')')
+            .map_or("", |(_, fields)| fields)
+            .split_whitespace();
+        fields
+            .skip(from)
+            .take(2)
+            .map(|field| field.parse::<u64>().unwrap())
+            .sum()
     };
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
-    let running: String =
-        tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
-    let running =
-        running.split_whitespace().map(|pid| ticks(&Path::new("/proc").join(pid).join("stat"), 11));
+    let running: String = tasks
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .collect();
+    let running = running
+        .split_whitespace()
+        .map(|pid| ticks(&Path::new("/proc").join(pid).join("stat"), 11));
     // Linux reports hundredths of a second here, whatever the kernel's own tick.
     (ticks(Path::new("/proc/self/stat"), 13) + running.sum::<u64>()) as f64 * 10.0
 }
@@ -266,6 +333,9 @@ fn children() -> f64 {
 /// A value of `/proc/self/status`, in KiB.
 fn status(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }

@@ -70,18 +70,32 @@ const QUERIES: &[(&str, &str)] = &[
     ("colors", "colors=%23003e1f&page={}"),
     ("colors_near", "colors_near=%23408020~{}.5"),
     ("colors_near, wide", "colors_near=%23808020~40&page={}"),
-    ("colors_near, two", "colors_near=%23408020~20,%23c04060~{}.5"),
+    (
+        "colors_near, two",
+        "colors_near=%23408020~20,%23c04060~{}.5",
+    ),
     ("palette_similar_to", "palette_similar_to={}"),
-    ("all together", "search=lake&tags=tag%20{}&colors_near=%23408020~40&sort_by=hue"),
+    (
+        "all together",
+        "search=lake&tags=tag%20{}&colors_near=%23408020~40&sort_by=hue",
+    ),
 ];
 
 fn main() {
     let variable = |name: &str| std::env::var(name).ok();
-    let length = variable("MURALD_BENCH_SECONDS").and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let length = variable("MURALD_BENCH_SECONDS")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1.0);
     let length = Duration::from_secs_f64(length);
     let sizes = variable("MURALD_BENCH_SIZES").unwrap_or_else(|| "10000,100000".to_owned());
-    let word = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
-    for size in sizes.split(',').map(|text| text.trim().parse::<u64>().unwrap()) {
+    let word = std::env::args()
+        .skip(1)
+        .find(|word| !word.starts_with('-'))
+        .unwrap_or_default();
+    for size in sizes
+        .split(',')
+        .map(|text| text.trim().parse::<u64>().unwrap())
+    {
         let daemon = Daemon::start(size);
         println!();
         load::body(&daemon.socket, &get("/images?search=lake"));
@@ -95,13 +109,22 @@ fn main() {
             first_search.as_secs_f64() * 1e3,
             daemon.memory()
         );
-        println!("{:24} {:>10} {:>8} {:>8} {:>8}", "", "requests/s", "p50 ms", "p99 ms", "CPU µs");
+        println!(
+            "{:24} {:>10} {:>8} {:>8} {:>8}",
+            "", "requests/s", "p50 ms", "p99 ms", "CPU µs"
+        );
         for (what, query) in QUERIES.iter().filter(|(what, _)| what.contains(&word)) {
             let deep = format!("{{+{}}}", (size / 50 * 9 / 10).saturating_sub(200));
             let path = format!("/images?per_page=50&{}", query.replace("{DEEP}", &deep));
             let before = daemon.processor();
             let found = load::run(&daemon.socket, &get(&path), CONNECTIONS, length);
-            let Figures { per_second, requests, p50, p99, .. } = found;
+            let Figures {
+                per_second,
+                requests,
+                p50,
+                p99,
+                ..
+            } = found;
             let spent = (daemon.processor() - before) / requests * 1e6;
             let (p50, p99) = (p50 / 1e3, p99 / 1e3);
             println!("{what:24} {per_second:>10.0} {p50:>8.2} {p99:>8.2} {spent:>8.0}");
@@ -139,13 +162,20 @@ fn change_tags(daemon: &Daemon, size: u64) {
     let (p50, p99) = times(change);
     let cpu = (daemon.processor() - before) / f64::from(CHANGES) * 1e6;
     let what = "change of a tag";
-    println!("{what:24} {:>10.0} {p50:>8.2} {p99:>8.2} {cpu:>8.0}", 1e3 / p50);
+    println!(
+        "{what:24} {:>10.0} {p50:>8.2} {p99:>8.2} {cpu:>8.0}",
+        1e3 / p50
+    );
     let mut file = std::fs::File::create(daemon.home.join("flushed")).unwrap();
     let (p50, p99) = times(|| {
         file.write_all(&[0; PAGES_OF_CHANGE << 12]).unwrap();
         file.sync_data().unwrap();
     });
-    println!("{:24} {:>10.0} {p50:>8.2} {p99:>8.2}", "  a flush of the disk", 1e3 / p50);
+    println!(
+        "{:24} {:>10.0} {p50:>8.2} {p99:>8.2}",
+        "  a flush of the disk",
+        1e3 / p50
+    );
 }
 
 /// The 50th and the 99th percentile of the time of `one`, in milliseconds.
@@ -198,14 +228,25 @@ impl Daemon {
             .spawn()
             .unwrap();
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(60), "the daemon does not start");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "the daemon does not start"
+            );
             std::thread::sleep(Duration::from_micros(200));
         }
         load::body(&socket, &get("/healthz"));
         let first_answer = began.elapsed();
         load::body(&socket, &get("/images"));
         let first_list = began.elapsed();
-        Self { home, socket, first_answer, first_list, began, child, _scratch: scratch }
+        Self {
+            home,
+            socket,
+            first_answer,
+            first_list,
+            began,
+            child,
+            _scratch: scratch,
+        }
     }
 
     /// Waits until the daemon has no work left, such as the check of all rows after its start.
@@ -220,16 +261,32 @@ impl Daemon {
     /// Seconds of processor time so far.
     fn processor(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let fields: Vec<&str> = stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .collect();
         // User and system time; the kernel counts hundredths of a second.
-        fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+        fields[11..13]
+            .iter()
+            .map(|ticks| ticks.parse::<f64>().unwrap() / 100.0)
+            .sum()
     }
 
     /// Resident memory in MiB.
     fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1024.0
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        line.split_whitespace()
+            .next()
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
+            / 1024.0
     }
 }
 
@@ -253,21 +310,30 @@ fn fill(home: &Path, size: u64) {
         for at in 0..size {
             let mut dice = Dice(at);
             let id = images::insert(c, &image(at, &mut dice, &pictures))?;
-            let tags = (0..dice.below(4)).map(|_| format!("tag {}", dice.below(TAGS))).collect();
-            let change = ImageChange { tags: Some(tags), ..ImageChange::default() };
+            let tags = (0..dice.below(4))
+                .map(|_| format!("tag {}", dice.below(TAGS)))
+                .collect();
+            let change = ImageChange {
+                tags: Some(tags),
+                ..ImageChange::default()
+            };
             edits::change(c, id, &change)?;
         }
         Ok(())
     };
     store.write(insert).unwrap();
-    store.checkpoint().map_err(|error: store::Error| error).unwrap();
+    store
+        .checkpoint()
+        .map_err(|error: store::Error| error)
+        .unwrap();
 }
 
 fn image(at: u64, dice: &mut Dice, pictures: &Path) -> NewImage {
     let mut word = || WORDS[dice.below(WORDS.len() as u64) as usize];
     let name = format!("{} {} {} {at}", word(), word(), word());
-    let mut colors: Vec<[u8; 3]> =
-        (0..dice.below(8) + 1).map(|_| std::array::from_fn(|_| (dice.below(250)) as u8)).collect();
+    let mut colors: Vec<[u8; 3]> = (0..dice.below(8) + 1)
+        .map(|_| std::array::from_fn(|_| (dice.below(250)) as u8))
+        .collect();
     if dice.below(2) == 0 {
         colors[0] = [0, 62, (dice.below(COMMON) * 31) as u8];
     }
@@ -277,7 +343,11 @@ fn image(at: u64, dice: &mut Dice, pictures: &Path) -> NewImage {
         path: pictures.join(format!("{name}.jpg")),
         source_path: format!("/home/somebody/Pictures/Wallpapers/{name}.jpg").into(),
         name,
-        format: if dice.below(10) == 0 { Format::Mp4 } else { Format::Jpg },
+        format: if dice.below(10) == 0 {
+            Format::Mp4
+        } else {
+            Format::Jpg
+        },
         width: 3840,
         height: 2160,
         duration: 0.0,
@@ -299,8 +369,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, sides: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }

@@ -6,7 +6,12 @@
 //! less than 5 ms at p99; no wake-up between changes; a change begins within 50 ms of its time. Each
 //! command is sent after the picture of the one before is shown. `MURALD_IDLE_SECONDS` is the time of
 //! the measurement between changes (20).
-#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
@@ -45,7 +50,10 @@ fn main() {
     let images = small_pictures(&daemon);
     let lists = playlists(&daemon, &images);
     println!("{} playlists of {} images", lists.len(), images.len());
-    let mut bench = Bench { events: daemon.events("playlist_image_changed"), daemon };
+    let mut bench = Bench {
+        events: daemon.events("playlist_image_changed"),
+        daemon,
+    };
     bench.commands(&lists, &images);
     bench.between_changes(&lists);
     bench.lateness(&lists);
@@ -58,7 +66,9 @@ fn small_pictures(daemon: &TestDaemon) -> Vec<i64> {
     for number in 0..MANY {
         let color = [number as u8, (number >> 8) as u8 * 60, 99];
         let path = directory.join(format!("{number:04}.png"));
-        image::RgbImage::from_pixel(32, 18, image::Rgb(color)).save(path).unwrap();
+        image::RgbImage::from_pixel(32, 18, image::Rgb(color))
+            .save(path)
+            .unwrap();
     }
     daemon.import(&[&directory])
 }
@@ -67,11 +77,17 @@ fn small_pictures(daemon: &TestDaemon) -> Vec<i64> {
 fn playlists(daemon: &TestDaemon, images: &[i64]) -> Vec<i64> {
     let items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
     let make = |number: usize| {
-        let order = if number.is_multiple_of(2) { "ordered" } else { "random" };
+        let order = if number.is_multiple_of(2) {
+            "ordered"
+        } else {
+            "random"
+        };
         let configuration = json!({ "interval": 3600, "order": order });
         let name = format!("playlist {number}");
         let body = json!({ "name": name, "configuration": configuration, "images": items });
-        daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
+        daemon.client().post("/playlists", &body).ok()["id"]
+            .as_i64()
+            .unwrap()
     };
     (0..MANY).map(make).collect()
 }
@@ -84,43 +100,75 @@ struct Bench {
 impl Bench {
     fn commands(&mut self, lists: &[i64], images: &[i64]) {
         println!("processor of the threads that answer, each; and until the answer");
-        self.timed("get: nothing, to compare", false, |daemon, _| daemon.client().get("/healthz"));
+        self.timed("get: nothing, to compare", false, |daemon, _| {
+            daemon.client().get("/healthz")
+        });
         let one = |number: usize| lists[number * 7 % lists.len()];
         self.timed("start", true, |daemon, number| {
             let body = json!({ "monitors": [OUTPUTS[0]] });
-            daemon.client().post(&format!("/playlists/{}/start", one(number)), &body)
+            daemon
+                .client()
+                .post(&format!("/playlists/{}/start", one(number)), &body)
         });
         let running = one(COMMANDS - 1);
         for action in ["next", "previous"] {
             self.timed(action, true, |daemon, _| {
-                daemon.client().post(&format!("/playlists/{running}/{action}"), &json!({}))
+                daemon
+                    .client()
+                    .post(&format!("/playlists/{running}/{action}"), &json!({}))
             });
         }
-        self.timed("edit: the interval of the running one", false, |daemon, number| {
-            let body = json!({ "configuration": { "interval": 3600 + number } });
-            daemon.client().patch(&format!("/playlists/{running}"), &body)
-        });
+        self.timed(
+            "edit: the interval of the running one",
+            false,
+            |daemon, number| {
+                let body = json!({ "configuration": { "interval": 3600 + number } });
+                daemon
+                    .client()
+                    .patch(&format!("/playlists/{running}"), &body)
+            },
+        );
         // All images, or all but one that is not shown.
-        let shown = self.daemon.client().get(&format!("/playlists/active/{}", OUTPUTS[0])).ok();
+        let shown = self
+            .daemon
+            .client()
+            .get(&format!("/playlists/active/{}", OUTPUTS[0]))
+            .ok();
         let shown = shown["current_image_id"].as_i64().unwrap();
         let others: Vec<i64> = images.iter().copied().filter(|id| *id != shown).collect();
-        self.timed("edit: an image more or less, running", false, |daemon, number| {
-            let list = std::iter::once(&shown).chain(others.iter().skip(number % 2));
-            let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
-            daemon.client().patch(&format!("/playlists/{running}"), &json!({ "images": items }))
-        });
-        self.timed("edit: an image more or less, at rest", false, |daemon, number| {
-            let list = images.iter().skip(number % 2);
-            let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
-            let path = format!("/playlists/{}", one(number + COMMANDS));
-            daemon.client().patch(&path, &json!({ "images": items }))
-        });
-        self.timed("edit: the list turned around, at rest", false, |daemon, number| {
-            let mut items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
-            items.reverse();
-            let path = format!("/playlists/{}", one(number + 2 * COMMANDS));
-            daemon.client().patch(&path, &json!({ "images": items }))
-        });
+        self.timed(
+            "edit: an image more or less, running",
+            false,
+            |daemon, number| {
+                let list = std::iter::once(&shown).chain(others.iter().skip(number % 2));
+                let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
+                daemon.client().patch(
+                    &format!("/playlists/{running}"),
+                    &json!({ "images": items }),
+                )
+            },
+        );
+        self.timed(
+            "edit: an image more or less, at rest",
+            false,
+            |daemon, number| {
+                let list = images.iter().skip(number % 2);
+                let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
+                let path = format!("/playlists/{}", one(number + COMMANDS));
+                daemon.client().patch(&path, &json!({ "images": items }))
+            },
+        );
+        self.timed(
+            "edit: the list turned around, at rest",
+            false,
+            |daemon, number| {
+                let mut items: Vec<Value> =
+                    images.iter().map(|id| json!({ "image_id": id })).collect();
+                items.reverse();
+                let path = format!("/playlists/{}", one(number + 2 * COMMANDS));
+                daemon.client().patch(&path, &json!({ "images": items }))
+            },
+        );
         self.timed("get: one", false, |daemon, number| {
             daemon.client().get(&format!("/playlists/{}", one(number)))
         });
@@ -149,7 +197,9 @@ impl Bench {
 
     fn between_changes(&mut self, lists: &[i64]) {
         self.run(lists, 3600);
-        let seconds = std::env::var("MURALD_IDLE_SECONDS").ok().and_then(|n| n.parse().ok());
+        let seconds = std::env::var("MURALD_IDLE_SECONDS")
+            .ok()
+            .and_then(|n| n.parse().ok());
         let seconds = seconds.unwrap_or(20);
         // Wait until backends and the disk have finished their work.
         let mut last = BTreeMap::new();
@@ -160,7 +210,9 @@ impl Bench {
         });
         std::thread::sleep(Duration::from_secs(seconds));
         let mut woken = wakes(self.daemon.pid());
-        woken.iter_mut().for_each(|(name, count)| *count -= last.get(name).unwrap_or(&0));
+        woken
+            .iter_mut()
+            .for_each(|(name, count)| *count -= last.get(name).unwrap_or(&0));
         woken.retain(|_, count| *count > 0);
         let name = format!("wake-ups of two that run, in {seconds} s");
         println!("{name:44}{:8}   {woken:?}", woken.values().sum::<u64>());
@@ -181,7 +233,10 @@ impl Bench {
         let took = begun.elapsed().as_secs_f64();
         println!("an import of {PHOTOGRAPHS} photographs of 4K took {took:.1} s");
         beside.rows("beside an import");
-        self.daemon.client().post("/playlists/active/stop", &json!({})).ok();
+        self.daemon
+            .client()
+            .post("/playlists/active/stop", &json!({}))
+            .ok();
     }
 
     /// Starts two playlists, one on each output.
@@ -204,7 +259,10 @@ impl Bench {
         while !enough(lateness.begun.len()) {
             let event = self.events.wait_for("playlist_image_changed");
             assert_eq!(event.get("source"), None, "missed: {event}");
-            let path = format!("/playlists/active/{}", event["monitors"][0].as_str().unwrap());
+            let path = format!(
+                "/playlists/active/{}",
+                event["monitors"][0].as_str().unwrap()
+            );
             let running = self.daemon.client().get(&path).ok();
             // Computed from the next change, whose time does not depend on how late this one is.
             let beat = at(&running["next_change_at"]) - Duration::from_secs(1);
@@ -240,7 +298,9 @@ fn photographs(root: &Path) -> PathBuf {
     fs::create_dir(&directory).unwrap();
     let (pixels, color) = (photo::photo(3840, 2160, 1), image::ExtendedColorType::Rgb8);
     let mut jpeg = Vec::new();
-    JpegEncoder::new_with_quality(&mut jpeg, 88).encode(&pixels, 3840, 2160, color).unwrap();
+    JpegEncoder::new_with_quality(&mut jpeg, 88)
+        .encode(&pixels, 3840, 2160, color)
+        .unwrap();
     for number in 0..PHOTOGRAPHS {
         let mut copy = jpeg.clone();
         let comment = [0xff, 0xfe, 0, 4, (number >> 8) as u8, number as u8];
@@ -269,9 +329,18 @@ fn wakes(pid: u32) -> BTreeMap<String, u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let of = |path: PathBuf| {
         let text = fs::read_to_string(path.join("status")).unwrap();
-        let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("voluntary_ctxt_switches"))
+            .unwrap();
         let count = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-        (fs::read_to_string(path.join("comm")).unwrap().trim().to_owned(), count)
+        (
+            fs::read_to_string(path.join("comm"))
+                .unwrap()
+                .trim()
+                .to_owned(),
+            count,
+        )
     };
     tasks.map(|task| of(task.path())).collect()
 }

@@ -24,8 +24,9 @@ fn main() {
 
     // The first start creates directories and the database, so it is reported separately.
     let first = start_to_answer(murald, scratch.path());
-    let mut starts: Vec<f64> =
-        (0..STARTS).map(|_| start_to_answer(murald, scratch.path())).collect();
+    let mut starts: Vec<f64> = (0..STARTS)
+        .map(|_| start_to_answer(murald, scratch.path()))
+        .collect();
     let mut trues: Vec<f64> = (0..STARTS)
         .map(|_| {
             let begun = Instant::now();
@@ -34,39 +35,76 @@ fn main() {
         })
         .collect();
     let (median, slow) = (at(&mut starts, 0.5), at(&mut starts, 0.95));
-    println!("{:44}{first:10.1} ms", "start to first answer, empty directories");
-    println!("{:44}{median:10.1} ms   p95 {slow:.1} ms", "start to first answer, again");
-    println!("{:44}{:10.1} x", "  against starting `true`", median / at(&mut trues, 0.5));
+    println!(
+        "{:44}{first:10.1} ms",
+        "start to first answer, empty directories"
+    );
+    println!(
+        "{:44}{median:10.1} ms   p95 {slow:.1} ms",
+        "start to first answer, again"
+    );
+    println!(
+        "{:44}{:10.1} x",
+        "  against starting `true`",
+        median / at(&mut trues, 0.5)
+    );
 
     let mut daemon = started(murald, scratch.path());
     answer(scratch.path());
-    let mut shell =
-        Command::new("sh").args(["-c", "read line"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut shell = Command::new("sh")
+        .args(["-c", "read line"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     // The daemon looks for a compositor a few times, then waits for the kernel's events.
     std::thread::sleep(Duration::from_secs(5));
     let resident = status(daemon.id(), "VmRSS");
-    println!("{:44}{:10.1} MiB", "resident when idle", resident as f64 / 1024.0);
+    println!(
+        "{:44}{:10.1} MiB",
+        "resident when idle",
+        resident as f64 / 1024.0
+    );
     let ratio = resident as f64 / status(shell.id(), "VmRSS") as f64;
     println!("{:44}{ratio:10.1} x", "  against an idle shell");
     println!("{:44}{:10}", "threads", status(daemon.id(), "Threads"));
-    let seconds =
-        std::env::var("MURALD_IDLE_SECONDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let seconds = std::env::var("MURALD_IDLE_SECONDS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(60);
     let before = wakes(daemon.id());
     std::thread::sleep(Duration::from_secs(seconds));
     let woken = woken(&before, &wakes(daemon.id()));
-    println!("{:44}{woken:10}", format!("wake-ups in {seconds} s when idle"));
+    println!(
+        "{:44}{woken:10}",
+        format!("wake-ups in {seconds} s when idle")
+    );
     end(&mut daemon);
     shell.kill().unwrap();
     shell.wait().unwrap();
 
     let size = fs::metadata(murald).unwrap().len();
-    println!("{:44}{:10.1} MiB", "executable", size as f64 / (1 << 20) as f64);
+    println!(
+        "{:44}{:10.1} MiB",
+        "executable",
+        size as f64 / (1 << 20) as f64
+    );
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args([
+            "tree",
+            "--offline",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--no-dedupe",
+        ])
         .output()
         .unwrap();
     let text = String::from_utf8(tree.stdout).unwrap();
-    let mut crates: Vec<&str> = text.lines().filter_map(|line| line.split(" (").next()).collect();
+    let mut crates: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split(" (").next())
+        .collect();
     crates.sort_unstable();
     crates.dedup();
     println!("{:44}{:10}", "crates, murald among them", crates.len());
@@ -116,7 +154,10 @@ fn answer(scratch: &Path) {
 }
 
 fn end(daemon: &mut Child) {
-    Command::new("kill").arg(daemon.id().to_string()).status().unwrap();
+    Command::new("kill")
+        .arg(daemon.id().to_string())
+        .status()
+        .unwrap();
     assert_eq!(daemon.wait().unwrap().code(), Some(0));
 }
 
@@ -133,7 +174,9 @@ fn wakes(pid: u32) -> BTreeMap<String, u64> {
     // A thread may exit in the meantime.
     let of = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("status")).ok()?;
-        let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("voluntary_ctxt_switches"))?;
         let count = line.split_whitespace().nth(1)?.parse().ok()?;
         Some((task.file_name().into_string().ok()?, count))
     };

@@ -7,7 +7,12 @@
 //! defect. Restarts, by a stop and by a kill in turn, are in the first fifth only, so that one daemon
 //! runs through all the rest. The history is full from the start. `MURALD_WEEK_CHANGES` (10000) is the
 //! number of changes; each comes with ten requests, and every tenth with an import and a deletion.
-#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
@@ -38,7 +43,9 @@ const KEPT: usize = 60;
 const HISTORY: i64 = 10_000;
 
 fn main() {
-    let said = std::env::var("MURALD_WEEK_CHANGES").ok().and_then(|text| text.parse().ok());
+    let said = std::env::var("MURALD_WEEK_CHANGES")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let changes: u64 = said.unwrap_or(10_000);
     let desktop = Desktop::wayland(&["--pluggable", "640x360", "640x360"]);
     let mut week = Week::begin(&desktop);
@@ -97,8 +104,15 @@ impl<'a> Week<'a> {
         );
         daemon.start();
         let (done, begun) = (Done::default(), Instant::now());
-        let mut week =
-            Self { desktop, daemon, playlist: 0, images: VecDeque::new(), serial: 0, done, begun };
+        let mut week = Self {
+            desktop,
+            daemon,
+            playlist: 0,
+            images: VecDeque::new(),
+            serial: 0,
+            done,
+            begun,
+        };
         while week.images.len() < KEPT {
             week.import();
         }
@@ -108,8 +122,12 @@ impl<'a> Week<'a> {
             "configuration": { "type": "manual", "order": "random" },
             "source": { "media_type": "image" },
         });
-        week.playlist = week.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
-        week.client().post(&format!("/playlists/{}/start", week.playlist), &json!({})).ok();
+        week.playlist = week.client().post("/playlists", &body).ok()["id"]
+            .as_i64()
+            .unwrap();
+        week.client()
+            .post(&format!("/playlists/{}/start", week.playlist), &json!({}))
+            .ok();
         week.begun = Instant::now();
         week.done = Done::default();
         week
@@ -153,7 +171,10 @@ impl<'a> Week<'a> {
     /// Imports a new picture, and deletes the original.
     fn import(&mut self) {
         self.serial += 1;
-        let path = self.daemon.root().join(format!("picture {:04}.png", self.serial));
+        let path = self
+            .daemon
+            .root()
+            .join(format!("picture {:04}.png", self.serial));
         let mut picture = image::RgbImage::new(64, 36);
         let serial = self.serial.to_le_bytes();
         for (x, y, pixel) in picture.enumerate_pixels_mut() {
@@ -167,7 +188,10 @@ impl<'a> Week<'a> {
 
     fn delete(&mut self) {
         let body = json!({ "ids": [self.images.pop_front()] }).to_string();
-        let answer = self.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+        let answer = self
+            .client()
+            .send("DELETE", "/images", "", body.as_bytes())
+            .ok();
         assert_eq!(answer["deleted"], 1);
         self.done.deletes += 1;
     }
@@ -186,9 +210,15 @@ impl<'a> Week<'a> {
                 let made = client.post("/folders", &json!({ "name": "folder" })).ok();
                 let body = json!({ "image_ids": [image], "folder_id": made["id"] });
                 client.post("/folders/move-images", &body).ok();
-                client.delete(&format!("/folders/{}?mode=keep_contents", made["id"])).ok();
+                client
+                    .delete(&format!("/folders/{}?mode=keep_contents", made["id"]))
+                    .ok();
             }
-            21 => drop(client.post("/images", &json!({ "paths": "none" })).fails(400)),
+            21 => drop(
+                client
+                    .post("/images", &json!({ "paths": "none" }))
+                    .fails(400),
+            ),
             28 => drop(client.get("/nowhere").fails(404)),
             35 => drop(self.daemon.events("")),
             42 => {
@@ -196,7 +226,9 @@ impl<'a> Week<'a> {
                 client.patch("/config/app", &body).ok();
             }
             49 => {
-                client.post("/wallpaper/set", &json!({ "image_id": image })).ok();
+                client
+                    .post("/wallpaper/set", &json!({ "image_id": image }))
+                    .ok();
             }
             _ => {
                 let answer = client.get(&read);
@@ -225,13 +257,21 @@ impl<'a> Week<'a> {
         self.desktop.run("unplug", &[&name]);
         wait_until("the monitor is gone", || {
             let monitors = self.client().get("/monitors").ok();
-            monitors.as_array().unwrap().iter().all(|one: &Value| one["name"] != name)
+            monitors
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|one: &Value| one["name"] != name)
         });
         self.done.hot_plugs += 1;
     }
 
     fn rest(&self) {
-        let threads = || fs::read_dir(format!("/proc/{}/task", self.daemon.pid())).unwrap().count();
+        let threads = || {
+            fs::read_dir(format!("/proc/{}/task", self.daemon.pid()))
+                .unwrap()
+                .count()
+        };
         let mut last = (threads(), Instant::now());
         // Longer than an idle thread of a connection lives.
         wait_until("idle threads", || {
@@ -253,7 +293,10 @@ impl<'a> Week<'a> {
             threads: count(&format!("/proc/{pid}/task")),
             children: drawing.len(),
             drawing: drawing.iter().map(|&pid| memory(pid, "RssAnon:")).sum(),
-            drawing_descriptors: drawing.iter().map(|pid| count(&format!("/proc/{pid}/fd"))).sum(),
+            drawing_descriptors: drawing
+                .iter()
+                .map(|pid| count(&format!("/proc/{pid}/fd")))
+                .sum(),
             database: size(&data.join("db")),
             log: size_of(&data, "daemon.log"),
             cache: size(&self.daemon.root().join("cache")),
@@ -263,7 +306,10 @@ impl<'a> Week<'a> {
     fn sum(&self) {
         println!("{:?} in {:.0?}", self.done, self.begun.elapsed());
         let errors = self.daemon.log();
-        let errors = errors.lines().filter(|line| line.contains("\"level\":\"error\"")).count();
+        let errors = errors
+            .lines()
+            .filter(|line| line.contains("\"level\":\"error\""))
+            .count();
         println!("{errors} errors in the last of the log");
     }
 }
@@ -334,8 +380,14 @@ impl std::fmt::Display for Figures {
 
 fn memory(pid: u32, key: &str) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
-    let kibibytes = line.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(key))
+        .unwrap_or_default();
+    let kibibytes = line
+        .split_whitespace()
+        .next()
+        .and_then(|number| number.parse::<f64>().ok());
     kibibytes.unwrap_or_default() / 1024.0
 }
 
@@ -352,7 +404,9 @@ fn size(directory: &Path) -> f64 {
 fn size_of(directory: &Path, name: &str) -> f64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| {
-        let Ok(meta) = entry.metadata() else { return 0.0 };
+        let Ok(meta) = entry.metadata() else {
+            return 0.0;
+        };
         match meta.is_dir() {
             true if name.is_empty() => size(&entry.path()),
             false if entry.file_name().to_string_lossy().starts_with(name) => {

@@ -29,8 +29,14 @@ impl Supplies {
     /// The machine's own power supplies, or the directory `MURALD_POWER_SUPPLY` if set, for tests.
     pub(crate) fn of(env: &Env) -> Self {
         match env.var("MURALD_POWER_SUPPLY") {
-            Some(directory) => Self { directory: directory.into(), is_plain: true },
-            None => Self { directory: SYSFS.into(), is_plain: false },
+            Some(directory) => Self {
+                directory: directory.into(),
+                is_plain: true,
+            },
+            None => Self {
+                directory: SYSFS.into(),
+                is_plain: false,
+            },
         }
     }
 
@@ -64,7 +70,10 @@ fn watch(supplies: &Supplies, news: &News, until: &Cancel, tell: &impl Fn(bool))
             tell(now);
         }
         while !news.heard() {
-            let mut fds = [PollFd::new(news, PollFlags::IN), PollFd::new(until, PollFlags::IN)];
+            let mut fds = [
+                PollFd::new(news, PollFlags::IN),
+                PollFd::new(until, PollFlags::IN),
+            ];
             // Fails only if the kernel has no memory.
             let woken = poll_until(&mut fds, None);
             if woken.is_err() || !fds[1].revents().is_empty() {
@@ -97,8 +106,13 @@ impl News {
             | WatchFlags::MOVED_TO
             | WatchFlags::MOVED_FROM
             | WatchFlags::CLOSE_WRITE;
-        let inside = fs::read_dir(&supplies.directory).into_iter().flatten().flatten();
-        let all = inside.map(|entry| entry.path()).chain([supplies.directory.clone()]);
+        let inside = fs::read_dir(&supplies.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let all = inside
+            .map(|entry| entry.path())
+            .chain([supplies.directory.clone()]);
         for path in all.filter(|path| path.is_dir()) {
             if let Err(error) = files.watch(&path, changes) {
                 log::warn!("cannot watch {}: {error}", path.display());
@@ -170,8 +184,10 @@ mod tests {
         }
     }
 
-    const EMPTYING: Supply<'static> =
-        ("BAT0", &[("type", "Battery\n"), ("status", "Discharging\n")]);
+    const EMPTYING: Supply<'static> = (
+        "BAT0",
+        &[("type", "Battery\n"), ("status", "Discharging\n")],
+    );
     const FULL: Supply<'static> = ("BAT0", &[("type", "Battery\n"), ("status", "Full\n")]);
     const ON: Supply<'static> = ("AC", &[("type", "Mains\n"), ("online", "1\n")]);
     const OFF: Supply<'static> = ("AC", &[("type", "Mains\n"), ("online", "0\n")]);
@@ -180,7 +196,9 @@ mod tests {
     fn battery_counts_if_no_power_adapter_is_connected() {
         let check = |supplies: &[Supply<'_>], expected| {
             let directory = tempfile::tempdir().unwrap();
-            supplies.iter().for_each(|supply| write(directory.path(), *supply));
+            supplies
+                .iter()
+                .for_each(|supply| write(directory.path(), *supply));
             assert_eq!(on_battery(directory.path()), expected, "{supplies:?}");
         };
         check(&[], false);
@@ -189,7 +207,10 @@ mod tests {
         check(&[EMPTYING, OFF], true);
         check(&[EMPTYING, ON], false);
         check(&[FULL, OFF], false);
-        let usb = ("ucsi-source-psy", &[("type", "USB\n"), ("online", "1\n")][..]);
+        let usb = (
+            "ucsi-source-psy",
+            &[("type", "USB\n"), ("online", "1\n")][..],
+        );
         check(&[EMPTYING, OFF, usb], false);
         let pd = ("usb", &[("type", "USB_PD\n"), ("online", "1\n")][..]);
         check(&[EMPTYING, pd], false);
@@ -198,9 +219,19 @@ mod tests {
         check(&[mouse, scope], false);
         check(&[mouse, scope, EMPTYING], true);
         // A port that charges a phone is not a power adapter.
-        let wire = ("wire", &[("type", "USB\n"), ("online", "1\n"), ("scope", "Device\n")][..]);
+        let wire = (
+            "wire",
+            &[("type", "USB\n"), ("online", "1\n"), ("scope", "Device\n")][..],
+        );
         check(&[EMPTYING, wire], true);
-        let ups = ("ups", &[("type", "UPS\n"), ("online", "1\n"), ("status", "Discharging\n")][..]);
+        let ups = (
+            "ups",
+            &[
+                ("type", "UPS\n"),
+                ("online", "1\n"),
+                ("status", "Discharging\n"),
+            ][..],
+        );
         check(&[ups], false);
     }
 
@@ -210,7 +241,10 @@ mod tests {
         write(directory.path(), OFF);
         let (spawner, _deaths) = Spawner::new();
         let (told, hears) = unbounded();
-        let supplies = Supplies { directory: directory.path().to_owned(), is_plain: true };
+        let supplies = Supplies {
+            directory: directory.path().to_owned(),
+            is_plain: true,
+        };
         let tell = move |now| told.send(now).unwrap();
         let watch = follow(&spawner, supplies, tell).unwrap();
         let next = || hears.recv_timeout(Duration::from_secs(60)).unwrap();

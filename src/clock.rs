@@ -84,7 +84,10 @@ impl Now {
     pub(crate) fn read() -> Self {
         let time = clock_gettime(ClockId::Boottime);
         let boot = Boottime(time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec);
-        Self { boot, wall: Timestamp::now().to_zoned(local_zone::local()) }
+        Self {
+            boot,
+            wall: Timestamp::now().to_zoned(local_zone::local()),
+        }
     }
 }
 
@@ -118,7 +121,10 @@ pub(crate) fn forget_unusable_zone() -> Option<OsString> {
 
 /// Names of zones and rules do not exist as files here; a zone file is a regular file.
 fn is_usable(written: &OsStr) -> bool {
-    let path = written.as_bytes().strip_prefix(b":").unwrap_or(written.as_bytes());
+    let path = written
+        .as_bytes()
+        .strip_prefix(b":")
+        .unwrap_or(written.as_bytes());
     let found = std::fs::metadata(OsStr::from_bytes(path));
     found.is_err() || found.is_ok_and(|found| found.is_file())
 }
@@ -145,7 +151,9 @@ impl Alarm {
     /// are merged.
     pub(crate) fn start(spawner: &Spawner) -> io::Result<(Self, Receiver<()>)> {
         // TZ overrides the file and does not change at run time.
-        let file = std::env::var_os("TZ").is_none().then(|| Path::new("/etc/localtime"));
+        let file = std::env::var_os("TZ")
+            .is_none()
+            .then(|| Path::new("/etc/localtime"));
         Self::watching(spawner, file)
     }
 
@@ -165,19 +173,31 @@ impl Alarm {
             ZoneWatch::start(file).inspect_err(unwatched).ok()
         });
         let (ring, rings) = bounded(1);
-        let watch =
-            Watch { timers: Arc::clone(&timers), end: end.clone(), zone, ring: ring.clone() };
+        let watch = Watch {
+            timers: Arc::clone(&timers),
+            end: end.clone(),
+            zone,
+            ring: ring.clone(),
+        };
         let thread = spawner.spawn("clock", move || watch.run())?;
-        Ok((Self { timers, ring, _end: CancelOnDrop(end), _thread: thread }, rings))
+        Ok((
+            Self {
+                timers,
+                ring,
+                _end: CancelOnDrop(end),
+                _thread: thread,
+            },
+            rings,
+        ))
     }
 
     /// Replaces the deadlines. A deadline in the past wakes the user at once.
     pub(crate) fn set(&self, deadlines: Deadlines) -> io::Result<()> {
         let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
         self.timers.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
-        let wall = deadlines
-            .wall
-            .map_or(0, |at| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1));
+        let wall = deadlines.wall.map_or(0, |at| {
+            i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1)
+        });
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         if self.timers.wall.set(flags, wall)? {
             self.ring.try_send(()).ok();
@@ -221,7 +241,11 @@ impl Watch {
             PollFd::new(&self.timers.boot, PollFlags::IN),
             PollFd::new(&self.timers.wall, PollFlags::IN),
         ];
-        sources.extend(self.zone.as_ref().map(|zone| PollFd::new(zone, PollFlags::IN)));
+        sources.extend(
+            self.zone
+                .as_ref()
+                .map(|zone| PollFd::new(zone, PollFlags::IN)),
+        );
         poll_until(&mut sources, None)?;
         Ok(!sources[0].revents().is_empty())
     }
@@ -248,7 +272,10 @@ mod tests {
     #[test]
     fn boot_time_arithmetic_saturates() {
         let at = Boottime::from_nanos(5);
-        assert_eq!((at + Duration::from_nanos(3)).since(at), Duration::from_nanos(3));
+        assert_eq!(
+            (at + Duration::from_nanos(3)).since(at),
+            Duration::from_nanos(3)
+        );
         assert_eq!(at.since(at + LONG), Duration::ZERO);
         assert_eq!((at - LONG).as_nanos(), 5 - 60_000_000_000);
         assert_eq!(at + Duration::MAX, Boottime::from_nanos(i64::MAX));
@@ -264,8 +291,14 @@ mod tests {
     #[test]
     fn earlier_deadline_is_used_on_each_clock() {
         let boot = |nanos| Some(Boottime::from_nanos(nanos));
-        let one = Deadlines { boot: boot(7), wall: None };
-        let two = Deadlines { boot: boot(5), wall: Some(Timestamp::UNIX_EPOCH) };
+        let one = Deadlines {
+            boot: boot(7),
+            wall: None,
+        };
+        let two = Deadlines {
+            boot: boot(5),
+            wall: Some(Timestamp::UNIX_EPOCH),
+        };
         assert_eq!(one.or(two), two);
         assert_eq!(one.or(Deadlines::default()), one);
     }
@@ -276,15 +309,30 @@ mod tests {
         let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
         let now = Now::read();
         let span = Duration::from_millis(30);
-        alarm.set(Deadlines { boot: Some(now.boot + span), wall: None }).unwrap();
+        alarm
+            .set(Deadlines {
+                boot: Some(now.boot + span),
+                wall: None,
+            })
+            .unwrap();
         rings.recv_timeout(LONG).unwrap();
         assert!(Now::read().boot >= now.boot + span);
         let wall = now.wall.timestamp() + Duration::from_millis(60);
-        alarm.set(Deadlines { boot: None, wall: Some(wall) }).unwrap();
+        alarm
+            .set(Deadlines {
+                boot: None,
+                wall: Some(wall),
+            })
+            .unwrap();
         rings.recv_timeout(LONG).unwrap();
         assert!(Timestamp::now() >= wall);
         // A deadline in the past wakes at once; replaced deadlines do not wake.
-        alarm.set(Deadlines { boot: Some(now.boot + LONG), wall: Some(wall) }).unwrap();
+        alarm
+            .set(Deadlines {
+                boot: Some(now.boot + LONG),
+                wall: Some(wall),
+            })
+            .unwrap();
         rings.recv_timeout(LONG).unwrap();
         alarm.set(Deadlines::default()).unwrap();
         assert!(rings.recv_timeout(Duration::from_millis(50)).is_err());
@@ -293,24 +341,42 @@ mod tests {
     /// Makes timerfd_settime fail on this thread as it does after an unread change of the clock,
     /// since tests must not set the clock itself.
     fn answer_that_the_clock_was_set() {
-        let step =
-            |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+        let step = |code: u32, jf: u8, k: u32| libc::sock_filter {
+            code: code as u16,
+            jt: 0,
+            jf,
+            k,
+        };
         let settime = libc::SYS_timerfd_settime as u32;
         let mut program = [
             // The data begin with the system call's number; the flags are the second argument.
             step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
             step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 3, settime),
-            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, if LITTLE { 24 } else { 28 }),
+            step(
+                libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+                0,
+                if LITTLE { 24 } else { 28 },
+            ),
             step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, 2),
-            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::ECANCELED as u32),
+            step(
+                libc::BPF_RET | libc::BPF_K,
+                0,
+                libc::SECCOMP_RET_ERRNO | libc::ECANCELED as u32,
+            ),
             step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
         ];
-        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        let program = libc::sock_fprog {
+            len: program.len() as u16,
+            filter: program.as_mut_ptr(),
+        };
         // SAFETY: the program outlives the call, which copies it.
         let closed = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
-                    == 0
+                && libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                ) == 0
         };
         assert!(closed, "{}", io::Error::last_os_error());
     }
@@ -326,7 +392,9 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 answer_that_the_clock_was_set();
-                alarm.set(Deadlines { boot: None, wall }).expect("it is set");
+                alarm
+                    .set(Deadlines { boot: None, wall })
+                    .expect("it is set");
             });
         });
         rings.recv_timeout(LONG).unwrap();

@@ -59,15 +59,31 @@ pub fn lab(rgb: Rgb) -> Lab {
     let x = 0.412_456_4 * r + 0.357_576_1 * g + 0.180_437_5 * b;
     let y = 0.212_672_9 * r + 0.715_152_2 * g + 0.072_175 * b;
     let z = 0.019_333_9 * r + 0.119_192 * g + 0.950_304_1 * b;
-    let root = |t: f32| if t > EPSILON { t.cbrt() } else { (KAPPA * t + 16.0) / 116.0 };
+    let root = |t: f32| {
+        if t > EPSILON {
+            t.cbrt()
+        } else {
+            (KAPPA * t + 16.0) / 116.0
+        }
+    };
     let (x, y, z) = (root(x / WHITE[0]), root(y / WHITE[1]), root(z / WHITE[2]));
-    Lab { l: 116.0 * y - 16.0, a: 500.0 * (x - y), b: 200.0 * (y - z) }
+    Lab {
+        l: 116.0 * y - 16.0,
+        a: 500.0 * (x - y),
+        b: 200.0 * (y - z),
+    }
 }
 
 /// Returns the nearest sRGB colour; colours outside sRGB are clipped.
 pub(crate) fn rgb(lab: Lab) -> Rgb {
     let fy = (lab.l + 16.0) / 116.0;
-    let cube = |f: f32| if f * f * f > EPSILON { f * f * f } else { (116.0 * f - 16.0) / KAPPA };
+    let cube = |f: f32| {
+        if f * f * f > EPSILON {
+            f * f * f
+        } else {
+            (116.0 * f - 16.0) / KAPPA
+        }
+    };
     let x = WHITE[0] * cube(fy + lab.a / 500.0);
     let y = WHITE[1] * cube(fy);
     let z = WHITE[2] * cube(fy - lab.b / 200.0);
@@ -84,7 +100,11 @@ pub(crate) fn hsl(rgb: Rgb) -> Hsl {
     let (max, min) = (r.max(g).max(b), r.min(g).min(b));
     let (lightness, spread) = ((max + min) / 2.0, max - min);
     if spread == 0.0 {
-        return Hsl { hue: 0.0, saturation: 0.0, lightness };
+        return Hsl {
+            hue: 0.0,
+            saturation: 0.0,
+            lightness,
+        };
     }
     let sector = if max == r {
         ((g - b) / spread).rem_euclid(6.0)
@@ -94,7 +114,11 @@ pub(crate) fn hsl(rgb: Rgb) -> Hsl {
         (r - g) / spread + 4.0
     };
     let saturation = spread / (1.0 - (2.0 * lightness - 1.0).abs());
-    Hsl { hue: sector * 60.0, saturation, lightness }
+    Hsl {
+        hue: sector * 60.0,
+        saturation,
+        lightness,
+    }
 }
 
 /// Returns the hue group of the first colour that is not grey, or [`NEUTRAL`]. `colors` has the
@@ -126,7 +150,9 @@ pub fn parse(text: &str) -> Option<Rgb> {
 
 /// Parses `#rrggbb`, `rrggbb` or `#rgb`, in upper or lower case.
 pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
-    let (digits, is_marked) = text.strip_prefix('#').map_or((text, false), |digits| (digits, true));
+    let (digits, is_marked) = text
+        .strip_prefix('#')
+        .map_or((text, false), |digits| (digits, true));
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
@@ -155,18 +181,27 @@ pub(crate) fn of_image(id: i64) -> Option<Rgb> {
 
 fn named(name: &str) -> Option<Rgb> {
     let mut named = NAMES.split(' ').filter_map(|word| word.split_once('='));
-    named.find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, hex)| parse_hex(hex))
+    named
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .and_then(|(_, hex)| parse_hex(hex))
 }
 
 /// Converts an sRGB value from 0 to 255 to linear light.
 pub(crate) fn linear(value: f32) -> f32 {
     let value = value / 255.0;
-    if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    if value <= 0.040_45 {
+        value / 12.92
+    } else {
+        ((value + 0.055) / 1.055).powf(2.4)
+    }
 }
 
 fn gamma(light: f32) -> u8 {
-    let value =
-        if light <= 0.003_130_8 { light * 12.92 } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
+    let value = if light <= 0.003_130_8 {
+        light * 12.92
+    } else {
+        1.055 * light.powf(1.0 / 2.4) - 0.055
+    };
     (value * 255.0).round().clamp(0.0, 255.0) as u8
 }
 
@@ -246,7 +281,10 @@ mod tests {
         check("#ff00ff", 10);
         check("#808080", NEUTRAL);
         assert_eq!(hue_group(&[]), NEUTRAL);
-        assert_eq!(hue_group(&[[9, 9, 9], [250, 250, 250], [0, 0, 255], [255, 0, 0]]), 8);
+        assert_eq!(
+            hue_group(&[[9, 9, 9], [250, 250, 250], [0, 0, 255], [255, 0, 0]]),
+            8
+        );
     }
 
     #[test]
@@ -254,9 +292,9 @@ mod tests {
         assert_eq!(hex([0, 171, 255]), "#00abff");
         assert_eq!(parse_hex("#00ABff"), Some([0, 171, 255]));
         assert_eq!(parse_hex("00abff"), Some([0, 171, 255]));
-        for bad in
-            ["", "#", "#00abf", "#00abfff", "#00abfg", "+0abff", "#+0abf", "##00abf", "é0abf"]
-        {
+        for bad in [
+            "", "#", "#00abf", "#00abfff", "#00abfg", "+0abff", "#+0abf", "##00abf", "é0abf",
+        ] {
             assert_eq!(parse_hex(bad), None, "{bad}");
         }
     }
@@ -277,7 +315,10 @@ mod tests {
         assert_eq!(NAMES.split(' ').count(), 148);
         for word in NAMES.split(' ') {
             let (name, hex) = word.split_once('=').unwrap();
-            assert!(named(name).is_some_and(|rgb| super::hex(rgb)[1..] == *hex), "{word}");
+            assert!(
+                named(name).is_some_and(|rgb| super::hex(rgb)[1..] == *hex),
+                "{word}"
+            );
         }
         assert_eq!(parse("RebeccaPurple"), Some([0x66, 0x33, 0x99]));
         assert_eq!((parse("bluish"), parse("")), (None, None));

@@ -7,7 +7,10 @@ pub type Checksum = [u8; 32];
 
 /// Formats bytes with two hexadecimal digits each.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|&byte| hex_of(&[byte])[0].map(char::from)).collect()
+    bytes
+        .iter()
+        .flat_map(|&byte| hex_of(&[byte])[0].map(char::from))
+        .collect()
 }
 
 /// Like [`hex`] for a fixed number of bytes; faster, for lists with many checksums.

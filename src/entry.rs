@@ -12,7 +12,9 @@ use crate::error_chain::chain;
 
 /// Runs the executable.
 pub fn main() -> ExitCode {
-    draw::main().or_else(decode::main).unwrap_or_else(|| cli::main(&HOST))
+    draw::main()
+        .or_else(decode::main)
+        .unwrap_or_else(|| cli::main(&HOST))
 }
 
 static HOST: Host = Host {
@@ -54,7 +56,10 @@ fn told(error: daemon::Error) -> Error {
 }
 
 fn options(start: Start) -> Options {
-    let level = |word: String| word.parse().expect("the command line has the schema's words");
+    let level = |word: String| {
+        word.parse()
+            .expect("the command line has the schema's words")
+    };
     Options {
         config: start.config,
         log_level: start.log_level.map(level),
@@ -72,9 +77,15 @@ mod tests {
 
     #[test]
     fn log_level_flag_accepts_all_levels() {
-        let flag = GLOBAL.iter().find(|flag| flag.name == "--log-level").unwrap();
+        let flag = GLOBAL
+            .iter()
+            .find(|flag| flag.name == "--log-level")
+            .unwrap();
         assert!(matches!(flag.value, Some((_, Kind::Words(words))) if words == LogLevel::WORDS));
-        let start = Start { log_level: Some("warn".to_owned()), ..Start::default() };
+        let start = Start {
+            log_level: Some("warn".to_owned()),
+            ..Start::default()
+        };
         assert_eq!(options(start).log_level, Some(LogLevel::Warn));
     }
 }

@@ -5,12 +5,14 @@ use std::error::Error;
 /// Returns the error's message and those of its causes, separated by colons. Leaves out a cause with
 /// which the text already ends, as errors of some crates contain the messages of their causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
-    causes(error).map(ToString::to_string).fold(error.to_string(), |text, cause| {
-        match text.ends_with(&cause) {
-            true => text,
-            false => format!("{text}: {cause}"),
-        }
-    })
+    causes(error)
+        .map(ToString::to_string)
+        .fold(error.to_string(), |text, cause| {
+            match text.ends_with(&cause) {
+                true => text,
+                false => format!("{text}: {cause}"),
+            }
+        })
 }
 
 /// Returns the causes, the nearest first.

@@ -52,7 +52,11 @@ impl EventFilter {
 
 impl FromIterator<EventKind> for EventFilter {
     fn from_iter<I: IntoIterator<Item = EventKind>>(kinds: I) -> Self {
-        Self(kinds.into_iter().fold(0, |bits, kind| bits | 1 << kind as u32))
+        Self(
+            kinds
+                .into_iter()
+                .fold(0, |bits, kind| bits | 1 << kind as u32),
+        )
     }
 }
 
@@ -102,8 +106,13 @@ impl EventBus {
             until: Instant::now() + START,
             messages: VecDeque::with_capacity(BUFFER),
         };
-        let state = BusState { subscribers: Vec::new(), startup: Some(startup) };
-        Self { state: Arc::new(Mutex::new(state)) }
+        let state = BusState {
+            subscribers: Vec::new(),
+            startup: Some(startup),
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
     }
 
     /// Passes an event to every subscriber that wants it. Never blocks.
@@ -114,7 +123,10 @@ impl EventBus {
             _ => None,
         };
         let mut state = self.lock();
-        let wanted = state.subscribers.iter().any(|one| one.filter.contains(kind));
+        let wanted = state
+            .subscribers
+            .iter()
+            .any(|one| one.filter.contains(kind));
         let kept = is_startup_event(event) && state.startup().is_some();
         if !wanted && !kept {
             return;
@@ -127,9 +139,18 @@ impl EventBus {
             }
         };
         if let (true, Some(startup)) = (kept, &mut state.startup) {
-            startup.keep(Message { kind, domain, json: Arc::clone(&json), lost: 0 });
+            startup.keep(Message {
+                kind,
+                domain,
+                json: Arc::clone(&json),
+                lost: 0,
+            });
         }
-        for subscriber in state.subscribers.iter_mut().filter(|s| s.filter.contains(kind)) {
+        for subscriber in state
+            .subscribers
+            .iter_mut()
+            .filter(|s| s.filter.contains(kind))
+        {
             subscriber.offer(Message {
                 kind,
                 domain,
@@ -145,13 +166,26 @@ impl EventBus {
         let (sender, receiver) = bounded(BUFFER);
         let mut state = self.lock();
         let id = state.subscribers.last().map_or(0, |last| last.id + 1);
-        let mut subscriber = Subscriber { id, filter, sender, lost: 0, wake: Box::new(wake) };
-        let kept = state.startup().into_iter().flat_map(|kept| kept.messages.iter());
+        let mut subscriber = Subscriber {
+            id,
+            filter,
+            sender,
+            lost: 0,
+            wake: Box::new(wake),
+        };
+        let kept = state
+            .startup()
+            .into_iter()
+            .flat_map(|kept| kept.messages.iter());
         kept.filter(|message| filter.contains(message.kind))
             .for_each(|message| subscriber.offer(message.clone()));
         state.subscribers.push(subscriber);
         drop(state);
-        Subscription { id, bus: self.clone(), receiver }
+        Subscription {
+            id,
+            bus: self.clone(),
+            receiver,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BusState> {
@@ -178,7 +212,11 @@ fn is_startup_event(event: &Event) -> bool {
 impl BusState {
     /// Returns the events kept for late subscribers, until their time is over.
     fn startup(&mut self) -> Option<&mut StartupEvents> {
-        if self.startup.as_ref().is_some_and(|startup| startup.until <= Instant::now()) {
+        if self
+            .startup
+            .as_ref()
+            .is_some_and(|startup| startup.until <= Instant::now())
+        {
             self.startup = None;
         }
         self.startup.as_mut()
@@ -216,13 +254,18 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.bus.lock().subscribers.retain(|subscriber| subscriber.id != self.id);
+        self.bus
+            .lock()
+            .subscribers
+            .retain(|subscriber| subscriber.id != self.id);
     }
 }
 
 impl fmt::Debug for EventBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventBus").field("subscribers", &self.lock().subscribers.len()).finish()
+        f.debug_struct("EventBus")
+            .field("subscribers", &self.lock().subscribers.len())
+            .finish()
     }
 }
 
@@ -232,7 +275,9 @@ mod tests {
     use crate::wire::GalleryDomain;
 
     fn gallery() -> Event {
-        Event::GalleryChanged { domain: GalleryDomain::Images }
+        Event::GalleryChanged {
+            domain: GalleryDomain::Images,
+        }
     }
 
     #[test]
@@ -241,7 +286,10 @@ mod tests {
         let all = bus.subscribe(EventFilter::ALL, || ());
         let some = bus.subscribe([EventKind::ConfigChanged].into_iter().collect(), || ());
         bus.publish(&gallery());
-        assert_eq!(all.receiver().try_recv().unwrap().kind, EventKind::GalleryChanged);
+        assert_eq!(
+            all.receiver().try_recv().unwrap().kind,
+            EventKind::GalleryChanged
+        );
         assert!(some.receiver().is_empty());
     }
 
@@ -253,7 +301,11 @@ mod tests {
             bus.publish(&gallery());
         }
         let quick = bus.subscribe(EventFilter::ALL, || ());
-        let first = slow.receiver().try_iter().map(|message| message.lost).sum::<u64>();
+        let first = slow
+            .receiver()
+            .try_iter()
+            .map(|message| message.lost)
+            .sum::<u64>();
         bus.publish(&gallery());
         assert_eq!((first, slow.receiver().try_recv().unwrap().lost), (0, 3));
         assert_eq!(quick.receiver().try_recv().unwrap().lost, 0);
@@ -276,7 +328,10 @@ mod tests {
     #[test]
     fn startup_events_are_kept_for_early_subscribers() {
         let bus = EventBus::for_startup();
-        let failed = || Event::WallpaperRestoreFailed { backend: "feh".into(), error: "no".into() };
+        let failed = || Event::WallpaperRestoreFailed {
+            backend: "feh".into(),
+            error: "no".into(),
+        };
         for _ in 0..BUFFER + 3 {
             bus.publish(&failed());
             bus.publish(&gallery());
@@ -289,6 +344,9 @@ mod tests {
         bus.publish(&failed());
         assert_eq!(early.receiver().try_iter().count(), 1, "each but once");
         bus.lock().startup.as_mut().unwrap().until = Instant::now();
-        assert_eq!((heard(EventFilter::ALL), bus.lock().startup.is_some()), (0, false));
+        assert_eq!(
+            (heard(EventFilter::ALL), bus.lock().startup.is_some()),
+            (0, false)
+        );
     }
 }

@@ -51,7 +51,11 @@ impl Lock {
         let path = path(beside);
         let failed = |operation| {
             let path = path.clone();
-            move |source| Error::Io { operation, path, source }
+            move |source| Error::Io {
+                operation,
+                path,
+                source,
+            }
         };
         if let Some(directory) = path.parent() {
             make_directories(directory).map_err(failed("make"))?;
@@ -71,9 +75,15 @@ impl Lock {
             }
         };
         if !lock(&file, patience).map_err(failed("lock"))? {
-            return Err(Error::Running { path, holder: Holder::of(beside) });
+            return Err(Error::Running {
+                path,
+                holder: Holder::of(beside),
+            });
         }
-        let us = Holder { pid: std::process::id(), socket: socket.map(Path::to_owned) };
+        let us = Holder {
+            pid: std::process::id(),
+            socket: socket.map(Path::to_owned),
+        };
         // The file is only informative: a full disk must not stop the daemon.
         us.note(&file).ok();
         Ok(Self { _file: file })
@@ -82,12 +92,19 @@ impl Lock {
     /// Locks a directory itself, without a file. The kernel locks the inode, so the path does not
     /// matter.
     pub(crate) fn of_directory(path: &Path) -> Result<Self, Error> {
-        let failed =
-            |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
+        let failed = |operation| {
+            move |source| Error::Io {
+                operation,
+                path: path.to_owned(),
+                source,
+            }
+        };
         let directory = File::open(path).map_err(failed("open"))?;
         match lock(&directory, || MOMENT).map_err(failed("lock"))? {
             true => Ok(Self { _file: directory }),
-            false => Err(Error::InUse { path: path.to_owned() }),
+            false => Err(Error::InUse {
+                path: path.to_owned(),
+            }),
         }
     }
 }
@@ -126,14 +143,20 @@ impl Holder {
         let noted = Self::noted(&path)?;
         // The process may have ended, and its ID may have been reused.
         let has_open = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|at| at == path);
-        let mut open = fs::read_dir(format!("/proc/{}/fd", noted.pid)).ok()?.flatten();
+        let mut open = fs::read_dir(format!("/proc/{}/fd", noted.pid))
+            .ok()?
+            .flatten();
         open.any(has_open).then_some(noted)
     }
 
     /// Returns the process that wrote the lock file last.
     fn noted(lock: &Path) -> Option<Self> {
         let mut text = Vec::new();
-        File::open(lock).ok()?.take(HOLDER_MAX).read_to_end(&mut text).ok()?;
+        File::open(lock)
+            .ok()?
+            .take(HOLDER_MAX)
+            .read_to_end(&mut text)
+            .ok()?;
         let mut lines = text.splitn(2, |&byte| byte == b'\n');
         let pid = str::from_utf8(lines.next()?).ok()?.parse().ok()?;
         let socket = lines.next()?.strip_suffix(b"\n");
@@ -143,14 +166,20 @@ impl Holder {
 
     /// Whether a process listens on its socket.
     pub(crate) fn answers(&self) -> bool {
-        self.socket.as_ref().is_some_and(|socket| is_listened_on(socket))
+        self.socket
+            .as_ref()
+            .is_some_and(|socket| is_listened_on(socket))
     }
 
     /// Whether the process was killed but still exists, according to fields 3, 9 and 31 of
     /// `/proc/PID/stat`: a zombie, exiting, or SIGKILL pending.
     fn is_ending(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        let mut fields = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_ascii_whitespace();
         let state = fields.next();
         let mut number = |skipped| fields.nth(skipped).and_then(|field| field.parse().ok());
         let (flags, pending): (u64, u64) = (number(5).unwrap_or(0), number(21).unwrap_or(0));
@@ -187,16 +216,28 @@ impl Socket {
     /// The socket has mode 0600 from its creation, whatever the umask is, and replaces a stale one
     /// atomically: it is bound under another name and renamed.
     pub(crate) fn bind(path: &Path) -> Result<(UnixListener, Self), Error> {
-        let failed =
-            |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
+        let failed = |operation| {
+            move |source| Error::Io {
+                operation,
+                path: path.to_owned(),
+                source,
+            }
+        };
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed("check")(error)),
             Ok(_) if is_listened_on(path) => {
-                return Err(Error::Running { path: path.to_owned(), holder: None });
+                return Err(Error::Running {
+                    path: path.to_owned(),
+                    holder: None,
+                });
             }
             Ok(_) if is_socket(path) => {}
-            Ok(_) => return Err(Error::NoSocket { path: path.to_owned() }),
+            Ok(_) => {
+                return Err(Error::NoSocket {
+                    path: path.to_owned(),
+                });
+            }
         }
         // The name is short, as the path of a socket has at most 107 bytes.
         let new = path.with_file_name(format!(".{}", std::process::id()));
@@ -211,7 +252,13 @@ impl Socket {
             fs::remove_file(&new).ok();
             failed("create")(error)
         })?;
-        Ok((listener, Self { path: path.to_owned(), inode }))
+        Ok((
+            listener,
+            Self {
+                path: path.to_owned(),
+                inode,
+            },
+        ))
     }
 
     /// Whether the path still leads to this socket.
@@ -247,7 +294,10 @@ fn is_socket(path: &Path) -> bool {
 pub(crate) enum Error {
     /// Another daemon holds the lock or listens on the socket.
     #[error("a daemon is already running: {} holds the lock {}", named(holder), path.display())]
-    Running { path: PathBuf, holder: Option<Holder> },
+    Running {
+        path: PathBuf,
+        holder: Option<Holder>,
+    },
     /// Another daemon has locked this directory.
     #[error("another daemon uses the library in {}", path.display())]
     InUse { path: PathBuf },
@@ -255,11 +305,18 @@ pub(crate) enum Error {
     #[error("{} exists and is not a socket: move it away", path.display())]
     NoSocket { path: PathBuf },
     #[error("cannot {operation} {}", path.display())]
-    Io { operation: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        operation: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
 }
 
 fn named(holder: &Option<Holder>) -> String {
-    holder.as_ref().map_or_else(|| "it".to_owned(), |holder| format!("process {}", holder.pid))
+    holder.as_ref().map_or_else(
+        || "it".to_owned(),
+        |holder| format!("process {}", holder.pid),
+    )
 }
 
 #[cfg(test)]
@@ -267,10 +324,19 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the module `process` is not below this one")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the module `process` is not below this one"
+    )]
     fn killed_process_is_ending_until_it_is_reaped() {
-        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let holder = Holder { pid: child.id(), socket: None };
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let holder = Holder {
+            pid: child.id(),
+            socket: None,
+        };
         assert!(!holder.is_ending());
         child.kill().unwrap();
         // For a moment after the signal, neither flag is visible yet.
@@ -287,7 +353,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("run/murald.sock");
         let first = Lock::take(&socket, Some(&socket)).unwrap();
-        let us = Holder { pid: std::process::id(), socket: Some(socket.clone()) };
+        let us = Holder {
+            pid: std::process::id(),
+            socket: Some(socket.clone()),
+        };
         assert_eq!(Holder::of(&socket), Some(us.clone()));
         let refused = Lock::take(&socket, None).unwrap_err();
         assert!(matches!(refused, Error::Running { holder: Some(who), .. } if who == us));
@@ -300,7 +369,10 @@ mod tests {
     #[test]
     fn directory_is_locked_whatever_the_path() {
         let directory = tempfile::tempdir().unwrap();
-        let (images, link) = (directory.path().join("images"), directory.path().join("link"));
+        let (images, link) = (
+            directory.path().join("images"),
+            directory.path().join("link"),
+        );
         fs::create_dir(&images).unwrap();
         std::os::unix::fs::symlink(&images, &link).unwrap();
         let first = Lock::of_directory(&images).unwrap();
@@ -311,13 +383,19 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the module `process` is not below this one")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the module `process` is not below this one"
+    )]
     fn lock_of_a_killed_process_is_awaited() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("murald.sock");
         let script = "exec 9>>\"$0\"; flock 9; echo $$ >\"$0\"; echo; exec sleep 0.1 >&-";
         let mut dying = std::process::Command::new("sh");
-        dying.args(["-c", script]).arg(path(&socket)).stdout(std::process::Stdio::piped());
+        dying
+            .args(["-c", script])
+            .arg(path(&socket))
+            .stdout(std::process::Stdio::piped());
         let mut dying = dying.spawn().unwrap();
         // Once its output ends, the process holds the lock.
         std::io::read_to_string(dying.stdout.take().unwrap()).unwrap();

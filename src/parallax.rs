@@ -26,14 +26,20 @@ pub(crate) struct Parallax {
 impl Parallax {
     /// Does nothing until [`Self::on_settings`] is called.
     pub(crate) fn new(backends: Backends, wallpaper: wallpaper::Handle) -> Self {
-        Self { backends, wallpaper, toggle: Toggle::off() }
+        Self {
+            backends,
+            wallpaper,
+            toggle: Toggle::off(),
+        }
     }
 
     /// Applies the current settings.
     pub(crate) fn on_settings(&self) {
         let settings = (self.backends.settings)();
-        let (enabled, driver) =
-            (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
+        let (enabled, driver) = (
+            settings.wal_qt.parallax_enabled,
+            settings.wal_qt.parallax_compositor_driver,
+        );
         let wanted = (enabled && driver != ParallaxDriver::Off).then_some(driver);
         self.toggle.set(wanted, |driver| self.follow(*driver));
     }
@@ -45,7 +51,11 @@ impl Parallax {
 
     fn follow(&self, driver: ParallaxDriver) -> io::Result<Following> {
         let (backends, wallpaper) = (self.backends.clone(), self.wallpaper.clone());
-        let mut follower = Follower { backends, wallpaper, seen: HashMap::new() };
+        let mut follower = Follower {
+            backends,
+            wallpaper,
+            seen: HashMap::new(),
+        };
         let source = Source {
             outputs: self.backends.outputs.clone(),
             env: self.backends.dirs.env().clone(),
@@ -57,9 +67,12 @@ impl Parallax {
             topics: &WORKSPACES,
             none: Box::new(|| ()),
         };
-        ipc::start(&self.backends.spawner, "parallax", source, move |connection, cancel| {
-            follower.follow(connection, cancel)
-        })
+        ipc::start(
+            &self.backends.spawner,
+            "parallax",
+            source,
+            move |connection, cancel| follower.follow(connection, cancel),
+        )
     }
 }
 
@@ -83,8 +96,11 @@ impl Follower {
         }
         // If the host was slow, drop the reports that came in the meantime.
         while late && connection.is_behind() {
-            let Ok((_, missed)) = connection.next(cancel) else { break };
-            self.seen.extend(missed.into_iter().map(|v| (v.output, v.place)));
+            let Ok((_, missed)) = connection.next(cancel) else {
+                break;
+            };
+            self.seen
+                .extend(missed.into_iter().map(|v| (v.output, v.place)));
         }
         Ok(())
     }
@@ -94,7 +110,10 @@ impl Follower {
         let settings = (self.backends.settings)();
         let options = &settings.wal_qt;
         let shown = self.wallpaper.shown_by(BackendName::WalQt);
-        let Some(placement) = shown.iter().find(|placement| placement.output.name == output) else {
+        let Some(placement) = shown
+            .iter()
+            .find(|placement| placement.output.name == output)
+        else {
             return Ok(());
         };
         let chunk = options.parallax_workspace_chunk_size;
@@ -104,10 +123,12 @@ impl Follower {
         let client = WalQtClient::open(&self.backends.dirs, options, cancel)?;
         for name in together(placement, &shown) {
             log::debug!("workspace {from} to {to} on {output}: {name} shifts {word}");
-            client.parallax_move(word, Some(name)).inspect_err(|error| match error {
-                Error::Cancelled => {}
-                error => log::warn!("{name} does not follow its workspaces: {error}"),
-            })?;
+            client
+                .parallax_move(word, Some(name))
+                .inspect_err(|error| match error {
+                    Error::Cancelled => {}
+                    error => log::warn!("{name} does not follow its workspaces: {error}"),
+                })?;
         }
         Ok(())
     }
@@ -115,7 +136,10 @@ impl Follower {
 
 /// Returns the direction of the package, or else that of the settings.
 fn axis(placement: &Placement, options: &WalQt) -> ParallaxDirection {
-    let own = placement.web.as_ref().and_then(|web| web.parallax_direction.as_deref());
+    let own = placement
+        .web
+        .as_ref()
+        .and_then(|web| web.parallax_direction.as_deref());
     match own {
         Some("horizontal") => ParallaxDirection::Horizontal,
         Some("vertical") => ParallaxDirection::Vertical,
@@ -131,7 +155,11 @@ fn together<'a>(placement: &'a Placement, shown: &'a [Placement]) -> Vec<&'a str
                 && other.image_id == placement.image_id
                 && other.extended_over == placement.extended_over)
     };
-    shown.iter().filter(same).map(|other| other.output.name.as_str()).collect()
+    shown
+        .iter()
+        .filter(same)
+        .map(|other| other.output.name.as_str())
+        .collect()
 }
 
 /// Returns the host's name for the direction from workspace `from` to `to` on a ring of `chunk`
@@ -159,7 +187,10 @@ mod tests {
         let check = |from, to, chunk, expected: Option<&'static str>| {
             let along = |axis| direction(from, to, chunk, axis);
             let down = expected.map(|word| if word == "right" { "down" } else { "up" });
-            let seen = (along(ParallaxDirection::Horizontal), along(ParallaxDirection::Vertical));
+            let seen = (
+                along(ParallaxDirection::Horizontal),
+                along(ParallaxDirection::Vertical),
+            );
             assert_eq!(seen, (expected, down), "{from} to {to} of {chunk}");
         };
         check(1, 2, 10, Some("right"));

@@ -50,7 +50,11 @@ pub(crate) fn start(
     let waiting = signals.handle();
     let thread = spawner.spawn("signals", move || {
         for signal in signals.forever() {
-            hear(if signal == SIGHUP { Signal::Reload } else { Signal::End });
+            hear(if signal == SIGHUP {
+                Signal::Reload
+            } else {
+                Signal::End
+            });
         }
     })?;
     Ok(OwnedThread::new(CloseOnDrop(waiting), thread))

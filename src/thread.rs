@@ -67,7 +67,9 @@ fn start(
     debug_assert!(name.len() <= NAME_MAX, "thread name too long: {name}");
     let owned = name.to_owned();
     let (ended, end) = bounded::<()>(0);
-    let builder = std::thread::Builder::new().name(owned.clone()).stack_size(stack);
+    let builder = std::thread::Builder::new()
+        .name(owned.clone())
+        .stack_size(stack);
     let handle = builder.spawn(move || {
         let _ended = ended;
         if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
@@ -75,7 +77,11 @@ fn start(
             died(&owned);
         }
     })?;
-    Ok(Thread { name: name.to_owned(), handle: Some(handle), end })
+    Ok(Thread {
+        name: name.to_owned(),
+        handle: Some(handle),
+        end,
+    })
 }
 
 /// A running thread, joined on drop.
@@ -219,7 +225,10 @@ mod tests {
     fn panic_is_reported_with_the_name_of_the_thread() {
         let (spawner, deaths) = Spawner::new();
         let thread = spawner.spawn("doomed", || panic!("on purpose")).unwrap();
-        assert_eq!(deaths.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("doomed"));
+        assert_eq!(
+            deaths.recv_timeout(Duration::from_secs(60)).as_deref(),
+            Ok("doomed")
+        );
         drop(thread);
     }
 

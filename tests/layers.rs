@@ -41,7 +41,15 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The modules that the client may import: `media` shows pictures in the terminal.
-const CLI_SEES: &[&str] = &["cli", "color", "error_chain", "media", "paths", "sys", "wire"];
+const CLI_SEES: &[&str] = &[
+    "cli",
+    "color",
+    "error_chain",
+    "media",
+    "paths",
+    "sys",
+    "wire",
+];
 
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
@@ -66,7 +74,13 @@ fn sources() -> Vec<(PathBuf, String)> {
 
 /// The module that a file belongs to.
 fn module(path: &Path) -> String {
-    let first = path.components().next().unwrap().as_os_str().to_str().unwrap();
+    let first = path
+        .components()
+        .next()
+        .unwrap()
+        .as_os_str()
+        .to_str()
+        .unwrap();
     first.strip_suffix(".rs").unwrap_or(first).to_owned()
 }
 
@@ -74,10 +88,16 @@ fn module(path: &Path) -> String {
 fn imports(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod").next().unwrap();
     let mut modules = Vec::new();
-    for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+    for line in code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+    {
         let names_the_root =
             |at: usize| !line[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric());
-        for (at, _) in line.match_indices("crate::").filter(|(at, _)| names_the_root(*at)) {
+        for (at, _) in line
+            .match_indices("crate::")
+            .filter(|(at, _)| names_the_root(*at))
+        {
             let rest = &line[at + "crate::".len()..];
             match rest.strip_prefix('{') {
                 Some(list) => modules.extend(
@@ -96,7 +116,9 @@ fn imports(text: &str) -> Vec<String> {
 }
 
 fn first_word(text: &str) -> String {
-    text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+    text.chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .collect()
 }
 
 fn layer(module: &str) -> Option<usize> {
@@ -129,7 +151,11 @@ fn no_module_imports_upwards() {
 #[test]
 fn files_do_not_import_each_other_in_a_circle() {
     let sources = sources();
-    let rings = rings::rings(sources.iter().map(|(path, text)| (path.as_path(), text.as_str())));
+    let rings = rings::rings(
+        sources
+            .iter()
+            .map(|(path, text)| (path.as_path(), text.as_str())),
+    );
     assert!(rings.is_empty(), "{rings:#?}");
 }
 
@@ -140,8 +166,13 @@ fn architecture_page_names_every_crate() {
     let (manifest, page) = (read("Cargo.toml"), read("ARCHITECTURE.md"));
     let manifest: toml::Table = manifest.parse().unwrap();
     let crates = manifest["dependencies"].as_table().unwrap().keys();
-    let untold: Vec<_> = crates.filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(untold.is_empty(), "ARCHITECTURE.md does not name {untold:?}");
+    let untold: Vec<_> = crates
+        .filter(|name| !page.contains(&format!("`{name}`")))
+        .collect();
+    assert!(
+        untold.is_empty(),
+        "ARCHITECTURE.md does not name {untold:?}"
+    );
 }
 
 #[test]
@@ -171,8 +202,9 @@ fn comments_do_not_open_with_a_question_word() {
     for (path, text) in sources() {
         let (mut wrong, mut goes_on) = (Vec::new(), false);
         for line in text.lines().map(str::trim_start) {
-            let comment =
-                line.strip_prefix("//").map(|text| text.trim_start_matches(['/', '!', ' ']));
+            let comment = line
+                .strip_prefix("//")
+                .map(|text| text.trim_start_matches(['/', '!', ' ']));
             let is_riddle = |text: &str| RIDDLES.iter().any(|riddle| text.starts_with(riddle));
             if !goes_on && comment.is_some_and(is_riddle) {
                 wrong.push(line);
@@ -197,8 +229,10 @@ fn crates_and_programs_are_used_only_by_their_modules() {
     ];
     for (path, text) in sources() {
         let code = text.split("#[cfg(test)]").next().unwrap();
-        let code: Vec<&str> =
-            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code: Vec<&str> = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
         for (what, modules) in rules {
             let used = code.iter().any(|line| line.contains(what));
             assert!(

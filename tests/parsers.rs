@@ -28,7 +28,10 @@ fn parsers_survive_the_fuzzing_corpus() {
         tar.args(["--no-same-permissions", "-xzf"])
             .arg(corpus.join(name).with_extension("tar.gz"))
             .current_dir(&directory);
-        assert!(tar.status().unwrap().success(), "{name}: its corpus cannot be unpacked");
+        assert!(
+            tar.status().unwrap().success(),
+            "{name}: its corpus cannot be unpacked"
+        );
         let mut count = 0;
         for file in fs::read_dir(&directory).unwrap() {
             let path = file.unwrap().path();

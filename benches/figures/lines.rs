@@ -103,8 +103,20 @@ pub(crate) const APART: &[(&str, &[&str])] = &[
     ("it asks programs for their versions", &["doctor"]),
     ("it reads what another program has", &["migrate"]),
     ("it waits for ffmpeg", &["video"]),
-    ("it needs a video on the screen", &["mute", "unmute", "volume"]),
-    ("it needs what is not there", &["import-web", "import-cancel", "themes show"]),
-    ("it cannot be undone by another line", &["images delete", "config reset"]),
-    ("it waits for a look at a disk", &["watch add", "watch remove"]),
+    (
+        "it needs a video on the screen",
+        &["mute", "unmute", "volume"],
+    ),
+    (
+        "it needs what is not there",
+        &["import-web", "import-cancel", "themes show"],
+    ),
+    (
+        "it cannot be undone by another line",
+        &["images delete", "config reset"],
+    ),
+    (
+        "it waits for a look at a disk",
+        &["watch add", "watch remove"],
+    ),
 ];

@@ -36,8 +36,9 @@ struct Connection {
 
 pub(crate) fn run(path: &Path, request: &str, connections: usize, length: Duration) -> Figures {
     let poll = epoll::create(CreateFlags::CLOEXEC).unwrap();
-    let mut all: Vec<Connection> =
-        (0..connections).map(|number| Connection::new(path, number as u64)).collect();
+    let mut all: Vec<Connection> = (0..connections)
+        .map(|number| Connection::new(path, number as u64))
+        .collect();
     for (at, connection) in all.iter_mut().enumerate() {
         let data = EventData::new_u64(at as u64);
         epoll::add(&poll, &connection.socket, data, EventFlags::IN).unwrap();
@@ -78,7 +79,13 @@ pub(crate) fn run(path: &Path, request: &str, connections: usize, length: Durati
         f64::from(latencies[place.min(latencies.len() - 1)]) / 1000.0
     };
     let per_second = latencies.len() as f64 / seconds;
-    Figures { per_second, requests, processor: 0.0, p50: at(0.5), p99: at(0.99) }
+    Figures {
+        per_second,
+        requests,
+        processor: 0.0,
+        p50: at(0.5),
+        p99: at(0.99),
+    }
 }
 
 /// The body of the answer to a single request.
@@ -102,7 +109,14 @@ impl Connection {
     fn new(path: &Path, number: u64) -> Self {
         let socket = UnixStream::connect(path).unwrap();
         let (read, asked) = (Vec::with_capacity(64 << 10), Instant::now());
-        Self { socket, read, expected: None, asked, number, served: 0 }
+        Self {
+            socket,
+            read,
+            expected: None,
+            asked,
+            number,
+            served: 0,
+        }
     }
 
     fn ask(&mut self, request: &str) {
@@ -110,7 +124,10 @@ impl Connection {
         self.served += 1;
         if let Some((before, rest)) = request.split_once('{') {
             let (plus, after) = rest.split_once('}').unwrap();
-            self.number = self.number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            self.number = self
+                .number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let page = (self.number >> 33) % PAGES + 1 + plus.parse().unwrap_or(0);
             let request = format!("{before}{page}{after}");
             self.socket.write_all(request.as_bytes()).unwrap();
@@ -144,11 +161,16 @@ impl Connection {
 }
 
 fn head_of(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4)
+    bytes
+        .windows(4)
+        .position(|end| end == b"\r\n\r\n")
+        .map(|at| at + 4)
 }
 
 fn length_of(head: &[u8]) -> usize {
     let text = std::str::from_utf8(head).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
     line.unwrap().trim().parse().unwrap()
 }

@@ -58,7 +58,9 @@ fn main() {
     let mut subjects = subjects(&daemon, nginx.as_ref());
     if let Some(word) = std::env::args().skip(1).find(|word| !word.starts_with('-')) {
         subjects.retain(|subject| subject.what.contains(&word));
-        subjects.iter_mut().for_each(|subject| subject.beside = None);
+        subjects
+            .iter_mut()
+            .for_each(|subject| subject.beside = None);
     }
     let mut rounds: Vec<Vec<Figures>> = subjects.iter().map(|_| Vec::new()).collect();
     for _ in 0..ROUNDS {
@@ -89,12 +91,26 @@ fn subjects<'a>(daemon: &'a Daemon, nginx: Option<&'a Nginx>) -> Vec<Subject<'a>
             let beside = nginx.map(|nginx| {
                 let (pid, socket) = (nginx.pid(), &nginx.socket);
                 let (what, request) = ("nginx, the same bytes", get(file));
-                let subject = Subject { what, pid, socket, request, connections, beside: None };
+                let subject = Subject {
+                    what,
+                    pid,
+                    socket,
+                    request,
+                    connections,
+                    beside: None,
+                };
                 subjects.push(subject);
                 subjects.len() - 1
             });
             let (pid, socket, request) = (daemon.pid(), &daemon.socket, get(path));
-            subjects.push(Subject { what, pid, socket, request, connections, beside });
+            subjects.push(Subject {
+                what,
+                pid,
+                socket,
+                request,
+                connections,
+                beside,
+            });
         }
     }
     // A different page each time, so that no answer can be reused.
@@ -130,9 +146,17 @@ fn print(subjects: &[Subject<'_>], medians: &[Figures]) {
     for (subject, figures) in subjects.iter().zip(medians) {
         let beside = subject.beside.map(|at| medians[at]);
         let ratio = |of: fn(&Figures) -> f64| {
-            beside.map_or_else(String::new, |beside| format!("{:.2}", of(figures) / of(&beside)))
+            beside.map_or_else(String::new, |beside| {
+                format!("{:.2}", of(figures) / of(&beside))
+            })
         };
-        let Figures { per_second, p50, p99, processor, .. } = figures;
+        let Figures {
+            per_second,
+            p50,
+            p99,
+            processor,
+            ..
+        } = figures;
         println!(
             "{:24} {:>11} {per_second:>10.0} {p50:>8.0} {p99:>8.0} {processor:>8.1} {:>9} {:>9}",
             subject.what,

@@ -7,7 +7,9 @@ use murald::internals::wire::Format;
 
 pub(crate) fn row(at: usize, pictures: &Path) -> NewImage {
     let name = format!("Mountains in the evening light {at}");
-    let bytes = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    let bytes = (at as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .to_le_bytes();
     NewImage {
         path: pictures.join(format!("{name}.jpg")),
         source_path: format!("/home/somebody/Pictures/Wallpapers/{name}.jpg").into(),
@@ -21,7 +23,9 @@ pub(crate) fn row(at: usize, pictures: &Path) -> NewImage {
         file_size: 1_500_000 + at as u64,
         checksum: std::array::from_fn(|place| bytes[place % 8] ^ place as u8),
         description: String::new(),
-        colors: bytes.map(|byte| [byte, byte ^ 0x55, byte.wrapping_mul(7)]).to_vec(),
+        colors: bytes
+            .map(|byte| [byte, byte ^ 0x55, byte.wrapping_mul(7)])
+            .to_vec(),
         hue_group: bytes[0] % 12,
         folder_id: None,
         in_place: false,

@@ -1,5 +1,8 @@
 //! The servers under load: the daemon with a large library, and nginx with the same answers as files.
-#![allow(clippy::disallowed_methods, reason = "a benchmark starts its programs itself")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark starts its programs itself"
+)]
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -52,7 +55,12 @@ impl Daemon {
         };
         wait(answers);
         let first_answer = began.elapsed();
-        Self { socket, first_answer, child, _home: home }
+        Self {
+            socket,
+            first_answer,
+            child,
+            _home: home,
+        }
     }
 
     /// Resident memory in MiB, and the number of its threads' wake-ups without requests.
@@ -80,7 +88,10 @@ impl Daemon {
         let tasks = std::fs::read_dir(self.proc("task")).unwrap();
         let status =
             |task: PathBuf| std::fs::read_to_string(task.join("status")).unwrap_or_default();
-        tasks.flatten().map(|task| number(&status(task.path()), "voluntary_ctxt_switches:")).sum()
+        tasks
+            .flatten()
+            .map(|task| number(&status(task.path()), "voluntary_ctxt_switches:"))
+            .sum()
     }
 
     fn proc(&self, name: &str) -> PathBuf {
@@ -95,21 +106,36 @@ pub(crate) fn processor(pid: u32) -> f64 {
     let (stat, children) = (read("stat"), read(&format!("task/{pid}/children")));
     // Fields are counted after the name, which may contain anything. The 12th and 13th are user and
     // system time.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks: f64 = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
     let own = ticks / TICKS;
-    own + children.split_whitespace().filter_map(|pid| pid.parse().ok()).map(processor).sum::<f64>()
+    own + children
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .map(processor)
+        .sum::<f64>()
 }
 
 fn number(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }
 
 fn fill(home: &Path, number: usize) {
     let data = home.join(".local/share/murald");
-    let (pictures, thumbnails) =
-        (data.join("images"), home.join(".cache/murald/thumbnails/default"));
+    let (pictures, thumbnails) = (
+        data.join("images"),
+        home.join(".cache/murald/thumbnails/default"),
+    );
     for directory in [&pictures, &thumbnails] {
         std::fs::create_dir_all(directory).unwrap();
     }
@@ -123,7 +149,9 @@ fn fill(home: &Path, number: usize) {
             images::insert(transaction, &image).map(drop)
         })
     };
-    store.write::<_, murald::internals::store::Error>(insert).unwrap();
+    store
+        .write::<_, murald::internals::store::Error>(insert)
+        .unwrap();
 }
 
 impl Nginx {
@@ -131,7 +159,9 @@ impl Nginx {
     pub(crate) fn start(files: &[(&str, Vec<u8>)]) -> Option<Self> {
         let home = tempfile::tempdir().unwrap();
         let (root, socket) = (home.path(), home.path().join("s"));
-        files.iter().for_each(|(name, bytes)| std::fs::write(root.join(name), bytes).unwrap());
+        files
+            .iter()
+            .for_each(|(name, bytes)| std::fs::write(root.join(name), bytes).unwrap());
         // Does what the daemon does: JSON, persistent connections, a buffered log line for each request.
         let configuration = format!(
             "daemon off; worker_processes auto; pid {0}/pid; error_log stderr crit;\n\
@@ -162,7 +192,11 @@ impl Nginx {
         std::fs::set_permissions(root, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
         wait(|| UnixStream::connect(&socket).is_ok());
-        Some(Self { socket, child, _home: home })
+        Some(Self {
+            socket,
+            child,
+            _home: home,
+        })
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -39,8 +39,13 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 /// Begins the errors about a process that cannot be used.
 const CANNOT_START: &str = "the built-in renderer cannot start";
 /// Formats that murald does not decode are converted first.
-const TAKES: Takes =
-    Takes { formats: None, turns: true, profiles: true, animates: true, name: None };
+const TAKES: Takes = Takes {
+    formats: None,
+    turns: true,
+    profiles: true,
+    animates: true,
+    name: None,
+};
 
 pub(super) struct Builtin {
     context: Context,
@@ -52,14 +57,20 @@ type Asked = Result<(), String>;
 
 impl Builtin {
     pub(super) fn new(context: Context) -> Self {
-        Self { processes: Processes::taken_over(&context), context }
+        Self {
+            processes: Processes::taken_over(&context),
+            context,
+        }
     }
 
     fn request(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Request, Error> {
         let settings = self.context.settings();
         let mut outputs = Vec::new();
         for placement in placements {
-            let path = self.context.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?;
+            let path = self
+                .context
+                .copies
+                .ready(placement, &Cut::WHOLE, &TAKES, cancel)?;
             outputs.push(Wanted {
                 output: placement.output.name.clone(),
                 path: path.into_os_string(),
@@ -69,13 +80,21 @@ impl Builtin {
             });
         }
         let transition = transition(&settings.builtin);
-        Ok(Request { version: draw::VERSION.to_owned(), outputs, transition })
+        Ok(Request {
+            version: draw::VERSION.to_owned(),
+            outputs,
+            transition,
+        })
     }
 
     /// Starts a process that shows everything.
     fn start(&mut self, request: &Request, cancel: &Cancel) -> Result<BackendProcess, Error> {
         let process = self.context.start_with(|socket| {
-            let arguments = [OsStr::new(draw::VERB), OsStr::new("--socket"), socket.as_os_str()];
+            let arguments = [
+                OsStr::new(draw::VERB),
+                OsStr::new("--socket"),
+                socket.as_os_str(),
+            ];
             self.context.launch(self.program()).args(arguments)
         })?;
         let until = Instant::now() + UP_WITHIN;
@@ -95,7 +114,10 @@ impl Builtin {
     }
 
     fn is_on_root(&self) -> bool {
-        matches!(self.context.shared.outputs.session(), Some(Session::X11 { .. }))
+        matches!(
+            self.context.shared.outputs.session(),
+            Some(Session::X11 { .. })
+        )
     }
 
     /// Paints the X server's root window, by a process that exits afterwards.
@@ -107,14 +129,22 @@ impl Builtin {
         let output = run(&launch, SHOWN_WITHIN, Some(cancel))?;
         let unusable = || Error::Unavailable(format!("{CANNOT_START}: {}", output.complaint()));
         match Response::read(&output.stdout).ok_or_else(unusable)?.outcome {
-            Outcome::Shown(_) => self.context.shared.root_painter.painted(BackendName::Builtin),
+            Outcome::Shown(_) => self
+                .context
+                .shared
+                .root_painter
+                .painted(BackendName::Builtin),
             outcome => return Err(refusal(outcome)),
         }
         Ok(())
     }
 
     fn program(&self) -> PathBuf {
-        self.context.shared.own_program.clone().unwrap_or_else(process::own_program)
+        self.context
+            .shared
+            .own_program
+            .clone()
+            .unwrap_or_else(process::own_program)
     }
 
     fn tidy(&mut self, request: Request) {
@@ -134,23 +164,31 @@ impl Backend for Builtin {
         }
         let request = self.request(placements, cancel)?;
         if self.is_on_root() {
-            self.paint_root(&request, cancel).map_err(|error| error.of(placements, &request))?;
+            self.paint_root(&request, cancel)
+                .map_err(|error| error.of(placements, &request))?;
             self.tidy(request);
             return Ok(());
         }
         self.processes.reap();
-        let asked = self.processes.newest().map(|process| match connect(&socket_of(process)) {
-            Ok(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
-            Err(_) => Ok(Err("it is not listening".to_owned())),
-        });
-        match asked.transpose().map_err(|error| error.of(placements, &request))? {
+        let asked = self
+            .processes
+            .newest()
+            .map(|process| match connect(&socket_of(process)) {
+                Ok(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
+                Err(_) => Ok(Err("it is not listening".to_owned())),
+            });
+        match asked
+            .transpose()
+            .map_err(|error| error.of(placements, &request))?
+        {
             Some(Ok(())) => self.processes.keep_newest(),
             other => {
                 if let Some(Err(why)) = other {
                     log::info!("replacing the renderer process: {why}");
                 }
                 let new = self.start(&request, cancel);
-                self.processes.replace(new.map_err(|error| error.of(placements, &request))?);
+                self.processes
+                    .replace(new.map_err(|error| error.of(placements, &request))?);
             }
         }
         self.tidy(request);
@@ -161,7 +199,13 @@ impl Backend for Builtin {
         self.processes.end_all();
         self.context.copies.tidy(&[]);
         // The root window keeps its pixels, so it is painted over.
-        if self.is_on_root() && self.context.shared.root_painter.may_be(BackendName::Builtin) {
+        if self.is_on_root()
+            && self
+                .context
+                .shared
+                .root_painter
+                .may_be(BackendName::Builtin)
+        {
             let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
             let request = self.request(&[], &never)?;
             self.paint_root(&request, &never)?;
@@ -177,10 +221,18 @@ impl Backend for Builtin {
 impl Error {
     /// Names the picture in an error that is about a copy of it.
     fn of(self, placements: &[Placement], request: &Request) -> Self {
-        let Self::File { path, why } = self else { return self };
-        let at = request.outputs.iter().position(|wanted| Path::new(&wanted.path) == path);
+        let Self::File { path, why } = self else {
+            return self;
+        };
+        let at = request
+            .outputs
+            .iter()
+            .position(|wanted| Path::new(&wanted.path) == path);
         let placement = at.and_then(|at| placements.get(at));
-        Self::File { path: placement.map_or(path, |placement| placement.path.clone()), why }
+        Self::File {
+            path: placement.map_or(path, |placement| placement.path.clone()),
+            why,
+        }
     }
 }
 
@@ -230,7 +282,9 @@ fn hear_answer(
         let until = Instant::now() + patience;
         wait(&[stream.as_fd()], Some(child), until, cancel)?;
         if Instant::now() < until {
-            return read_answer(stream, Some(child), until, cancel, |heard| heard.ends_with(b"\n"));
+            return read_answer(stream, Some(child), until, cancel, |heard| {
+                heard.ends_with(b"\n")
+            });
         }
         let now = child.identity().processor_time();
         if mem::replace(&mut before, now) == now || asked.elapsed() >= SHOWN_WITHIN {
@@ -241,7 +295,12 @@ fn hear_answer(
 
 fn refusal(outcome: Outcome) -> Error {
     let why = match outcome {
-        Outcome::File { path, why } => return Error::File { path: path.into(), why },
+        Outcome::File { path, why } => {
+            return Error::File {
+                path: path.into(),
+                why,
+            };
+        }
         Outcome::NoMemory(why) => return Error::NoMemory(why),
         Outcome::Refused(why) => why,
         Outcome::Superseded => "another change replaced it".to_owned(),
@@ -273,17 +332,29 @@ fn style(settings: &config::Builtin, placement: &Placement) -> Style {
 fn transition(settings: &config::Builtin) -> Transition {
     let effect = effect(settings.transition_type, settings);
     let (duration, easing) = (settings.transition_duration, settings.transition_easing.0);
-    Transition { effect, duration, easing, fps_max: settings.fps_max }
+    Transition {
+        effect,
+        duration,
+        easing,
+        fps_max: settings.fps_max,
+    }
 }
 
 fn effect(kind: BuiltinTransition, settings: &config::Builtin) -> Effect {
-    const MOVING: [BuiltinTransition; 3] =
-        [BuiltinTransition::Fade, BuiltinTransition::Wipe, BuiltinTransition::Grow];
+    const MOVING: [BuiltinTransition; 3] = [
+        BuiltinTransition::Fade,
+        BuiltinTransition::Wipe,
+        BuiltinTransition::Grow,
+    ];
     match kind {
         BuiltinTransition::None => Effect::None,
         BuiltinTransition::Fade => Effect::Fade,
-        BuiltinTransition::Wipe => Effect::Wipe { angle: settings.transition_angle },
-        BuiltinTransition::Grow => Effect::Grow { origin: settings.transition_pos },
+        BuiltinTransition::Wipe => Effect::Wipe {
+            angle: settings.transition_angle,
+        },
+        BuiltinTransition::Grow => Effect::Grow {
+            origin: settings.transition_pos,
+        },
         BuiltinTransition::Random => effect(MOVING[random::below(MOVING.len())], settings),
     }
 }
@@ -310,12 +381,20 @@ fn span(placement: &Placement) -> Option<Span> {
     };
     let around = |one: [f64; 4], other: [f64; 4]| {
         let [left, top, right, bottom] = other;
-        [one[0].min(left), one[1].min(top), one[2].max(right), one[3].max(bottom)]
+        [
+            one[0].min(left),
+            one[1].min(top),
+            one[2].max(right),
+            one[3].max(bottom),
+        ]
     };
     let own = area(&placement.output);
     let whole = placement.span.iter().map(area).fold(own, around);
     let size = |[left, top, right, bottom]: [f64; 4]| [left, top, right - left, bottom - top];
-    Some(Span { all: size(whole), own: size(own) })
+    Some(Span {
+        all: size(whole),
+        own: size(own),
+    })
 }
 
 #[cfg(test)]
@@ -335,14 +414,31 @@ mod tests {
         };
         let told = |toml: &str| transition(&settings(toml));
         let below = |toml: &str| backdrop(&settings(toml)).map(|it| (it.blur, it.dim));
-        assert_eq!((below(""), below("backdrop = 'same'")), (None, Some((0.0, 0.0))));
-        assert_eq!(below("backdrop = 'blur'\nbackdrop_blur = 7"), Some((7.0, 0.0)));
-        assert_eq!(below("backdrop = 'blur'\nbackdrop_dim = 0.5"), Some((24.0, 0.5)));
+        assert_eq!(
+            (below(""), below("backdrop = 'same'")),
+            (None, Some((0.0, 0.0)))
+        );
+        assert_eq!(
+            below("backdrop = 'blur'\nbackdrop_blur = 7"),
+            Some((7.0, 0.0))
+        );
+        assert_eq!(
+            below("backdrop = 'blur'\nbackdrop_dim = 0.5"),
+            Some((24.0, 0.5))
+        );
         assert_eq!(below("backdrop = 'dim'"), Some((0.0, 0.3)));
         let wipe = told("transition_type = 'wipe'\ntransition_angle = 90\nfps_max = 24");
-        assert_eq!((wipe.effect, wipe.fps_max), (Effect::Wipe { angle: 90.0 }, 24));
+        assert_eq!(
+            (wipe.effect, wipe.fps_max),
+            (Effect::Wipe { angle: 90.0 }, 24)
+        );
         let grow = told("transition_type = 'grow'\ntransition_pos = 'top-left'");
-        assert_eq!(grow.effect, Effect::Grow { origin: "top-left".parse().unwrap() });
+        assert_eq!(
+            grow.effect,
+            Effect::Grow {
+                origin: "top-left".parse().unwrap()
+            }
+        );
         let fade = told("transition_duration = 2.5\ntransition_easing = '0.1,0.2,0.3,0.4'");
         assert_eq!((fade.effect, fade.duration), (Effect::Fade, 2.5));
         assert_eq!(fade.easing, [0.1, 0.2, 0.3, 0.4]);

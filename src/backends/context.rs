@@ -88,7 +88,15 @@ impl Context {
         let cache = shared.cache_of(name, output);
         let copies = Copies::new(cache.join("copies"), shared.decoder.clone());
         let output = output.map(str::to_owned);
-        Self { shared, name, tell, output, cache, copies, transition: None }
+        Self {
+            shared,
+            name,
+            tell,
+            output,
+            cache,
+            copies,
+            transition: None,
+        }
     }
 
     /// The current settings, with the transition of the current request.
@@ -139,7 +147,10 @@ impl Context {
 
     /// The processes that an earlier daemon left running, the oldest first.
     pub(super) fn take_over(&self) -> Vec<BackendProcess> {
-        let running = self.shared.records.running(self.name.as_str(), self.output.as_deref());
+        let running = self
+            .shared
+            .records
+            .running(self.name.as_str(), self.output.as_deref());
         for process in &running {
             log::info!("adopted {}", process.record().shown());
             self.watch(process);
@@ -154,7 +165,10 @@ impl Context {
             log::debug!("cannot watch process {}: {error}", child.identity().pid);
         };
         watched.inspect_err(failed).ok()?;
-        Some(Foreign { child, reaper: self.shared.reaper.clone() })
+        Some(Foreign {
+            child,
+            reaper: self.shared.reaper.clone(),
+        })
     }
 
     fn watch(&self, process: &BackendProcess) {
@@ -202,7 +216,10 @@ pub(super) struct Processes {
 impl Processes {
     /// The processes that an earlier daemon has left running.
     pub(super) fn taken_over(context: &Context) -> Self {
-        Self { running: context.take_over(), grace: GRACE }
+        Self {
+            running: context.take_over(),
+            grace: GRACE,
+        }
     }
 
     pub(super) fn newest(&self) -> Option<&BackendProcess> {
@@ -228,7 +245,9 @@ impl Processes {
 
     /// Removes the processes that have exited.
     pub(super) fn reap(&mut self) {
-        let dead = self.running.extract_if(.., |process| !process.child().is_running());
+        let dead = self
+            .running
+            .extract_if(.., |process| !process.child().is_running());
         dead.for_each(BackendProcess::forget);
     }
 
@@ -275,7 +294,9 @@ impl Processes {
     }
 
     pub(super) fn end_all(&mut self) {
-        self.running.drain(..).for_each(|process| process.end(self.grace));
+        self.running
+            .drain(..)
+            .for_each(|process| process.end(self.grace));
     }
 }
 
@@ -289,7 +310,9 @@ pub(super) fn ask_until_up<T>(
 ) -> Result<Option<T>, Error> {
     let until = Instant::now() + within;
     loop {
-        let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
+        let ended = process
+            .child()
+            .wait(Some(Instant::now() + pause), Some(cancel));
         if cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }

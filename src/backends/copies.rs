@@ -77,7 +77,11 @@ impl FileState {
             inode: metadata.ino(),
             modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-            cut: if cut.is_whole() { String::new() } else { format!("{cut:?}") },
+            cut: if cut.is_whole() {
+                String::new()
+            } else {
+                format!("{cut:?}")
+            },
         })
     }
 }
@@ -88,19 +92,35 @@ pub(super) fn seen_part(placement: &Placement, covers: bool) -> Cut {
     let position = placement.position.filter(|position| {
         covers && *position != Position::CENTER && placement.kind == Kind::StaticImage
     });
-    position.map_or(Cut::WHOLE, |position| Cut { position, ..of_output(placement) })
+    position.map_or(Cut::WHOLE, |position| Cut {
+        position,
+        ..of_output(placement)
+    })
 }
 
 /// A cut that covers the output.
 pub(super) fn of_output(placement: &Placement) -> Cut {
     let (width, height) = placement.output.turned_size();
-    let tile = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
-    Cut { tiles: vec![tile], ..Cut::WHOLE }
+    let tile = Tile {
+        x: 0,
+        y: 0,
+        width,
+        height,
+        pixels: (width, height),
+    };
+    Cut {
+        tiles: vec![tile],
+        ..Cut::WHOLE
+    }
 }
 
 impl Copies {
     pub(super) fn new(directory: PathBuf, decoder: Decoder) -> Self {
-        Self { directory, decoder, known: HashMap::new() }
+        Self {
+            directory,
+            decoder,
+            known: HashMap::new(),
+        }
     }
 
     /// Returns a file of the picture that the backend accepts. A drawing is converted for the output's
@@ -112,7 +132,12 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        self.of_size(&placement.path, (cut, placement.output.turned_size()), takes, cancel)
+        self.of_size(
+            &placement.path,
+            (cut, placement.output.turned_size()),
+            takes,
+            cancel,
+        )
     }
 
     fn of_size(
@@ -190,11 +215,21 @@ impl Copies {
         if is_ready {
             return Ok(None);
         }
-        let own_size = if looked.format == Format::Svg { size } else { (0, 0) };
+        let own_size = if looked.format == Format::Svg {
+            size
+        } else {
+            (0, 0)
+        };
         let copy = self.named(state, (state.changed, own_size), "png");
         if !copy.exists() {
             let new = Replacement::of(&copy).map_err(unwritable(&self.directory))?;
-            decoding::cut(&decoder, source, (cut, size), &[new.path().to_owned()], cancel)?;
+            decoding::cut(
+                &decoder,
+                source,
+                (cut, size),
+                &[new.path().to_owned()],
+                cancel,
+            )?;
             new.land().map_err(unwritable(&self.directory))?;
         }
         Ok(Some(copy))
@@ -240,7 +275,13 @@ impl Copies {
         (time, size): (i128, (u32, u32)),
         extension: &str,
     ) -> PathBuf {
-        let FileState { path, length, inode, cut, .. } = state;
+        let FileState {
+            path,
+            length,
+            inode,
+            cut,
+            ..
+        } = state;
         let (path, cut) = (path.as_os_str().as_bytes(), cut.as_bytes());
         let size = [size.0.to_le_bytes(), size.1.to_le_bytes()].concat();
         let [length, inode] = [length, inode].map(|number| number.to_le_bytes());
@@ -252,7 +293,9 @@ impl Copies {
 
 /// Whether the backend itself can cut this part out of a picture of this size.
 fn is_cut_by_backend(cut: &Cut, (width, height): (u32, u32)) -> bool {
-    let [tile] = cut.tiles[..] else { return cut.tiles.is_empty() };
+    let [tile] = cut.tiles[..] else {
+        return cut.tiles.is_empty();
+    };
     // feh crops to whole pixels: none are left of some tiny pictures, and the monitor is black.
     let has_pixels =
         |side: u32, own: u32, other: u32| u64::from(side) * u64::from(own) >= other.into();

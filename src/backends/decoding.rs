@@ -12,7 +12,10 @@ use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::{Format, MediaType};
 
 pub(crate) fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::File { path: path.to_owned(), why: chain(error) }
+    Error::File {
+        path: path.to_owned(),
+        why: chain(error),
+    }
 }
 
 /// Converts an error of writing below this directory.

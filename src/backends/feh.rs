@@ -48,16 +48,23 @@ impl Backend for Feh {
         for placement in placements {
             let cut = match (mode, seen_part(placement, mode == FehMode::Fill)) {
                 (FehMode::Fill, whole) if whole.is_whole() => of_output(placement),
-                (FehMode::Tile, _) => Cut { repeats: true, ..of_output(placement) },
+                (FehMode::Tile, _) => Cut {
+                    repeats: true,
+                    ..of_output(placement)
+                },
                 (_, cut) => cut,
             };
             // Transparent parts are filled here, since feh would show them in its own way.
-            let cut = Cut { fill: Some(fill), ..cut };
+            let cut = Cut {
+                fill: Some(fill),
+                ..cut
+            };
             files.push(self.context.copies.ready(placement, &cut, &TAKES, cancel)?);
         }
         let shown = |output: &Output| {
-            let at =
-                placements.iter().position(|placement| placement.output.name == output.name)?;
+            let at = placements
+                .iter()
+                .position(|placement| placement.output.name == output.name)?;
             Some(files[at].clone())
         };
         let in_order = for_heads(&self.context.shared.outputs.list(), shown);
@@ -75,7 +82,11 @@ impl Backend for Feh {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
-        self.paint(&for_heads(&outputs, |_| None), (FehMode::Fill, [0; 3]), &never)
+        self.paint(
+            &for_heads(&outputs, |_| None),
+            (FehMode::Fill, [0; 3]),
+            &never,
+        )
     }
 
     fn is_whole(&mut self) -> bool {
@@ -96,14 +107,24 @@ impl Feh {
         cancel: &Cancel,
     ) -> Result<(), Error> {
         let plain = self.plain(fill)?;
-        let files: Vec<&Path> = files.iter().map(|f| f.as_deref().unwrap_or(&plain)).collect();
-        let mode = if mode == FehMode::Tile { FehMode::Fill } else { mode };
+        let files: Vec<&Path> = files
+            .iter()
+            .map(|f| f.as_deref().unwrap_or(&plain))
+            .collect();
+        let mode = if mode == FehMode::Tile {
+            FehMode::Fill
+        } else {
+            mode
+        };
         let args = args(mode, fill, &files);
         let launch = self.context.launch(self.context.program("feh")?).args(args);
         // If a file vanishes now, the others move up; this cannot be prevented with feh.
         let output = run(&launch, LIMIT, Some(cancel))?;
         if !output.is_success() {
-            return Err(Error::Refused(format!("feh failed: {}", output.complaint())));
+            return Err(Error::Refused(format!(
+                "feh failed: {}",
+                output.complaint()
+            )));
         }
         // feh skips a file that it cannot load with a warning, and exits 0.
         match output.stderr.lines().find(|line| line.contains("WARNING")) {
@@ -140,10 +161,15 @@ fn for_heads(
 }
 
 fn args(mode: FehMode, fill: color::Rgb, files: &[&Path]) -> Vec<OsString> {
-    let mut args: Vec<OsString> =
-        ["--no-fehbg", &format!("--bg-{mode}"), "--image-bg", &color::hex(fill), "--"]
-            .map(OsString::from)
-            .into();
+    let mut args: Vec<OsString> = [
+        "--no-fehbg",
+        &format!("--bg-{mode}"),
+        "--image-bg",
+        &color::hex(fill),
+        "--",
+    ]
+    .map(OsString::from)
+    .into();
     args.extend(files.iter().map(|file| file.as_os_str().to_owned()));
     args
 }
@@ -160,11 +186,27 @@ mod tests {
         };
         check(
             FehMode::Fill,
-            &["--no-fehbg", "--bg-fill", "--image-bg", "#1e1e2e", "--", "/a b.png", "/-c.png"],
+            &[
+                "--no-fehbg",
+                "--bg-fill",
+                "--image-bg",
+                "#1e1e2e",
+                "--",
+                "/a b.png",
+                "/-c.png",
+            ],
         );
         check(
             FehMode::Max,
-            &["--no-fehbg", "--bg-max", "--image-bg", "#1e1e2e", "--", "/a b.png", "/-c.png"],
+            &[
+                "--no-fehbg",
+                "--bg-max",
+                "--image-bg",
+                "#1e1e2e",
+                "--",
+                "/a b.png",
+                "/-c.png",
+            ],
         );
     }
 }

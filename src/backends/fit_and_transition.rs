@@ -9,15 +9,27 @@ use crate::wire::Fit;
 pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
     let [cover, contain, fill, tile, center] = match backend {
         BackendName::Awww => [Some("crop"), Some("fit"), Some("stretch"), None, Some("no")],
-        BackendName::Swaybg => {
-            [Some("fill"), Some("fit"), Some("stretch"), Some("tile"), Some("center")]
-        }
-        BackendName::Feh => {
-            [Some("fill"), Some("max"), Some("scale"), Some("tile"), Some("center")]
-        }
-        BackendName::Hyprpaper => {
-            [Some("cover"), Some("contain"), Some("fill"), Some("tile"), None]
-        }
+        BackendName::Swaybg => [
+            Some("fill"),
+            Some("fit"),
+            Some("stretch"),
+            Some("tile"),
+            Some("center"),
+        ],
+        BackendName::Feh => [
+            Some("fill"),
+            Some("max"),
+            Some("scale"),
+            Some("tile"),
+            Some("center"),
+        ],
+        BackendName::Hyprpaper => [
+            Some("cover"),
+            Some("contain"),
+            Some("fill"),
+            Some("tile"),
+            None,
+        ],
         BackendName::Mpvpaper => [
             Some("panscan=1"),
             Some("panscan=0"),
@@ -25,10 +37,20 @@ pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
             None,
             Some("video-unscaled=yes"),
         ],
-        BackendName::WalQt => [Some("cover"), Some("contain"), Some("fill"), None, Some("none")],
-        BackendName::Builtin => {
-            [Some("cover"), Some("contain"), Some("fill"), Some("tile"), Some("center")]
-        }
+        BackendName::WalQt => [
+            Some("cover"),
+            Some("contain"),
+            Some("fill"),
+            None,
+            Some("none"),
+        ],
+        BackendName::Builtin => [
+            Some("cover"),
+            Some("contain"),
+            Some("fill"),
+            Some("tile"),
+            Some("center"),
+        ],
     };
     match fit {
         Fit::Cover => cover,
@@ -77,7 +99,10 @@ mod tests {
         for fit in Fit::ALL {
             let check = |backend, words: &[&str]| {
                 let word = fit_word(backend, *fit);
-                assert!(word.is_none_or(|word| words.contains(&word)), "{backend} {fit}: {word:?}");
+                assert!(
+                    word.is_none_or(|word| words.contains(&word)),
+                    "{backend} {fit}: {word:?}"
+                );
             };
             check(BackendName::Awww, AwwwResize::WORDS);
             check(BackendName::Swaybg, SwaybgFit::WORDS);
@@ -89,7 +114,10 @@ mod tests {
             fit_or(BackendName::Awww, Some(Fit::Fill), AwwwResize::Crop),
             AwwwResize::Stretch
         );
-        assert_eq!(fit_or(BackendName::Awww, Some(Fit::Tile), AwwwResize::Fit), AwwwResize::Fit);
+        assert_eq!(
+            fit_or(BackendName::Awww, Some(Fit::Tile), AwwwResize::Fit),
+            AwwwResize::Fit
+        );
         assert_eq!(fit_or(BackendName::Feh, None, FehMode::Max), FehMode::Max);
         assert_eq!(fit_word(BackendName::Hyprpaper, Fit::Center), None);
         assert_eq!(fit_word(BackendName::Mpvpaper, Fit::Tile), None);

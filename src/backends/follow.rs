@@ -32,7 +32,10 @@ pub(super) fn follow<T>(
 ) -> Result<T, NotUp> {
     let log = process.log_path();
     let failed = |error: io::Error| {
-        io::Error::new(error.kind(), format!("cannot read its log {}: {error}", log.display()))
+        io::Error::new(
+            error.kind(),
+            format!("cannot read its log {}: {error}", log.display()),
+        )
     };
     let notify = Inotify::new().map_err(failed)?;
     // The watch starts before the first read, so that no later line is missed.
@@ -75,7 +78,12 @@ impl<'a> Lines<'a> {
         // The lock keeps the log from being emptied, up to a limit.
         flock(&file, FlockOperation::LockShared)?;
         let position = file.seek(SeekFrom::Start(from))?;
-        Ok(Self { file, marks, position, pending: Vec::new() })
+        Ok(Self {
+            file,
+            marks,
+            position,
+            pending: Vec::new(),
+        })
     }
 
     /// Reads the log in pieces, up to its length at the start of the call: a log may grow as fast as it
@@ -93,8 +101,9 @@ impl<'a> Lines<'a> {
         while self.position < length {
             let wanted = (LINE_MAX - self.pending.len()) as u64;
             let file = Read::by_ref(&mut self.file);
-            let count =
-                file.take(wanted.min(length - self.position)).read_to_end(&mut self.pending)?;
+            let count = file
+                .take(wanted.min(length - self.position))
+                .read_to_end(&mut self.pending)?;
             if count == 0 {
                 break;
             }
@@ -117,7 +126,11 @@ impl<'a> Lines<'a> {
 
     fn take_lines<T>(&mut self, read: &mut impl FnMut(&str) -> ControlFlow<T>) -> ControlFlow<T> {
         let mut start = 0;
-        if !self.marks.iter().any(|mark| memmem::find(&self.pending, mark.as_bytes()).is_some()) {
+        if !self
+            .marks
+            .iter()
+            .any(|mark| memmem::find(&self.pending, mark.as_bytes()).is_some())
+        {
             start = memrchr(b'\n', &self.pending).map_or(0, |last| last + 1);
         }
         while let Some(length) = memchr(b'\n', &self.pending[start..]) {
@@ -175,16 +188,25 @@ mod tests {
         fs::write(&log, text).unwrap();
         let mut lines = Lines::open(&log, 0, &[""]).unwrap();
         assert_eq!(read(&mut lines).pop().as_deref(), Some("last"));
-        assert!(lines.pending.capacity() <= 2 * LINE_MAX, "{}", lines.pending.capacity());
+        assert!(
+            lines.pending.capacity() <= 2 * LINE_MAX,
+            "{}",
+            lines.pending.capacity()
+        );
     }
 
     #[test]
     fn error_names_the_missing_log() {
         let dir = tempfile::tempdir().unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
-        let process = records.start(&Launch::new("/bin/true"), "test", None).unwrap();
+        let process = records
+            .start(&Launch::new("/bin/true"), "test", None)
+            .unwrap();
         fs::remove_file(process.log_path()).unwrap();
-        let (until, cancel) = (Instant::now() + Duration::from_secs(60), Cancel::new().unwrap());
+        let (until, cancel) = (
+            Instant::now() + Duration::from_secs(60),
+            Cancel::new().unwrap(),
+        );
         let followed = follow(&process, 0, &[], until, &cancel, |_| ControlFlow::Break(()));
         let expected = format!("cannot read its log {}: ", process.log_path().display());
         assert!(followed.unwrap_err().to_string().starts_with(&expected));
@@ -202,11 +224,18 @@ mod tests {
             "for i in $(seq 40); do yes \"$(printf %4000s)\" | head -n 500; echo drawn; done";
         let launch = Launch::new("/bin/sh").args(["-c", flood]);
         let process = records.start(&launch, "test", None).unwrap();
-        let (until, cancel) = (Instant::now() + Duration::from_secs(120), Cancel::new().unwrap());
+        let (until, cancel) = (
+            Instant::now() + Duration::from_secs(120),
+            Cancel::new().unwrap(),
+        );
         let mut seen = 0;
         let read = |line: &str| {
             seen += usize::from(line == "drawn");
-            if seen == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if seen == 40 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         follow(&process, 0, &["drawn"], until, &cancel, read).unwrap();
         assert_eq!(seen, 40);

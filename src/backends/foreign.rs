@@ -58,16 +58,34 @@ const PROGRAMS: [&str; 24] = [
 
 /// The remedy for a program that should not simply be ended.
 const REMEDIES: [(&str, &str); 10] = [
-    ("caja", "`gsettings set org.mate.background show-desktop-icons false`"),
-    ("cosmic-bg", "set the wallpaper in COSMIC's settings instead"),
-    ("murald", "end this process, which an earlier murald has left"),
-    ("nemo-desktop", "`gsettings set org.nemo.desktop show-desktop-icons false`"),
+    (
+        "caja",
+        "`gsettings set org.mate.background show-desktop-icons false`",
+    ),
+    (
+        "cosmic-bg",
+        "set the wallpaper in COSMIC's settings instead",
+    ),
+    (
+        "murald",
+        "end this process, which an earlier murald has left",
+    ),
+    (
+        "nemo-desktop",
+        "`gsettings set org.nemo.desktop show-desktop-icons false`",
+    ),
     ("noctalia", "turn the wallpaper off in the shell's settings"),
     ("pcmanfm", "`pcmanfm --desktop-off`"),
     ("pcmanfm-qt", "`pcmanfm-qt --desktop-off`"),
-    ("plasmashell", "`plasma-apply-wallpaperimage FILE` sets Plasma's wallpaper instead"),
+    (
+        "plasmashell",
+        "`plasma-apply-wallpaperimage FILE` sets Plasma's wallpaper instead",
+    ),
     ("qs", "turn the wallpaper off in the shell's settings"),
-    ("quickshell", "turn the wallpaper off in the shell's settings"),
+    (
+        "quickshell",
+        "turn the wallpaper off in the shell's settings",
+    ),
 ];
 
 /// The configuration file of a compositor, which may start programs.
@@ -91,13 +109,21 @@ const CONFIGURATIONS: [Reads; 6] = [
         has_config_flag: true,
         files: &["hypr/hyprland.lua", "hypr/hyprland.conf"],
     },
-    Reads { compositor: "river", has_config_flag: false, files: &["river/init"] },
+    Reads {
+        compositor: "river",
+        has_config_flag: false,
+        files: &["river/init"],
+    },
     Reads {
         compositor: "labwc",
         has_config_flag: false,
         files: &["labwc/autostart", "/etc/xdg/labwc/autostart"],
     },
-    Reads { compositor: "wayfire", has_config_flag: true, files: &["wayfire.ini"] },
+    Reads {
+        compositor: "wayfire",
+        has_config_flag: true,
+        files: &["wayfire.ini"],
+    },
     Reads {
         compositor: "niri",
         has_config_flag: true,
@@ -111,7 +137,12 @@ const CONFIGURATION_MAX: u64 = 256 << 10;
 
 /// The conflicting programs that run on our compositor now.
 pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
-    let Backends { outputs, records, dirs, .. } = backends;
+    let Backends {
+        outputs,
+        records,
+        dirs,
+        ..
+    } = backends;
     match outputs.session() {
         Some(Session::Wayland { socket }) => match backgrounds(&socket, dirs) {
             Some(listed) => {
@@ -183,8 +214,12 @@ fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
     let foreign = |pid: i32| {
         let program = program(pid).filter(|name| PROGRAMS.contains(&name.as_str()))?;
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        (draws(&program, &words) && is_on(pid, socket) && !is_ours(pid, records))
-            .then_some(Conflict { program, pid: Some(pid) })
+        (draws(&program, &words) && is_on(pid, socket) && !is_ours(pid, records)).then_some(
+            Conflict {
+                program,
+                pid: Some(pid),
+            },
+        )
     };
     let mut found: Vec<Conflict> = pids.filter_map(foreign).collect();
     found.sort_by_key(|conflict| conflict.pid);
@@ -193,7 +228,9 @@ fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
 
 /// A sentence that names the program.
 pub(super) fn warning(Conflict { program, pid }: &Conflict) -> String {
-    let process = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+    let process = pid
+        .map(|pid| format!(" (process {pid})"))
+        .unwrap_or_default();
     format!(
         "{program}{process}, which murald did not start, draws backgrounds and may hide the wallpaper"
     )
@@ -218,7 +255,11 @@ fn program(pid: i32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(" (deleted)").unwrap_or(name);
-    Some(name.trim_start_matches('.').trim_end_matches("-wrapped").to_owned())
+    Some(
+        name.trim_start_matches('.')
+            .trim_end_matches("-wrapped")
+            .to_owned(),
+    )
 }
 
 /// Whether a program with this command line draws. Sway 1.10 and 1.12 (not 1.7) start swaybg even if
@@ -269,23 +310,38 @@ struct Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {} of {}: {}", self.number, self.path.display(), self.text)
+        write!(
+            f,
+            "line {} of {}: {}",
+            self.number,
+            self.path.display(),
+            self.text
+        )
     }
 }
 
 /// The file that the compositor has read, and those that it includes.
 fn configurations(Backends { outputs, dirs, .. }: &Backends) -> Vec<PathBuf> {
-    let Some(Session::Wayland { socket }) = outputs.session() else { return Vec::new() };
-    let Some(first) = configuration(&socket, dirs) else { return Vec::new() };
+    let Some(Session::Wayland { socket }) = outputs.session() else {
+        return Vec::new();
+    };
+    let Some(first) = configuration(&socket, dirs) else {
+        return Vec::new();
+    };
     let text = text(&first).unwrap_or_default();
-    let included = text.lines().filter_map(|line| line.trim().strip_prefix("include "));
+    let included = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("include "));
     let mut paths = vec![first.clone()];
     for pattern in included {
         let pattern = pattern.trim();
         let path = dirs.expand(pattern).unwrap_or_else(|_| pattern.into());
         let path = first.parent().unwrap_or(Path::new("/")).join(path);
         // A pattern stands for all files of its directory, as nearly everybody writes it.
-        match path.parent().filter(|_| path.to_string_lossy().contains('*')) {
+        match path
+            .parent()
+            .filter(|_| path.to_string_lossy().contains('*'))
+        {
             Some(directory) => {
                 let entries = fs::read_dir(directory).into_iter().flatten().flatten();
                 paths.extend(entries.map(|entry| entry.path()));
@@ -300,7 +356,9 @@ fn configurations(Backends { outputs, dirs, .. }: &Backends) -> Vec<PathBuf> {
 fn configuration(socket: &Path, dirs: &Dirs) -> Option<PathBuf> {
     let compositor = listener(socket)?.identity().pid;
     let name = program(compositor)?;
-    let reads = CONFIGURATIONS.iter().find(|reads| reads.compositor == name)?;
+    let reads = CONFIGURATIONS
+        .iter()
+        .find(|reads| reads.compositor == name)?;
     let words = fs::read(format!("/proc/{compositor}/cmdline")).ok()?;
     let mut words = words.split(|&byte| byte == 0);
     if reads.has_config_flag && words.any(|word| matches!(word, b"-c" | b"--config")) {
@@ -315,14 +373,22 @@ fn line_of(program: &str, path: PathBuf) -> Option<Line> {
     let text = text(&path)?;
     let mut lines = text.lines().map(str::trim).zip(1..);
     let (text, number) = lines.find(|(line, _)| starts(line, program))?;
-    Some(Line { path, number, text: text.to_owned() })
+    Some(Line {
+        path,
+        number,
+        text: text.to_owned(),
+    })
 }
 
 /// The content of a file, if reading it cannot block.
 fn text(path: &Path) -> Option<String> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut text = Vec::new();
-    File::open(path).ok()?.take(CONFIGURATION_MAX).read_to_end(&mut text).ok()?;
+    File::open(path)
+        .ok()?
+        .take(CONFIGURATION_MAX)
+        .read_to_end(&mut text)
+        .ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -336,7 +402,9 @@ fn starts(line: &str, program: &str) -> bool {
     // Sway starts swaybg for each configured background.
     let is_background = program == "swaybg"
         && words.clone().next() == Some("output")
-        && words.clone().any(|word| matches!(word, "bg" | "background"));
+        && words
+            .clone()
+            .any(|word| matches!(word, "bg" | "background"));
     is_background || words.any(|word| word == program)
 }
 
@@ -394,7 +462,10 @@ mod tests {
         let background = |namespace: &str, pid| (namespace.to_owned(), pid);
         let expected = [background("wallpaper", Some(7)), background("other", None)];
         assert_eq!(parse_layers(answer.as_bytes()).unwrap(), expected);
-        assert_eq!(parse_layers(format!(r#"{{"DP-1": {}}}"#, levels("")).as_bytes()).unwrap(), []);
+        assert_eq!(
+            parse_layers(format!(r#"{{"DP-1": {}}}"#, levels("")).as_bytes()).unwrap(),
+            []
+        );
         assert_eq!(parse_layers(b"unknown request"), None);
     }
 }

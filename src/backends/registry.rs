@@ -66,7 +66,12 @@ impl Registration {
 
 const STILLS: &[Kind] = &[Kind::StaticImage];
 const PICTURES: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage];
-const ALL: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web];
+const ALL: &[Kind] = &[
+    Kind::StaticImage,
+    Kind::AnimatedImage,
+    Kind::Video,
+    Kind::Web,
+];
 const WAYLAND: &[Compositor] = &[Compositor::Wayland];
 const BOTH: &[Compositor] = &[Compositor::Wayland, Compositor::X11];
 
@@ -76,14 +81,18 @@ pub(crate) const REGISTRY: &[Registration] = &[
         version_flags: &["--version"],
         transitions: true,
         knows_by_path: true,
-        ..plain(BackendName::Awww, WAYLAND, PICTURES, |context| Box::new(Awww::new(context)))
+        ..plain(BackendName::Awww, WAYLAND, PICTURES, |context| {
+            Box::new(Awww::new(context))
+        })
     },
     Registration {
         programs: &[&["feh"]],
         version_flags: &["--version"],
         stays_on_root: true,
         one_fit: true,
-        ..plain(BackendName::Feh, &[Compositor::X11], STILLS, |context| Box::new(Feh::new(context)))
+        ..plain(BackendName::Feh, &[Compositor::X11], STILLS, |context| {
+            Box::new(Feh::new(context))
+        })
     },
     Registration {
         programs: &[&["hyprpaper"], &["hyprctl"]],
@@ -107,13 +116,17 @@ pub(crate) const REGISTRY: &[Registration] = &[
         version_flags: &["--version"],
         restarts_with_each_change: true,
         knows_by_path: true,
-        ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context| Box::new(Swaybg::new(context)))
+        ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context| {
+            Box::new(Swaybg::new(context))
+        })
     },
     Registration {
         programs: &[&["wal-qt-host"]],
         transitions: true,
         covers_all: true,
-        ..plain(BackendName::WalQt, WAYLAND, ALL, |context| Box::new(WalQt::new(context)))
+        ..plain(BackendName::WalQt, WAYLAND, ALL, |context| {
+            Box::new(WalQt::new(context))
+        })
     },
     // Comes last, so that installed programs precede it. Over X11 it shows stills only:
     // [`Backends::kinds`].
@@ -121,7 +134,9 @@ pub(crate) const REGISTRY: &[Registration] = &[
         transitions: true,
         stays_on_root: true,
         spans_outputs: true,
-        ..plain(BackendName::Builtin, BOTH, PICTURES, |context| Box::new(Builtin::new(context)))
+        ..plain(BackendName::Builtin, BOTH, PICTURES, |context| {
+            Box::new(Builtin::new(context))
+        })
     },
 ];
 
@@ -159,7 +174,10 @@ pub(crate) fn registration(name: BackendName) -> &'static Registration {
 impl Backends {
     /// The backends that could be used now, in order.
     pub fn available(&self) -> Vec<&'static Registration> {
-        REGISTRY.iter().filter(|entry| self.is_available(entry)).collect()
+        REGISTRY
+            .iter()
+            .filter(|entry| self.is_available(entry))
+            .collect()
     }
 
     /// Whether a backend works with the running compositor. On Wayland all backends need
@@ -180,7 +198,10 @@ impl Backends {
     pub fn is_available(&self, entry: &Registration) -> bool {
         let path = self.path();
         self.fits(entry)
-            && entry.programs.iter().all(|names| is_installed(names, &path))
+            && entry
+                .programs
+                .iter()
+                .all(|names| is_installed(names, &path))
             && (entry.name != BackendName::Builtin || self.can_draw())
     }
 
@@ -202,7 +223,12 @@ impl Backends {
     pub fn missing(&self, entry: &Registration) -> Vec<&'static str> {
         let path = self.path();
         let missing = |names: &&&[&'static str]| !is_installed(names, &path);
-        entry.programs.iter().filter(missing).map(|names| names[0]).collect()
+        entry
+            .programs
+            .iter()
+            .filter(missing)
+            .map(|names| names[0])
+            .collect()
     }
 
     /// The search path for programs, read each time.
@@ -245,30 +271,46 @@ impl Backends {
         let found = foreign::find(self).into_iter();
         let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
         found
-            .map(|conflict| (foreign::warning(&conflict), foreign::remedy(&conflict, self)))
+            .map(|conflict| {
+                (
+                    foreign::warning(&conflict),
+                    foreign::remedy(&conflict, self),
+                )
+            })
             .collect()
     }
 
     /// The same as warnings about a picture that this backend has just shown.
     pub fn conflict_warnings(&self, name: BackendName) -> Vec<String> {
         let warnings = self.in_the_way(name).into_iter();
-        warnings.map(|(warning, remedy)| format!("{warning}: {remedy}")).collect()
+        warnings
+            .map(|(warning, remedy)| format!("{warning}: {remedy}"))
+            .collect()
     }
 
     /// The directory of a backend's copies and state.
     pub fn cache_of(&self, name: BackendName, output: Option<&str>) -> PathBuf {
         let cache = self.cache.join(name.as_str());
-        output.map_or_else(|| cache.clone(), |output| cache.join(process::plain_name(output)))
+        output.map_or_else(
+            || cache.clone(),
+            |output| cache.join(process::plain_name(output)),
+        )
     }
 
     /// The version of a backend's program. The program is asked once, and again if it did not answer or
     /// was replaced, which may take half a second.
     pub fn version(&self, entry: &Registration) -> Option<String> {
         // The backend without a program is our own.
-        let Some(names) = entry.programs.first() else { return Some(VERSION.to_owned()) };
+        let Some(names) = entry.programs.first() else {
+            return Some(VERSION.to_owned());
+        };
         let path = self.dirs.env().var("PATH")?;
-        let program = names.iter().find_map(|name| process::which_in(name, &path))?;
-        self.versions.of(&program, entry.version_flags, VERSION_PATIENCE, None).ok()?
+        let program = names
+            .iter()
+            .find_map(|name| process::which_in(name, &path))?;
+        self.versions
+            .of(&program, entry.version_flags, VERSION_PATIENCE, None)
+            .ok()?
     }
 
     /// The programs of a backend, or of all that fit the session.
@@ -279,12 +321,17 @@ impl Backends {
             (None, None) => true,
         };
         let entries = REGISTRY.iter().filter(fits);
-        entries.flat_map(|entry| entry.programs).map(|names| names[0].to_owned()).collect()
+        entries
+            .flat_map(|entry| entry.programs)
+            .map(|names| names[0].to_owned())
+            .collect()
     }
 }
 
 fn is_installed(names: &[&str], path: &OsStr) -> bool {
-    names.iter().any(|name| process::which_in(name, path).is_some())
+    names
+        .iter()
+        .any(|name| process::which_in(name, path).is_some())
 }
 
 #[cfg(test)]
@@ -296,7 +343,13 @@ mod tests {
         for &name in BackendName::ALL {
             let entry = registration(name);
             assert_eq!(entry.name, name);
-            assert!(entry.version_flags.iter().all(|flag| version::FLAGS.contains(flag)), "{name}");
+            assert!(
+                entry
+                    .version_flags
+                    .iter()
+                    .all(|flag| version::FLAGS.contains(flag)),
+                "{name}"
+            );
         }
     }
 }

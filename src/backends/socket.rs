@@ -174,7 +174,9 @@ pub(super) fn wait(
 ) -> Result<(), NotUp> {
     let all = [cancel.as_fd()].into_iter().chain(fds.iter().copied());
     let all = all.chain(child.map(AsFd::as_fd));
-    let mut polled: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let mut polled: Vec<_> = all
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
     poll_until(&mut polled, Some(until))?;
     let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
     if is_ready(&polled[0]) {

@@ -50,7 +50,10 @@ pub(super) struct Swaybg {
 
 impl Swaybg {
     pub(super) fn new(context: Context) -> Self {
-        Self { processes: Processes::taken_over(&context), context }
+        Self {
+            processes: Processes::taken_over(&context),
+            context,
+        }
     }
 
     /// The command line, and the files in it: the pictures, or copies that swaybg can load.
@@ -65,7 +68,10 @@ impl Swaybg {
             let cut = seen_part(placement, fit(placement) == SwaybgFit::Fill);
             self.context.copies.ready(placement, &cut, &TAKES, cancel)
         };
-        let files = placements.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        let files = placements
+            .iter()
+            .map(ready)
+            .collect::<Result<Vec<_>, _>>()?;
         let shown = placements.iter().zip(&files);
         let shown = shown.map(|(one, file)| (one.output.name.as_str(), file, fit(one)));
         let launch = self
@@ -154,14 +160,28 @@ fn drawn(
     cancel: &Cancel,
 ) -> Result<(), Error> {
     let mut trace = Trace::default();
-    let is_it = if is_niri { Trace::is_sent } else { Trace::is_done };
+    let is_it = if is_niri {
+        Trace::is_sent
+    } else {
+        Trace::is_done
+    };
     if !until(is_it, DRAWN_WITHIN, process, files, cancel, &mut trace)? {
         let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
-        let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
+        let why = format!(
+            "swaybg drew on {drawn} of {} outputs within {limit} s",
+            files.len()
+        );
         return Err(Error::Refused(why));
     }
     if is_niri {
-        until(Trace::is_done, TAKEN_WITHIN, process, files, cancel, &mut Trace::default())?;
+        until(
+            Trace::is_done,
+            TAKEN_WITHIN,
+            process,
+            files,
+            cancel,
+            &mut Trace::default(),
+        )?;
     }
     Ok(())
 }
@@ -176,20 +196,27 @@ fn until(
     trace: &mut Trace,
 ) -> Result<bool, Error> {
     let marks = [FAILED, trace::PROTOCOL, trace::UNWANTED];
-    let followed = follow(process, 0, &marks, Instant::now() + within, cancel, |line| {
-        if let Some((_, path)) = line.split_once(FAILED) {
-            return ControlFlow::Break(Err(unreadable(path, files)));
-        }
-        trace.read(line);
-        if is_it(trace) {
-            return ControlFlow::Break(Ok(true));
-        }
-        if trace.is_idle() {
-            let why = "none of the outputs is connected".to_owned();
-            return ControlFlow::Break(Err(Error::Refused(why)));
-        }
-        ControlFlow::Continue(())
-    });
+    let followed = follow(
+        process,
+        0,
+        &marks,
+        Instant::now() + within,
+        cancel,
+        |line| {
+            if let Some((_, path)) = line.split_once(FAILED) {
+                return ControlFlow::Break(Err(unreadable(path, files)));
+            }
+            trace.read(line);
+            if is_it(trace) {
+                return ControlFlow::Break(Ok(true));
+            }
+            if trace.is_idle() {
+                let why = "none of the outputs is connected".to_owned();
+                return ControlFlow::Break(Err(Error::Refused(why)));
+            }
+            ControlFlow::Continue(())
+        },
+    );
     followed.unwrap_or_else(|not_up| match not_up {
         NotUp::Late => Ok(false),
         other => Err(other.error(NAME, Some(process))),
@@ -206,8 +233,14 @@ fn has_failed(process: &BackendProcess) -> bool {
 fn unreadable(said: &str, files: &[PathBuf]) -> Error {
     // The message has only the first line of a name.
     let meant = |file: &&PathBuf| file.to_string_lossy().lines().next() == Some(said);
-    let path = files.iter().find(meant).map_or(Path::new(said), PathBuf::as_path);
-    Error::File { path: path.to_owned(), why: "swaybg cannot load it".to_owned() }
+    let path = files
+        .iter()
+        .find(meant)
+        .map_or(Path::new(said), PathBuf::as_path);
+    Error::File {
+        path: path.to_owned(),
+        why: "swaybg cannot load it".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -217,7 +250,10 @@ mod tests {
     #[test]
     fn command_line_has_each_output_and_its_file() {
         let check = |shown: &[(&str, &str)], fit_mode, expected: &[&str]| {
-            let shown: Vec<_> = shown.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
+            let shown: Vec<_> = shown
+                .iter()
+                .map(|(o, file)| (*o, PathBuf::from(file)))
+                .collect();
             assert_eq!(
                 args(shown.iter().map(|(o, file)| (*o, file, fit_mode)), "1e1e2E"),
                 expected
@@ -226,7 +262,11 @@ mod tests {
         check(&[], SwaybgFit::Fill, &[]);
         let fill = ["-c", "#1e1e2E"];
         let dp = ["-o", "DP-1", "-i", "/a b\n.png", "-m", "fit"];
-        check(&[("DP-1", "/a b\n.png")], SwaybgFit::Fit, &[&dp[..], &fill].concat());
+        check(
+            &[("DP-1", "/a b\n.png")],
+            SwaybgFit::Fit,
+            &[&dp[..], &fill].concat(),
+        );
         let hdmi = ["-o", "HDMI-A-1", "-i", "/-o.png", "-m", "fit"];
         check(
             &[("DP-1", "/a b\n.png"), ("HDMI-A-1", "/-o.png")],
@@ -248,7 +288,9 @@ mod tests {
         let records = crate::process::ProcessRecords::open(dir.path()).unwrap();
         let trace = TRACE.join("\n");
         let words = ["-c", "echo \"$0\"; exec sleep 60", &trace];
-        let process = records.start(&Launch::new("/bin/sh").args(words), "test", None).unwrap();
+        let process = records
+            .start(&Launch::new("/bin/sh").args(words), "test", None)
+            .unwrap();
         drawn(&process, &[], true, &Cancel::new().unwrap()).unwrap();
         process.end(GRACE);
     }

@@ -34,7 +34,11 @@ struct TracedOutput {
 impl Trace {
     pub(super) fn read(&mut self, line: &str) {
         // libwayland writes object numbers in two ways. Most of a client's own output has none.
-        let line = if line.contains('#') { &line.replace('#', "@") } else { line };
+        let line = if line.contains('#') {
+            &line.replace('#', "@")
+        } else {
+            line
+        };
         if line.contains(UNWANTED) {
             self.unwanted += 1;
         } else if let Some((_, request)) = line.split_once("-> ") {
@@ -55,11 +59,19 @@ impl Trace {
         if text.starts_with("wl_registry@") && text.contains(", \"wl_output\",") {
             let global = number_after(text, ".bind(")?;
             let object = number_after(text, "new id [unknown]@")?;
-            self.outputs.push(TracedOutput { global, object, surface: None, drawn: false });
+            self.outputs.push(TracedOutput {
+                global,
+                object,
+                surface: None,
+                drawn: false,
+            });
         } else if text.contains(".get_layer_surface(") {
             let surface = number_after(text, ", wl_surface@")?;
             let output = number_after(text, ", wl_output@")?;
-            self.outputs.iter_mut().find(|known| known.object == output)?.surface = Some(surface);
+            self.outputs
+                .iter_mut()
+                .find(|known| known.object == output)?
+                .surface = Some(surface);
         } else {
             let rest = text.strip_prefix("wl_surface@")?;
             let buffer = number_after(rest, ".attach(wl_buffer@")?;
@@ -70,11 +82,18 @@ impl Trace {
     }
 
     fn taken(&mut self, buffer: u32) {
-        let Some(at) = self.attached.iter().position(|&(_, attached)| attached == buffer) else {
+        let Some(at) = self
+            .attached
+            .iter()
+            .position(|&(_, attached)| attached == buffer)
+        else {
             return;
         };
         let (surface, _) = self.attached.swap_remove(at);
-        let of = self.outputs.iter_mut().find(|output| output.surface == Some(surface));
+        let of = self
+            .outputs
+            .iter_mut()
+            .find(|output| output.surface == Some(surface));
         if let Some(output) = of {
             output.drawn = true;
         }
@@ -88,7 +107,11 @@ impl Trace {
     /// Whether the client has drawn on every connected output that it has a picture for; false if there
     /// is no such output.
     pub(super) fn is_done(&self) -> bool {
-        self.is_sent() && self.outputs.iter().all(|output| output.surface.is_none() || output.drawn)
+        self.is_sent()
+            && self
+                .outputs
+                .iter()
+                .all(|output| output.surface.is_none() || output.drawn)
     }
 
     /// Whether the client has sent a picture for each of these outputs.
@@ -99,7 +122,10 @@ impl Trace {
         };
         self.is_settled()
             && !self.is_idle()
-            && self.outputs.iter().all(|output| output.surface.is_none() || is_sent(output))
+            && self
+                .outputs
+                .iter()
+                .all(|output| output.surface.is_none() || is_sent(output))
     }
 
     /// Whether the client has looked at all outputs and will draw on none of them.
@@ -109,7 +135,11 @@ impl Trace {
 
     /// Whether every output has a surface or is left alone.
     fn is_settled(&self) -> bool {
-        let decided = self.outputs.iter().filter(|output| output.surface.is_some()).count();
+        let decided = self
+            .outputs
+            .iter()
+            .filter(|output| output.surface.is_some())
+            .count();
         self.listed && decided + self.unwanted >= self.outputs.len()
     }
 }
@@ -119,7 +149,9 @@ fn number_after(line: &str, mark: &str) -> Option<u32> {
 }
 
 fn leading_number(text: &str) -> Option<u32> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
@@ -165,13 +197,22 @@ mod tests {
             lines[..count].iter().for_each(|line| trace.read(line));
             trace.is_sent()
         };
-        let attached = lines.iter().rposition(|line| line.contains("attach")).unwrap();
+        let attached = lines
+            .iter()
+            .rposition(|line| line.contains("attach"))
+            .unwrap();
         assert!(!is_sent(8) && !is_sent(attached) && is_sent(attached + 1) && is_sent(last + 1));
         assert_eq!(after(&lines[..8]), (0, false, false), "nothing decided yet");
-        assert_eq!(after(&lines[..last - 1]), (0, false, false), "attached is not taken");
+        assert_eq!(
+            after(&lines[..last - 1]),
+            (0, false, false),
+            "attached is not taken"
+        );
         assert_eq!(after(&lines[..last]), (1, false, false));
         assert_eq!(after(&lines), (2, true, false));
-        let newer = TALK.replace('@', "#").replace("]  ->", "] {Default Queue}  ->");
+        let newer = TALK
+            .replace('@', "#")
+            .replace("]  ->", "] {Default Queue}  ->");
         assert_eq!(after(&newer.lines().collect::<Vec<_>>()), (2, true, false));
     }
 

@@ -34,7 +34,9 @@ impl UnavailableReason {
 impl Backends {
     pub fn unavailable_reason(&self) -> UnavailableReason {
         match self.compositor() {
-            None => UnavailableReason::Session { sought: self.outputs.sought() },
+            None => UnavailableReason::Session {
+                sought: self.outputs.sought(),
+            },
             Some(compositor) if !self.outputs.has_backgrounds() => {
                 UnavailableReason::Place(compositor)
             }
@@ -73,7 +75,11 @@ pub(crate) fn not_installed(name: BackendName, missing: &[&str]) -> String {
 
 /// The session that a backend needs instead of this one.
 pub(crate) fn other_session(name: BackendName) -> String {
-    let wanted = if registration(name).is_for(Compositor::X11) { "X11" } else { "Wayland" };
+    let wanted = if registration(name).is_for(Compositor::X11) {
+        "X11"
+    } else {
+        "Wayland"
+    };
     format!("{name} works on {wanted} only")
 }
 

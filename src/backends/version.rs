@@ -72,9 +72,15 @@ fn ask(
 /// The first word of a text that is a version: `swaybg version 1.2.0`, `hyprpaper v0.8.1`.
 pub(super) fn version_in(text: &str) -> Option<String> {
     let version = |word: &str| {
-        let word = word.trim_start_matches('v').trim_end_matches([',', '.', ':', ';', ')']);
+        let word = word
+            .trim_start_matches('v')
+            .trim_end_matches([',', '.', ':', ';', ')']);
         let mut parts = word.split(['.', '-', '+']);
-        let numbers = parts.by_ref().take(2).filter(|part| part.parse::<u32>().is_ok()).count();
+        let numbers = parts
+            .by_ref()
+            .take(2)
+            .filter(|part| part.parse::<u32>().is_ok())
+            .count();
         (numbers == 2).then(|| word.to_owned())
     };
     text.split_whitespace().find_map(version)
@@ -82,7 +88,9 @@ pub(super) fn version_in(text: &str) -> Option<String> {
 
 /// Major, minor and patch.
 pub(super) fn numbers(version: &str) -> (u32, u32, u32) {
-    let mut parts = version.split(['.', '-', '+']).map(|part| part.parse().unwrap_or(0));
+    let mut parts = version
+        .split(['.', '-', '+'])
+        .map(|part| part.parse().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0);
     (next(), next(), next())
 }
@@ -98,7 +106,10 @@ mod tests {
         let check =
             |text, expected: Option<&str>| assert_eq!(version_in(text).as_deref(), expected);
         check("swaybg version 1.2.0\n", Some("1.2.0"));
-        check("feh version 3.9.1\nCompile-time switches: curl", Some("3.9.1"));
+        check(
+            "feh version 3.9.1\nCompile-time switches: curl",
+            Some("3.9.1"),
+        );
         check("awww 0.11.2-master", Some("0.11.2-master"));
         check("hyprpaper v0.8.0, built from commit 1234", Some("0.8.0"));
         check("Usage: mpvpaper [options] <output>", None);
@@ -125,12 +136,17 @@ mod tests {
             let script = format!("echo x >> {}\necho {says}", asked.display());
             let program = program(dir.path(), &script);
             for _ in 0..3 {
-                let told = versions.clone().of(&program, &["--version"], PATIENCE, None).unwrap();
+                let told = versions
+                    .clone()
+                    .of(&program, &["--version"], PATIENCE, None)
+                    .unwrap();
                 assert_eq!(told.as_deref(), version);
             }
             assert_eq!(fs::read_to_string(asked).unwrap(), "x\n");
         }
-        versions.of(Path::new("/nowhere"), &["--version"], PATIENCE, None).unwrap_err();
+        versions
+            .of(Path::new("/nowhere"), &["--version"], PATIENCE, None)
+            .unwrap_err();
     }
 
     #[test]

@@ -40,7 +40,11 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     let mut spelled = words.clone();
     verbs.spell(&mut spelled);
     let found = verbs.find(&spelled);
-    let flags = if let VerbMatch::Verb(verb, _) = found { verb.flags } else { &[] };
+    let flags = if let VerbMatch::Verb(verb, _) = found {
+        verb.flags
+    } else {
+        &[]
+    };
     // The value of a verb's flag may look like a global flag, so both are read together.
     let (globals, given) = line.take(flags)?.into_iter().partition(is_global);
     let (globals, help, version) = read_globals(globals)?;
@@ -66,7 +70,14 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     let mut words: Vec<OsString> = spelled.into_iter().skip(used).map(OsString::from).collect();
     words.extend(line.positionals(verb, leading)?);
     values.extend(positionals(verb, words)?);
-    Ok(Parsed::Call(verb, Box::new(Call { globals, values, ..Call::default() })))
+    Ok(Parsed::Call(
+        verb,
+        Box::new(Call {
+            globals,
+            values,
+            ..Call::default()
+        }),
+    ))
 }
 
 fn help_on(verbs: Verbs, mut words: Vec<String>) -> Result<String, Error> {
@@ -128,7 +139,10 @@ impl Line {
             let needs = || Error::usage(format!("{} needs a value", flag.name));
             let value = value.ok_or_else(needs)?;
             if is_again && !flag.many {
-                return Err(Error::usage(format!("{} can be given only once", flag.name)));
+                return Err(Error::usage(format!(
+                    "{} can be given only once",
+                    flag.name
+                )));
             }
             found.push((flag, Some(value)));
         }
@@ -138,7 +152,10 @@ impl Line {
     /// The words before the first flag of a verb: the verb, then arguments.
     fn leading(&mut self) -> Result<Vec<String>, Error> {
         self.take(&[])?;
-        let words = self.words.drain(..).take_while(|word| !word.as_bytes().starts_with(b"-"));
+        let words = self
+            .words
+            .drain(..)
+            .take_while(|word| !word.as_bytes().starts_with(b"-"));
         let words = words.map(OsString::into_string).collect::<Result<_, _>>();
         words.map_err(|_| Error::usage("an argument is not UTF-8"))
     }
@@ -149,7 +166,12 @@ impl Line {
             let (name, _) = split(word);
             return Err(suggest::unknown_flag(verb, &name.to_string_lossy()));
         }
-        Ok(self.words.into_iter().skip(leading).chain(self.literal).collect())
+        Ok(self
+            .words
+            .into_iter()
+            .skip(leading)
+            .chain(self.literal)
+            .collect())
     }
 }
 
@@ -163,7 +185,9 @@ fn read_globals(given: Vec<Given>) -> Result<(Globals, bool, bool), Error> {
     for (flag, value) in given {
         let (name, value) = (flag.name, value.unwrap_or_default());
         let path = || match value.is_empty() {
-            true => Err(Error::usage(format!("{name} needs a path, not an empty word"))),
+            true => Err(Error::usage(format!(
+                "{name} needs a path, not an empty word"
+            ))),
             false => Ok(Some(PathBuf::from(&value))),
         };
         match (name, flag.value) {
@@ -203,14 +227,22 @@ fn flag_values(given: Vec<Given>) -> Result<Vec<Named>, Error> {
 
 /// The values of one flag. A list with commas counts as the flag given several times.
 fn listed_values(flag: &'static Flag, value: Value) -> Result<Vec<Named>, Error> {
-    let Value::String(names) = &value else { return Ok(vec![(flag.name, value)]) };
+    let Value::String(names) = &value else {
+        return Ok(vec![(flag.name, value)]);
+    };
     if !flag.many {
         return Ok(vec![(flag.name, value)]);
     }
-    let each = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let each = names
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let values: Vec<Named> = each.map(|name| (flag.name, name.into())).collect();
     if values.is_empty() {
-        return Err(Error::usage(format!("{} must be a name, not {names:?}", flag.name)));
+        return Err(Error::usage(format!(
+            "{} must be a name, not {names:?}",
+            flag.name
+        )));
     }
     Ok(values)
 }
@@ -231,14 +263,23 @@ fn positionals(verb: &'static Verb, words: Vec<OsString>) -> Result<Vec<Named>, 
                 .hint(format!("usage: {}", help::usage(verb))));
         }
         for word in words.by_ref().take(most) {
-            values.push((argument.name, read_value(argument.name, argument.kind, &word)?));
+            values.push((
+                argument.name,
+                read_value(argument.name, argument.kind, &word)?,
+            ));
         }
     }
-    let Some(word) = words.next() else { return Ok(values) };
+    let Some(word) = words.next() else {
+        return Ok(values);
+    };
     let word = word.to_string_lossy().into_owned();
     let others = words.map(|word| word.to_string_lossy().into_owned());
     let last = values.last().map(|(_, value)| written(value));
-    let whole: Vec<String> = last.into_iter().chain([word.clone()]).chain(others).collect();
+    let whole: Vec<String> = last
+        .into_iter()
+        .chain([word.clone()])
+        .chain(others)
+        .collect();
     Err(suggest::too_many(verb, &word, &whole.join(" ")))
 }
 
@@ -255,8 +296,15 @@ fn short(name: &str) -> &str {
 /// Splits `--flag=value`; any other word stays whole.
 fn split(word: &OsStr) -> (&OsStr, Option<&OsStr>) {
     let bytes = word.as_bytes();
-    match bytes.iter().position(|&byte| byte == b'=').filter(|_| bytes.starts_with(b"--")) {
-        Some(at) => (OsStr::from_bytes(&bytes[..at]), Some(OsStr::from_bytes(&bytes[at + 1..]))),
+    match bytes
+        .iter()
+        .position(|&byte| byte == b'=')
+        .filter(|_| bytes.starts_with(b"--"))
+    {
+        Some(at) => (
+            OsStr::from_bytes(&bytes[..at]),
+            Some(OsStr::from_bytes(&bytes[at + 1..])),
+        ),
         None => (word, None),
     }
 }

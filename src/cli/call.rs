@@ -97,7 +97,12 @@ pub(crate) struct Start {
 impl Start {
     pub(super) fn of(call: &Call) -> Self {
         let from_env = || variable("MURALD_SOCKET").map(PathBuf::from);
-        let Globals { config, log_level, socket, .. } = call.globals.clone();
+        let Globals {
+            config,
+            log_level,
+            socket,
+            ..
+        } = call.globals.clone();
         // The daemon may change its directory; the user meant the path as seen from here.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         Self {
@@ -118,7 +123,10 @@ impl Call {
         if !self.names_socket() && !is_listened_on(&socket) {
             socket = self.elsewhere().unwrap_or(socket);
         }
-        Ok(self.connection.get_or_init(|| Connection::new(&socket)).clone())
+        Ok(self
+            .connection
+            .get_or_init(|| Connection::new(&socket))
+            .clone())
     }
 
     /// Whether the user has given the daemon's socket.
@@ -149,8 +157,15 @@ impl Call {
     pub(super) fn config_problems(&self) -> Result<Vec<String>, Error> {
         let path = self.config_file()?;
         let check = self.host().check_config;
-        let warnings = if path.exists() { check(&path)? } else { Vec::new() };
-        Ok(warnings.iter().map(|warning| format!("{}, {warning}", path.display())).collect())
+        let warnings = if path.exists() {
+            check(&path)?
+        } else {
+            Vec::new()
+        };
+        Ok(warnings
+            .iter()
+            .map(|warning| format!("{}, {warning}", path.display()))
+            .collect())
     }
 
     /// All settings of the configuration.
@@ -159,12 +174,19 @@ impl Call {
     }
 
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
-        self.values.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
+        self.values
+            .iter()
+            .find(|(given, _)| *given == name)
+            .map(|(_, value)| value)
     }
 
     /// All values given under a name that may be repeated.
     pub(super) fn all(&self, name: &str) -> Vec<&Value> {
-        self.values.iter().filter(|(given, _)| *given == name).map(|(_, value)| value).collect()
+        self.values
+            .iter()
+            .filter(|(given, _)| *given == name)
+            .map(|(_, value)| value)
+            .collect()
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -177,7 +199,9 @@ impl Call {
 
     /// The items of a list with commas.
     pub(super) fn listed(&self, name: &str) -> &[Value] {
-        self.value(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.value(name)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
     }
 
     /// An argument that the table requires, as text.

@@ -64,23 +64,43 @@ enum Form {
 
 /// A field as it is, or a text with several.
 pub(super) const fn column(title: &'static str, source: &'static str) -> Column {
-    Column { title, source, form: Form::Plain }
+    Column {
+        title,
+        source,
+        form: Form::Plain,
+    }
 }
 
 pub(super) const fn in_bytes(title: &'static str, source: &'static str) -> Column {
-    Column { title, source, form: Form::Bytes }
+    Column {
+        title,
+        source,
+        form: Form::Bytes,
+    }
 }
 
 pub(super) const fn moment(title: &'static str, source: &'static str) -> Column {
-    Column { title, source, form: Form::Moment }
+    Column {
+        title,
+        source,
+        form: Form::Moment,
+    }
 }
 
 pub(super) const fn seconds(title: &'static str, source: &'static str) -> Column {
-    Column { title, source, form: Form::Span }
+    Column {
+        title,
+        source,
+        form: Form::Span,
+    }
 }
 
 pub(super) const fn palette(title: &'static str, source: &'static str) -> Column {
-    Column { title, source, form: Form::Palette }
+    Column {
+        title,
+        source,
+        form: Form::Palette,
+    }
 }
 
 pub(super) const fn of(
@@ -88,7 +108,11 @@ pub(super) const fn of(
     source: &'static str,
     cell: fn(&Value, &Call) -> Option<Cell>,
 ) -> Column {
-    Column { title, source, form: Form::Of(cell) }
+    Column {
+        title,
+        source,
+        form: Form::Of(cell),
+    }
 }
 
 pub(super) const fn each(
@@ -96,7 +120,11 @@ pub(super) const fn each(
     source: &'static str,
     line: fn(&Value) -> String,
 ) -> Column {
-    Column { title, source, form: Form::Each(line) }
+    Column {
+        title,
+        source,
+        form: Form::Each(line),
+    }
 }
 
 /// Fields that only `--format` has.
@@ -110,12 +138,24 @@ impl View {
         columns: &'static [Column],
         empty: &'static str,
     ) -> Self {
-        Self { described, columns, shape: Shape::Table, list: "", empty }
+        Self {
+            described,
+            columns,
+            shape: Shape::Table,
+            list: "",
+            empty,
+        }
     }
 
     /// Unless it says so otherwise, the record is shown as a sheet.
     pub(super) const fn of(described: &'static str, columns: &'static [Column]) -> Self {
-        Self { described, columns, shape: Shape::Sheet, list: "", empty: "" }
+        Self {
+            described,
+            columns,
+            shape: Shape::Sheet,
+            list: "",
+            empty: "",
+        }
     }
 
     /// Shows the record as a sentence.
@@ -139,7 +179,9 @@ impl View {
     /// The fields that `--format` may name.
     pub fn fields(&self) -> impl Iterator<Item = &'static str> {
         let columns = self.columns.iter();
-        columns.filter(|one| self.list.is_empty() || one.title.is_empty()).flat_map(Column::fields)
+        columns
+            .filter(|one| self.list.is_empty() || one.title.is_empty())
+            .flat_map(Column::fields)
     }
 
     /// Prints the answer in the format that the user has chosen.
@@ -149,7 +191,9 @@ impl View {
         stdout: &mut Stdout,
         answer: &Answer,
     ) -> Result<(), Error> {
-        stdout.show(answer, |stdout, value: Value| self.people(call, stdout, &value))
+        stdout.show(answer, |stdout, value: Value| {
+            self.people(call, stdout, &value)
+        })
     }
 
     /// Like [`Self::show`], for a record that the command has made.
@@ -159,7 +203,11 @@ impl View {
         stdout: &mut Stdout,
         value: &Value,
     ) -> Result<(), Error> {
-        if stdout.wants_data() { stdout.data(value) } else { self.people(call, stdout, value) }
+        if stdout.wants_data() {
+            stdout.data(value)
+        } else {
+            self.people(call, stdout, value)
+        }
     }
 
     /// Prints a record, or a list of records, for people.
@@ -173,7 +221,10 @@ impl View {
             Shape::Own(show) => show(call, stdout, value),
             Shape::Say(text) => {
                 stdout.say(sentence(text, call, value))?;
-                value["warning"].as_str().into_iter().for_each(|text| stdout.warn(text));
+                value["warning"]
+                    .as_str()
+                    .into_iter()
+                    .for_each(|text| stdout.warn(text));
                 stdout.warn_all(value);
                 Ok(())
             }
@@ -187,13 +238,21 @@ impl View {
 
     /// The records of an answer.
     fn rows<'a>(&self, value: &'a Value) -> &'a [Value] {
-        let list = if self.list.is_empty() { "data" } else { self.list };
+        let list = if self.list.is_empty() {
+            "data"
+        } else {
+            self.list
+        };
         let list = value.as_array().or_else(|| value.get(list)?.as_array());
         list.map_or(std::slice::from_ref(value), Vec::as_slice)
     }
 
     pub(super) fn as_table(&self, rows: &[Value], call: &Call) -> Table {
-        let shown = || self.columns.iter().filter(|column| !column.title.is_empty());
+        let shown = || {
+            self.columns
+                .iter()
+                .filter(|column| !column.title.is_empty())
+        };
         let mut table = Table::new(&shown().map(|column| column.title).collect::<Vec<_>>());
         for row in rows {
             let cells = shown().map(|column| column.cell(row, call).unwrap_or_default());
@@ -204,7 +263,11 @@ impl View {
 
     pub(super) fn as_sheet(&self, record: &Value, call: &Call) -> Table {
         let mut sheet = Table::sheet();
-        for column in self.columns.iter().filter(|column| !column.title.is_empty()) {
+        for column in self
+            .columns
+            .iter()
+            .filter(|column| !column.title.is_empty())
+        {
             match column.form {
                 Form::Each(line) => {
                     let items = at(record, column.source).as_array().into_iter().flatten();
@@ -227,7 +290,9 @@ impl Column {
         let ends: &[char] = if is_text { &['{', '}'] } else { &[' '] };
         let parts = self.source.split(ends).skip(usize::from(is_text));
         let parts = parts.step_by(if is_text { 2 } else { 1 });
-        parts.filter(|part| !part.is_empty()).map(|part| part.split('.').next().unwrap_or(part))
+        parts
+            .filter(|part| !part.is_empty())
+            .map(|part| part.split('.').next().unwrap_or(part))
     }
 
     fn cell(&self, record: &Value, call: &Call) -> Option<Cell> {
@@ -294,20 +359,29 @@ fn second(value: &Value) -> String {
 
 /// A time for people: local, to the minute.
 pub(super) fn minute(time: &Value) -> String {
-    written(time).chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
+    written(time)
+        .chars()
+        .take(16)
+        .map(|c| if c == 'T' { ' ' } else { c })
+        .collect()
 }
 
 /// Fills in a sentence with the values that were given and answered.
 pub(super) fn sentence(text: &str, call: &Call, answer: &Value) -> String {
     let named = |slot: &str| {
-        if let Some((_, word)) = slot.split_once('=').filter(|(name, _)| at(answer, name) == true) {
+        if let Some((_, word)) = slot
+            .split_once('=')
+            .filter(|(name, _)| at(answer, name) == true)
+        {
             return Some(word.to_owned());
         }
         let (name, noun) = slot.split_once('#').unwrap_or((slot, ""));
         let value = at(answer, name);
         match value.as_u64().filter(|_| !noun.is_empty()) {
             Some(number) => Some(count(number, noun)),
-            None => call.query(name).or_else(|| (!value.is_null()).then(|| listed(value))),
+            None => call
+                .query(name)
+                .or_else(|| (!value.is_null()).then(|| listed(value))),
         }
     };
     filled(text, named).unwrap_or_else(|| "done".to_owned())
@@ -354,11 +428,21 @@ mod tests {
     fn table_and_fields_come_from_one_list() {
         let fields: Vec<&str> = VIEW.fields().collect();
         assert_eq!(fields, ["id", "width", "height", "tags", "web", "size"]);
-        let rows = [json!({"id": 7, "width": 30, "height": 20, "size": 2048}), json!({"id": 8})];
+        let rows = [
+            json!({"id": 7, "width": 30, "height": 20, "size": 2048}),
+            json!({"id": 8}),
+        ];
         let call = Call::default();
-        assert_eq!(VIEW.as_table(&rows, &call).rows(), "7\t30x20\t2048\n8\tx\t\n");
+        assert_eq!(
+            VIEW.as_table(&rows, &call).rows(),
+            "7\t30x20\t2048\n8\tx\t\n"
+        );
         let sheet = VIEW.as_sheet(&rows[0], &call);
-        let terminal = Terminal { columns: 80, color: false, true_color: false };
+        let terminal = Terminal {
+            columns: 80,
+            color: false,
+            true_color: false,
+        };
         assert!(
             sheet.render(terminal).contains(">SIZE    2.0 KiB\n"),
             "{}",
@@ -368,7 +452,10 @@ mod tests {
 
     #[test]
     fn sentences_name_what_was_given_and_what_was_answered() {
-        let call = Call { values: vec![("ID", json!("a"))], ..Call::default() };
+        let call = Call {
+            values: vec![("ID", json!("a"))],
+            ..Call::default()
+        };
         let said = |text| sentence(text, &call, &json!({"n": 1, "yes": true, "on": ["x", "y"]}));
         assert_eq!(said("{ID} on {on}: {n#entry}"), "a on x, y: 1 entry");
         assert_eq!(said("{nothing}"), "done");

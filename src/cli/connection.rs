@@ -73,13 +73,19 @@ impl Answer {
 
 impl Connection {
     pub(super) fn new(socket: &Path) -> Self {
-        Self { agent: unix::agent(socket, None), socket: socket.to_owned() }
+        Self {
+            agent: unix::agent(socket, None),
+            socket: socket.to_owned(),
+        }
     }
 
     /// Another connection, whose waits end when `interrupt` becomes readable or hangs up.
     pub(super) fn interruptible(&self, interrupt: OwnedFd) -> Self {
         let agent = unix::agent(&self.socket, Some(interrupt));
-        Self { agent, socket: self.socket.clone() }
+        Self {
+            agent,
+            socket: self.socket.clone(),
+        }
     }
 
     pub(super) fn socket(&self) -> &Path {
@@ -89,7 +95,10 @@ impl Connection {
     /// Whether no daemon listens on the socket, as opposed to a daemon that does not answer.
     pub(super) fn has_nobody(&self) -> bool {
         connect(&self.socket).is_err_and(|error| {
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+            matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            )
         })
     }
 
@@ -121,7 +130,9 @@ impl Connection {
         let length = answer.body().content_length().unwrap_or_default();
         let mut body = Vec::with_capacity(length.min(MOST) as usize);
         let mut reader = answer.body_mut().with_config().limit(MOST).reader();
-        reader.read_to_end(&mut body).map_err(|error| self.lost(error.into()))?;
+        reader
+            .read_to_end(&mut body)
+            .map_err(|error| self.lost(error.into()))?;
         Ok(Answer { body })
     }
 
@@ -158,19 +169,31 @@ impl Connection {
             return Ok(answer);
         }
         let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
-        Err(Error::of_answer(answer.status().as_u16(), body.map_err(|error| self.lost(error))?))
+        Err(Error::of_answer(
+            answer.status().as_u16(),
+            body.map_err(|error| self.lost(error))?,
+        ))
     }
 
     /// Prints once which session's screens were changed, if it is not the command's own session.
     fn name_other_session(&self) {
         static SAID: Once = Once::new();
         let var = |name: &str| std::env::var_os(name);
-        let is_in_session = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| var(name).is_some());
+        let is_in_session = ["WAYLAND_DISPLAY", "DISPLAY"]
+            .iter()
+            .any(|name| var(name).is_some());
         SAID.call_once(|| {
             let info = is_in_session.then(|| self.read(&[&"info"]));
-            let Some(Ok(Info { session: Some(session) })) = info else { return };
+            let Some(Ok(Info {
+                session: Some(session),
+            })) = info
+            else {
+                return;
+            };
             if session.is_another(var) {
-                warn(format!("changed {session}, in which the daemon runs, not this session"));
+                warn(format!(
+                    "changed {session}, in which the daemon runs, not this session"
+                ));
             }
         });
     }
@@ -232,7 +255,9 @@ impl RequestPath {
 
     /// Whether a `POST` there may show other wallpapers.
     fn changes_screens(&self) -> bool {
-        ["/wallpaper/", "/playlists/", "/backends/"].iter().any(|of| self.0.starts_with(of))
+        ["/wallpaper/", "/playlists/", "/backends/"]
+            .iter()
+            .any(|of| self.0.starts_with(of))
     }
 
     /// Adds a parameter, if there is a value.
@@ -277,7 +302,10 @@ mod tests {
             .query("search", Some("ä&b"))
             .query("page", None::<u64>)
             .query("per_page", Some(7));
-        assert_eq!(place.0, "/playlists/active/HDMI%20A%2F1?search=%C3%A4%26b&per_page=7");
+        assert_eq!(
+            place.0,
+            "/playlists/active/HDMI%20A%2F1?search=%C3%A4%26b&per_page=7"
+        );
     }
 
     #[test]
@@ -289,7 +317,10 @@ mod tests {
                 ("XDG_RUNTIME_DIR", "/run/user/7"),
                 ("MURALD_SOCKET", variable),
             ]);
-            assert_eq!(socket(flag.map(PathBuf::from), &env).unwrap(), Path::new(expected));
+            assert_eq!(
+                socket(flag.map(PathBuf::from), &env).unwrap(),
+                Path::new(expected)
+            );
         }
         check(Some("/a"), "/b", "/a");
         check(None, "/b", "/b");

@@ -46,12 +46,19 @@ pub(super) fn hold<T>(
 /// The lock file, the same for every name of the socket.
 fn beside(socket: &Path) -> PathBuf {
     let real = fs::canonicalize(socket);
-    real.as_deref().unwrap_or(socket).with_extension("edit.lock")
+    real.as_deref()
+        .unwrap_or(socket)
+        .with_extension("edit.lock")
 }
 
 /// The file is never removed: two commands could then lock two files of the same name.
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
 }
 
 fn take(file: &File, path: &Path, within: Duration) -> Result<(), Error> {
@@ -91,7 +98,10 @@ mod tests {
             Ok(take(&other, &path, PACE).unwrap_err().to_string())
         });
         let told = told.unwrap();
-        assert!(told.contains(" is locked by another murald command"), "{told}");
+        assert!(
+            told.contains(" is locked by another murald command"),
+            "{told}"
+        );
         assert!(told.contains("command; nothing was changed\n"), "{told}");
         // The lock is free again, also after an edit that failed.
         hold(&connection, || Err::<(), _>(Error::refused("no"))).unwrap_err();

@@ -47,7 +47,14 @@ pub(crate) struct Error {
 
 impl Error {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, source: None, body: None, status: None }
+        Self {
+            exit,
+            message: message.into(),
+            hint: None,
+            source: None,
+            body: None,
+            status: None,
+        }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -62,16 +69,25 @@ impl Error {
     /// if it has one.
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
-            75 => (Exit::Running, "`murald status` shows it, `murald stop` stops it"),
+            75 => (
+                Exit::Running,
+                "`murald status` shows it, `murald stop` stops it",
+            ),
             78 => (Exit::Config, "fix the file and try again"),
-            _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
+            _ => (
+                Exit::Internal,
+                "the log may say more: `murald start --log-level debug`",
+            ),
         };
         Self::new(exit, chain(error)).hint(hint.unwrap_or(usual))
     }
 
     /// A record that does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self { status: Some(404), ..Self::refused(message) }
+        Self {
+            status: Some(404),
+            ..Self::refused(message)
+        }
     }
 
     /// The daemon's answer to a request that failed.
@@ -123,7 +139,11 @@ impl Error {
 
     /// Replaces the API's name of a parameter at the start of the message and of its details.
     pub(crate) fn renamed(mut self, name: &str, ours: &str) -> Self {
-        if let Some(rest) = self.message.strip_prefix(name).filter(|rest| rest.starts_with(' ')) {
+        if let Some(rest) = self
+            .message
+            .strip_prefix(name)
+            .filter(|rest| rest.starts_with(' '))
+        {
             let details = (format!(": {name} "), format!(": {ours} "));
             self.message = format!("{ours}{}", rest.replace(&details.0, &details.1));
         }
@@ -137,7 +157,9 @@ impl Error {
 
     /// The failure and its causes, without the hint.
     pub(crate) fn reason(&self) -> String {
-        causes(self).fold(self.message.clone(), |told, cause| format!("{told}: {cause}"))
+        causes(self).fold(self.message.clone(), |told, cause| {
+            format!("{told}: {cause}")
+        })
     }
 
     /// The HTTP status of this error, if known.
@@ -147,7 +169,10 @@ impl Error {
 
     /// Whether the connection was interrupted before there was an answer.
     pub(crate) fn is_interrupt(&self) -> bool {
-        let source = self.source.as_ref().and_then(|source| source.downcast_ref::<io::Error>());
+        let source = self
+            .source
+            .as_ref()
+            .and_then(|source| source.downcast_ref::<io::Error>());
         source.is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
     }
 
@@ -160,7 +185,9 @@ impl Error {
             if json {
                 let body = self.body.clone();
                 let body = body.unwrap_or_else(|| self.as_json().to_string().into_bytes());
-                stderr.write_all(&harmless_json(&body)).and_then(|()| writeln!(stderr))
+                stderr
+                    .write_all(&harmless_json(&body))
+                    .and_then(|()| writeln!(stderr))
             } else {
                 writeln!(stderr, "{}", for_stderr(&self.to_string()))
             }
@@ -205,7 +232,9 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|error| error as &(dyn StdError + 'static))
+        self.source
+            .as_deref()
+            .map(|error| error as &(dyn StdError + 'static))
     }
 }
 
@@ -221,7 +250,11 @@ mod tests {
             assert_eq!(error.exit, Exit::Refused);
             assert_eq!(error.to_string(), expected);
         }
-        check(404, r#"{"error":"no image 7","code":404}"#, "murald: no image 7");
+        check(
+            404,
+            r#"{"error":"no image 7","code":404}"#,
+            "murald: no image 7",
+        );
         check(
             400,
             r#"{"error":"bad body","code":400,"details":"line 1"}"#,
@@ -237,7 +270,11 @@ mod tests {
             r#"{"error":"no backend","code":503,"error_code":"no_backend"}"#,
             "murald: no backend\n  run `murald doctor` for help",
         );
-        check(503, r#"{"error":"busy: try again","code":503}"#, "murald: busy: try again");
+        check(
+            503,
+            r#"{"error":"busy: try again","code":503}"#,
+            "murald: busy: try again",
+        );
         check(
             500,
             r#"{"error":"internal error","code":500}"#,
@@ -249,13 +286,19 @@ mod tests {
             "murald: the daemon answered with status 502\n  \
              the daemon may have another version: run `murald version`",
         );
-        check(400, "{\"error\":\"\\u001b[2J\",\"code\":400}", "murald: \u{fffd}[2J");
+        check(
+            400,
+            "{\"error\":\"\\u001b[2J\",\"code\":400}",
+            "murald: \u{fffd}[2J",
+        );
     }
 
     #[test]
     fn causes_are_printed_on_one_line() {
         let lost = io::Error::other("the cause");
-        let error = Error::new(Exit::Internal, "it failed").because(lost).hint("do this");
+        let error = Error::new(Exit::Internal, "it failed")
+            .because(lost)
+            .hint("do this");
         assert_eq!(error.to_string(), "murald: it failed: the cause\n  do this");
         assert_eq!(
             error.as_json(),
@@ -266,6 +309,9 @@ mod tests {
         assert_eq!(code(Error::not_found("x")), 404);
         assert_eq!(code(Error::refused("x")), 409);
         assert_eq!(code(Error::new(Exit::Unavailable, "x")), 503);
-        assert_eq!(Error::of_output(io::ErrorKind::BrokenPipe.into()).exit, Exit::Done);
+        assert_eq!(
+            Error::of_output(io::ErrorKind::BrokenPipe.into()).exit,
+            Exit::Done
+        );
     }
 }

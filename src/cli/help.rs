@@ -49,15 +49,31 @@ pub(super) fn all(verbs: Verbs) -> String {
         let lines = group.verbs.iter().map(verb_line);
         section(&mut out, group.title, lines.collect());
     }
-    section(&mut out, "Flags of every command", GLOBAL.iter().map(flag_line).collect());
+    section(
+        &mut out,
+        "Flags of every command",
+        GLOBAL.iter().map(flag_line).collect(),
+    );
     section(
         &mut out,
         "Environment",
         vec![
-            ("MURALD_SOCKET".into(), "Socket of the daemon, unless --socket is given".into()),
-            ("MURALD_LOG".into(), "Log level, unless --log-level is given".into()),
-            ("MURALD_AUTOSTART".into(), "0: commands do not start the daemon".into()),
-            ("NO_COLOR".into(), "Print no colours and no pictures, if set".into()),
+            (
+                "MURALD_SOCKET".into(),
+                "Socket of the daemon, unless --socket is given".into(),
+            ),
+            (
+                "MURALD_LOG".into(),
+                "Log level, unless --log-level is given".into(),
+            ),
+            (
+                "MURALD_AUTOSTART".into(),
+                "0: commands do not start the daemon".into(),
+            ),
+            (
+                "NO_COLOR".into(),
+                "Print no colours and no pictures, if set".into(),
+            ),
         ],
     );
     out.push_str(
@@ -85,11 +101,17 @@ pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     }
     let arguments = verb.arguments.iter().map(argument_line);
     section(&mut out, "Arguments", arguments.collect());
-    section(&mut out, "Flags", verb.flags.iter().map(flag_line).collect());
+    section(
+        &mut out,
+        "Flags",
+        verb.flags.iter().map(flag_line).collect(),
+    );
     out.push_str(
         "\n`murald help all` lists flags for all commands, such as --json and --format.\n",
     );
-    let more = verbs.with_prefix(verb.words).filter(|other| other.words != verb.words);
+    let more = verbs
+        .with_prefix(verb.words)
+        .filter(|other| other.words != verb.words);
     section(&mut out, "More", more.map(verb_line).collect());
     out
 }
@@ -123,7 +145,10 @@ fn verb_line(verb: &Verb) -> (String, String) {
 }
 
 fn argument_line(argument: &Argument) -> (String, String) {
-    (argument.name.to_owned(), meaning(argument.meaning, Some(argument.kind), false))
+    (
+        argument.name.to_owned(),
+        meaning(argument.meaning, Some(argument.kind), false),
+    )
 }
 
 fn flag_line(flag: &Flag) -> (String, String) {
@@ -131,7 +156,10 @@ fn flag_line(flag: &Flag) -> (String, String) {
         Some((value, _)) => format!("{} {value}", flag.name),
         None => flag.name.to_owned(),
     };
-    (name, meaning(flag.meaning, flag.value.map(|(_, kind)| kind), flag.many))
+    (
+        name,
+        meaning(flag.meaning, flag.value.map(|(_, kind)| kind), flag.many),
+    )
 }
 
 fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
@@ -157,7 +185,11 @@ fn section(out: &mut String, title: &str, lines: Vec<(String, String)>) {
     if lines.is_empty() {
         return;
     }
-    let widest = lines.iter().map(|(name, _)| name.len()).filter(|&len| len <= WIDEST).max();
+    let widest = lines
+        .iter()
+        .map(|(name, _)| name.len())
+        .filter(|&len| len <= WIDEST)
+        .max();
     let widest = widest.unwrap_or(WIDEST);
     write!(out, "\n{title}:\n").expect("a String takes all");
     for (name, meaning) in lines {
@@ -184,7 +216,10 @@ mod tests {
     fn every_verb_has_help_that_fits_a_terminal() {
         for one in ALL.all() {
             let text = verb(ALL, one);
-            assert!(text.starts_with(one.summary) && !one.summary.ends_with('.'), "{text}");
+            assert!(
+                text.starts_with(one.summary) && !one.summary.ends_with('.'),
+                "{text}"
+            );
             for flag in one.flags {
                 assert!(text.contains(flag.name), "{text}");
             }
@@ -194,7 +229,11 @@ mod tests {
             }
             assert!(all(ALL).contains(&one.name()));
         }
-        assert!(all(ALL).lines().all(|line| width(line) <= COLUMNS), "{}", all(ALL));
+        assert!(
+            all(ALL).lines().all(|line| width(line) <= COLUMNS),
+            "{}",
+            all(ALL)
+        );
     }
 
     #[test]

@@ -45,10 +45,14 @@ impl Verbs {
         let is_first = |word: &str| self.all().any(|verb| verb.words[0] == word);
         let is_verb =
             |first: &str, second: &str| self.all().any(|verb| verb.words == [first, second]);
-        let Some(first) = words.first_mut() else { return false };
+        let Some(first) = words.first_mut() else {
+            return false;
+        };
         let is_other = |word: &str| OTHER.iter().any(|(other, _)| *other == [word]);
         if !is_first(first) && !is_other(first) {
-            let other = first.strip_suffix('s').map_or(format!("{first}s"), str::to_owned);
+            let other = first
+                .strip_suffix('s')
+                .map_or(format!("{first}s"), str::to_owned);
             if !is_first(&other) {
                 return false;
             }
@@ -67,7 +71,10 @@ impl Verbs {
         let is_other =
             matches!(second.as_str(), "list" | "get" | "show") && !is_verb(&first, second);
         let others = ["show", "get", "current"];
-        match others.into_iter().find(|other| second != "list" && is_verb(&first, other)) {
+        match others
+            .into_iter()
+            .find(|other| second != "list" && is_verb(&first, other))
+        {
             Some(other) if is_other => other.clone_into(second),
             None if is_other && stands_alone() => drop(words.remove(1)),
             _ => {}
@@ -95,7 +102,10 @@ impl Verbs {
     ) -> impl Iterator<Item = &'static Verb> + use<'_, S> {
         self.all().filter(move |verb| {
             verb.words.len() >= prefix.len()
-                && prefix.iter().zip(verb.words).all(|(one, other)| one.as_ref() == *other)
+                && prefix
+                    .iter()
+                    .zip(verb.words)
+                    .all(|(one, other)| one.as_ref() == *other)
         })
     }
 

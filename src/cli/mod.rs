@@ -54,7 +54,14 @@ pub(crate) fn main(host: &'static Host) -> ExitCode {
     let done = arguments::parse(verbs, words).and_then(|parsed| match parsed {
         Parsed::Help(text) => print(&text),
         Parsed::Version => print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")),
-        Parsed::Call(verb, call) => run(verbs, verb, Call { host: Some(host), ..*call }),
+        Parsed::Call(verb, call) => run(
+            verbs,
+            verb,
+            Call {
+                host: Some(host),
+                ..*call
+            },
+        ),
     });
     done.map_or_else(|error| error.report(json), |()| ExitCode::SUCCESS)
 }
@@ -68,7 +75,8 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call) -> Result<(), Error> {
         Run::Client(run) => run(&call, &mut stdout),
     };
     let printed = stdout.flush();
-    done.map_err(|error| hinted(error, verb, &call)).and(printed)
+    done.map_err(|error| hinted(error, verb, &call))
+        .and(printed)
 }
 
 /// Asks for confirmation, sends the request and prints the answer.
@@ -95,8 +103,9 @@ fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Res
 /// Replaces the API's parameters in the daemon's error by the flags that were typed, and adds a hint.
 fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
     let given = verb.flags.iter().filter(|flag| call.has(flag.name));
-    let error =
-        given.fold(error, |error, flag| error.renamed(&verbs::in_api(flag.name), flag.name));
+    let error = given.fold(error, |error, flag| {
+        error.renamed(&verbs::in_api(flag.name), flag.name)
+    });
     match error.status() {
         Some(404) => match reference::named_like_an_id(verb, call) {
             Some(hint) => error.hint(hint),
@@ -129,13 +138,18 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     }
     for argument in verb.arguments {
         let default = argument.default.filter(|_| !call.has(argument.name));
-        call.values.extend(default.map(|word| (argument.name, word.into())));
+        call.values
+            .extend(default.map(|word| (argument.name, word.into())));
     }
     if verb.chooses {
         verbs::are_named(call)?;
     }
     reference::resolve(verb, call)?;
-    if verb.chooses { verbs::choose(verb, call) } else { Ok(()) }
+    if verb.chooses {
+        verbs::choose(verb, call)
+    } else {
+        Ok(())
+    }
 }
 
 /// Refuses a `--format` with fields that the command's answer never has, before anything is done.

@@ -43,10 +43,16 @@ impl Wish {
     /// Reads `--size` and `--picture`.
     pub(super) fn of(size: Option<&str>, way: Option<&str>) -> Result<Self, Error> {
         let size = size.map(|text| {
-            let wrong =
-                || Error::usage(format!("--size must be COLUMNS or COLUMNSxROWS, not {text:?}"));
-            let number =
-                |text: &str| text.parse().ok().filter(|&number| number > 0 && number <= 1000);
+            let wrong = || {
+                Error::usage(format!(
+                    "--size must be COLUMNS or COLUMNSxROWS, not {text:?}"
+                ))
+            };
+            let number = |text: &str| {
+                text.parse()
+                    .ok()
+                    .filter(|&number| number > 0 && number <= 1000)
+            };
             let (columns, rows) = match text.split_once('x') {
                 Some((columns, rows)) => (columns, Some(number(rows).ok_or_else(wrong)?)),
                 None => (text, None),
@@ -58,7 +64,10 @@ impl Wish {
             Some("none") => Way::None,
             _ => Way::Auto,
         };
-        Ok(Self { size: size.transpose()?, way })
+        Ok(Self {
+            size: size.transpose()?,
+            way,
+        })
     }
 
     /// The terminal to draw for, if anything is drawn. `auto` draws only with colours, `blocks`
@@ -89,17 +98,30 @@ pub(super) fn show(
     let (cell, rows) = cell();
     let frame = frame(terminal.columns, rows, wish.size, beneath);
     if wish.is_for_chafa() {
-        let scale = if wish.size.is_some() { &["--scale", "max"][..] } else { &[] };
+        let scale = if wish.size.is_some() {
+            &["--scale", "max"][..]
+        } else {
+            &[]
+        };
         if draw_with_chafa(stdout, file, frame, scale)? {
             return Ok(());
         }
     }
-    let Some((picture, size)) = decoded(file) else { return Ok(()) };
+    let Some((picture, size)) = decoded(file) else {
+        return Ok(());
+    };
     // Small pictures are enlarged only if a size is given.
     let frame = (frame.0 * cell.0, frame.1 * cell.1);
-    let grown = if wish.size.is_some() { enlarged(size, frame) } else { size };
+    let grown = if wish.size.is_some() {
+        enlarged(size, frame)
+    } else {
+        size
+    };
     let (width, height) = fit(grown, frame);
-    let (columns, rows) = (width.div_ceil(cell.0).max(1), height.div_ceil(cell.1).max(1));
+    let (columns, rows) = (
+        width.div_ceil(cell.0).max(1),
+        height.div_ceil(cell.1).max(1),
+    );
     let raster = Raster::of(&picture.resized(columns, rows * 2));
     stdout.raw(half_blocks(&raster, terminal).as_bytes())
 }
@@ -132,7 +154,9 @@ fn frame(
 
 /// A multiple of the size that is at least as large as the frame.
 fn enlarged((width, height): (u32, u32), frame: (u32, u32)) -> (u32, u32) {
-    let factor = (frame.0.div_ceil(width.max(1))).max(frame.1.div_ceil(height.max(1))).max(1);
+    let factor = (frame.0.div_ceil(width.max(1)))
+        .max(frame.1.div_ceil(height.max(1)))
+        .max(1);
     (width * factor, height * factor)
 }
 
@@ -166,7 +190,10 @@ pub(super) fn draw_with_chafa(
     // chafa writes to the terminal itself, after this text.
     stdout.flush()?;
     let mut command = start::command(CHAFA);
-    command.args(["--animate", "off", "--size", &format!("{columns}x{rows}")]).args(more).arg("-");
+    command
+        .args(["--animate", "off", "--size", &format!("{columns}x{rows}")])
+        .args(more)
+        .arg("-");
     let Ok(mut child) = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn() else {
         return Ok(false);
     };
@@ -180,7 +207,9 @@ pub(super) fn draw_with_chafa(
 /// The raster as WebP, which every version of chafa reads.
 pub(super) fn chafa_file(raster: &Raster) -> Vec<u8> {
     let pixels = raster.pixels.as_flattened();
-    webp::Encoder::from_rgb(pixels, raster.width, raster.height).encode(90.0).to_vec()
+    webp::Encoder::from_rgb(pixels, raster.width, raster.height)
+        .encode(90.0)
+        .to_vec()
 }
 
 /// Pixels of red, green and blue, row by row.
@@ -192,7 +221,11 @@ pub(super) struct Raster {
 
 impl Raster {
     pub(super) fn black(width: u32, height: u32) -> Self {
-        Self { width, height, pixels: vec![[0; 3]; width as usize * height as usize] }
+        Self {
+            width,
+            height,
+            pixels: vec![[0; 3]; width as usize * height as usize],
+        }
     }
 
     /// Transparent pixels become black.
@@ -204,8 +237,16 @@ impl Raster {
             [red, green, blue] => [red, green, blue],
             _ => [0; 3],
         };
-        let pixels = picture.pixels().chunks_exact(channels).map(opaque).collect();
-        Self { width: picture.width(), height: picture.height(), pixels }
+        let pixels = picture
+            .pixels()
+            .chunks_exact(channels)
+            .map(opaque)
+            .collect();
+        Self {
+            width: picture.width(),
+            height: picture.height(),
+            pixels,
+        }
     }
 
     /// Copies `other` into this raster, where it must fit.
@@ -250,7 +291,9 @@ mod tests {
         let mut picture = image::RgbaImage::new(2, 1);
         picture.put_pixel(0, 0, image::Rgba([255, 0, 0, 255]));
         picture.put_pixel(1, 0, image::Rgba([0, 0, 255, 0]));
-        picture.write_to(&mut file, image::ImageFormat::Png).unwrap();
+        picture
+            .write_to(&mut file, image::ImageFormat::Png)
+            .unwrap();
         let probe = media::probe(&mut file).unwrap();
         Raster::of(&probe.decode(&mut file, (2, 1)).unwrap())
     }
@@ -263,9 +306,16 @@ mod tests {
         for bad in ["", "x", "0", "40x", "40x0", "-1", "4000"] {
             assert!(Wish::of(Some(bad), None).is_err(), "{bad}");
         }
-        let dumb = Terminal { columns: 80, color: false, true_color: false };
+        let dumb = Terminal {
+            columns: 80,
+            color: false,
+            true_color: false,
+        };
         let drawn = |way| Wish::of(None, way).unwrap().terminal(Some(dumb)).is_some();
-        assert_eq!([drawn(None), drawn(Some("none")), drawn(Some("blocks"))], [false, false, true]);
+        assert_eq!(
+            [drawn(None), drawn(Some("none")), drawn(Some("blocks"))],
+            [false, false, true]
+        );
     }
 
     #[test]
@@ -283,7 +333,11 @@ mod tests {
 
     #[test]
     fn odd_last_row_has_no_lower_half() {
-        let terminal = |true_color| Terminal { columns: 80, color: true, true_color };
+        let terminal = |true_color| Terminal {
+            columns: 80,
+            color: true,
+            true_color,
+        };
         assert_eq!(
             half_blocks(&two(), terminal(true)),
             "\x1b[0;38;2;255;0;0m▀\x1b[0;38;2;0;0;0m▀\x1b[0m\n"

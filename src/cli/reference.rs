@@ -38,7 +38,9 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     expand_stdin(verb, call)?;
     let given = call.clone();
     for (name, value) in &mut call.values {
-        let Some(kind) = verb.kind(name) else { continue };
+        let Some(kind) = verb.kind(name) else {
+            continue;
+        };
         let word = match kind {
             Kind::Item => value.get_mut("image_id"),
             kind if kind.is_reference() => Some(value),
@@ -69,7 +71,11 @@ fn with_quotes(error: Error, verb: &Verb, name: &str, kind: Kind, call: &Call) -
     let whole = words.join(" ");
     let may_be = error.status() == Some(404) && is_argument && words.len() > 1;
     let is_name = may_be && one(kind, &whole, call).is_ok();
-    if is_name { error.hint(suggest::quotes(&whole)) } else { error }
+    if is_name {
+        error.hint(suggest::quotes(&whole))
+    } else {
+        error
+    }
 }
 
 /// The id of the record that a word names. For `--files`, an image that was deleted while it is shown
@@ -94,7 +100,9 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if let Some(id) = word.strip_prefix("id:") {
         let id = id.parse().ok().filter(|id: &i64| *id > 0);
         return id.map(Value::from).ok_or_else(|| {
-            Error::usage(format!("id: must be followed by a number from 1, not {word:?}"))
+            Error::usage(format!(
+                "id: must be followed by a number from 1, not {word:?}"
+            ))
         });
     }
     if let Some(name) = word.strip_prefix("name:") {
@@ -113,9 +121,9 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     }
     match kind {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
-        Kind::Folder if word == "root" => {
-            Err(Error::usage("root is not a folder that can be shown or changed"))
-        }
+        Kind::Folder if word == "root" => Err(Error::usage(
+            "root is not a folder that can be shown or changed",
+        )),
         Kind::Folder | Kind::FolderOrRoot => {
             // A name anywhere in the tree, or the names from the root down with `/` between.
             names::folder(word, &folders(connection)?).map(Value::from)
@@ -179,27 +187,43 @@ fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error
 /// The monitor of `current:MONITOR`; `Some(None)` for `current`, which means all monitors.
 fn current_of(word: &str) -> Option<Option<&str>> {
     let monitor = word.strip_prefix("current")?;
-    if monitor.is_empty() { Some(None) } else { monitor.strip_prefix(':').map(Some) }
+    if monitor.is_empty() {
+        Some(None)
+    } else {
+        monitor.strip_prefix(':').map(Some)
+    }
 }
 
 /// The image whose file had this name, such as `sunset.jpg`.
 fn by_file_name(connection: &Connection, word: &str) -> Result<Option<i64>, Error> {
-    let Some((stem, extension)) = word.rsplit_once('.') else { return Ok(None) };
-    if !Format::ALL.iter().any(|format| format.has_extension(extension)) {
+    let Some((stem, extension)) = word.rsplit_once('.') else {
+        return Ok(None);
+    };
+    if !Format::ALL
+        .iter()
+        .any(|format| format.has_extension(extension))
+    {
         return Ok(None);
     }
     let mut alike = images(connection, "name_prefix", stem)?;
-    alike.retain(|image| image.format.is_some_and(|format| format.has_extension(extension)));
+    alike.retain(|image| {
+        image
+            .format
+            .is_some_and(|format| format.has_extension(extension))
+    });
     Ok(exactly(stem, &alike).map(|one| one.id))
 }
 
 /// Names to compare a mistyped one with.
 fn some_names(connection: &Connection) -> Result<Vec<Named>, Error> {
-    let all =
-        RequestPath::new(&[&"images"]).query("sort_by", Some("name")).query("per_page", Some(PAGE));
+    let all = RequestPath::new(&[&"images"])
+        .query("sort_by", Some("name"))
+        .query("per_page", Some(PAGE));
     let mut names = Vec::new();
     for page in 1..=COMPARED / PAGE {
-        let found: Page<Named> = connection.get(&all.clone().query("page", Some(page)))?.read()?;
+        let found: Page<Named> = connection
+            .get(&all.clone().query("page", Some(page)))?
+            .read()?;
         names.extend(found.data);
         if page >= found.pagination.total_pages {
             break;
@@ -231,7 +255,9 @@ fn is_path(word: &str) -> Option<PathBuf> {
         return Some(path);
     }
     match word.as_bytes().first() {
-        Some(b'~') => Dirs::of_process().ok().map(|dirs| dirs.tilde(Path::new(word))),
+        Some(b'~') => Dirs::of_process()
+            .ok()
+            .map(|dirs| dirs.tilde(Path::new(word))),
         Some(b'/' | b'.') => Some(word.into()),
         _ => None,
     }
@@ -242,7 +268,9 @@ fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Erro
     let unread = |error| Error::refused(format!("cannot read {word}")).because(error);
     let real = std::fs::canonicalize(path).map_err(unread)?;
     if let Some(stem) = real.file_stem().and_then(|stem| stem.to_str())
-        && let Some(image) = images(connection, "name", stem)?.iter().find(|it| it.path == real)
+        && let Some(image) = images(connection, "name", stem)?
+            .iter()
+            .find(|it| it.path == real)
     {
         return Ok(image.id);
     }
@@ -265,7 +293,11 @@ fn checksum(path: &Path) -> std::io::Result<String> {
             read => hash.update(&piece[..read]),
         }
     }
-    let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Ok(format!("sha256:{hex}"))
 }
 
@@ -275,7 +307,9 @@ fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMoni
     struct Current {
         monitors: Vec<CurrentMonitor>,
     }
-    let shown = connection.read::<Current>(&[&"wallpaper", &"current"])?.monitors;
+    let shown = connection
+        .read::<Current>(&[&"wallpaper", &"current"])?
+        .monitors;
     let choices = || {
         let choice =
             |one: &CurrentMonitor| format!("current:{} is {}", one.monitor_name, one.label());
@@ -285,7 +319,11 @@ fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMoni
         let one = shown.iter().find(|one| one.monitor_name == name);
         let nothing = || {
             let error = Error::not_found(format!("nothing is shown on {name}"));
-            if shown.is_empty() { error } else { error.hint(choices()) }
+            if shown.is_empty() {
+                error
+            } else {
+                error.hint(choices())
+            }
         };
         return one.cloned().ok_or_else(nothing);
     }
@@ -301,8 +339,14 @@ fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
 }
 
 fn in_library(shown: &CurrentMonitor) -> Result<i64, Error> {
-    let why = if shown.deleted { "was deleted" } else { "is a plain colour" };
-    shown.image_id.ok_or_else(|| Error::refused(format!("{} {why}", shown.image_name)))
+    let why = if shown.deleted {
+        "was deleted"
+    } else {
+        "is a plain colour"
+    };
+    shown
+        .image_id
+        .ok_or_else(|| Error::refused(format!("{} {why}", shown.image_name)))
 }
 
 fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
@@ -316,15 +360,24 @@ fn folders(connection: &Connection) -> Result<Vec<Named>, Error> {
 
 /// The hint for an id that was meant as a name.
 pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
-    let id = call.values.iter().find_map(|(name, value)| match verb.kind(name)? {
-        Kind::Image | Kind::Picture | Kind::PictureOrPlaylist => value.as_i64(),
-        _ => None,
-    })?;
+    let id = call
+        .values
+        .iter()
+        .find_map(|(name, value)| match verb.kind(name)? {
+            Kind::Image | Kind::Picture | Kind::PictureOrPlaylist => value.as_i64(),
+            _ => None,
+        })?;
     let word = id.to_string();
     let named = images(&call.connect().ok()?, "name", &word).ok()?;
-    let takes_colors = verb.arguments.iter().any(|argument| argument.kind == Kind::Picture);
+    let takes_colors = verb
+        .arguments
+        .iter()
+        .any(|argument| argument.kind == Kind::Picture);
     let color = || (takes_colors && word.len() == 6).then(|| meant_color(&word));
-    named.first().map(|one| format!("an image is named {0}: use name:{0}", one.name)).or_else(color)
+    named
+        .first()
+        .map(|one| format!("an image is named {0}: use name:{0}", one.name))
+        .or_else(color)
 }
 
 fn meant_color(digits: &str) -> String {
@@ -343,7 +396,9 @@ fn id(kind: Kind, value: &Value) -> Option<i64> {
 /// Refuses digits that are the id of one record and the name of another.
 fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
     for (name, value) in &call.values {
-        let Some((kind, id)) = verb.kind(name).and_then(|kind| Some((kind, id(kind, value)?)))
+        let Some((kind, id)) = verb
+            .kind(name)
+            .and_then(|kind| Some((kind, id(kind, value)?)))
         else {
             continue;
         };
@@ -366,23 +421,37 @@ fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
 }
 
 fn kind_is_image(kind: Kind) -> bool {
-    matches!(kind, Kind::Image | Kind::Picture | Kind::PictureOrPlaylist | Kind::Item)
+    matches!(
+        kind,
+        Kind::Image | Kind::Picture | Kind::PictureOrPlaylist | Kind::Item
+    )
 }
 
 /// Refuses ids of images that do not exist, before anything is done to one of several images.
 fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
-    let Some(many) = verb.list().filter(|it| kind_is_image(it.kind)) else { return Ok(()) };
-    let wanted: Vec<i64> =
-        call.all(many.name).into_iter().filter_map(|value| id(many.kind, value)).collect();
+    let Some(many) = verb.list().filter(|it| kind_is_image(it.kind)) else {
+        return Ok(());
+    };
+    let wanted: Vec<i64> = call
+        .all(many.name)
+        .into_iter()
+        .filter_map(|value| id(many.kind, value))
+        .collect();
     if wanted.is_empty() {
         return Ok(());
     }
     let known: Ids = call.connect()?.read(&[&"images", &"ids"])?;
     let known: HashSet<i64> = known.ids.into_iter().collect();
-    let missing: Vec<String> =
-        wanted.iter().filter(|id| !known.contains(id)).map(i64::to_string).collect();
+    let missing: Vec<String> = wanted
+        .iter()
+        .filter(|id| !known.contains(id))
+        .map(i64::to_string)
+        .collect();
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(Error::not_found(format!("no image with ID {}", missing.join(", ")))),
+        false => Err(Error::not_found(format!(
+            "no image with ID {}",
+            missing.join(", ")
+        ))),
     }
 }

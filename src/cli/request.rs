@@ -82,8 +82,9 @@ impl Request {
             Body::Changed(change) => return rewrite(call, method, &place, |old| change(call, old)),
         };
         match (method, fields.is_empty()) {
-            ("PATCH", true) => Err(Error::usage("no changes given")
-                .hint(format!("see `murald {verb} --help` for what can be changed"))),
+            ("PATCH", true) => Err(Error::usage("no changes given").hint(format!(
+                "see `murald {verb} --help` for what can be changed"
+            ))),
             // Not between the two requests of a command that edits the same record.
             ("PATCH", false) => edit_lock::hold(&connection, || {
                 connection.ask(method, &place, Some(&fields.into()))
@@ -112,9 +113,15 @@ pub(super) fn rewrite(
 pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
     let given = |name: &str| call.query(name);
-    let segments = path.split('/').skip(1).filter_map(|text| filled(text, given));
+    let segments = path
+        .split('/')
+        .skip(1)
+        .filter_map(|text| filled(text, given));
     let segments: Vec<String> = segments.collect();
-    let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();
+    let shown: Vec<&dyn Display> = segments
+        .iter()
+        .map(|segment| segment as &dyn Display)
+        .collect();
     let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
     parameters.fold(RequestPath::new(&shown), |place, (name, value)| {
         place.query(name, filled(value, given))
@@ -124,7 +131,9 @@ pub(super) fn place(template: &str, call: &Call) -> RequestPath {
 fn body(fields: BodyFields, call: &Call) -> Result<Map<String, Value>, Error> {
     let mut body = Map::new();
     for &(name, from) in fields {
-        let Some(value) = field(from, call)? else { continue };
+        let Some(value) = field(from, call)? else {
+            continue;
+        };
         let name = match (from, value.as_str()) {
             (From::Picture(_), Some(color)) if color.starts_with('#') => "color",
             // Paths are absolute.
@@ -145,7 +154,9 @@ fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
             Some(value) => value.clone(),
             None => serde_json::from_str(json).expect("the table has JSON"),
         }),
-        From::Any(name) => Some(all(name)).filter(|list| !list.is_empty()).map(Value::from),
+        From::Any(name) => Some(all(name))
+            .filter(|list| !list.is_empty())
+            .map(Value::from),
         From::Paths(name) => Some(paths(call, name)?.into()),
         From::Path(name) => paths(call, name)?.pop().map(Value::from),
         From::Folder(name) => Some(folder(name)),
@@ -153,9 +164,9 @@ fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
         From::Switch(name) => call.has(name).then_some(true.into()),
         From::On(name) => call.text(name).map(|word| (word == "on").into()),
         From::Not(name) => Some((!call.has(name)).into()),
-        From::Object(fields) => {
-            Some(body(fields, call)?).filter(|fields| !fields.is_empty()).map(Value::from)
-        }
+        From::Object(fields) => Some(body(fields, call)?)
+            .filter(|fields| !fields.is_empty())
+            .map(Value::from),
         From::Of(make) => make(call)?,
     })
 }
@@ -172,8 +183,15 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        let values = vec![("ID", json!("a/b")), ("--tags", json!(["x", "y"])), ("W", json!("one"))];
-        Call { values: [values, vec![("W", json!("two"))]].concat(), ..Call::default() }
+        let values = vec![
+            ("ID", json!("a/b")),
+            ("--tags", json!(["x", "y"])),
+            ("W", json!("one")),
+        ];
+        Call {
+            values: [values, vec![("W", json!("two"))]].concat(),
+            ..Call::default()
+        }
     }
 
     #[test]
@@ -182,16 +200,26 @@ mod tests {
             assert_eq!(place(template, &call()), expected, "{template}");
         };
         check("/images", RequestPath::new(&[&"images"]));
-        check("/images/{ID}/raw", RequestPath::new(&[&"images", &"a/b", &"raw"]));
+        check(
+            "/images/{ID}/raw",
+            RequestPath::new(&[&"images", &"a/b", &"raw"]),
+        );
         check("/monitors/{NONE}", RequestPath::new(&[&"monitors"]));
         check(
             "/playlists/{NONE:active}/next",
             RequestPath::new(&[&"playlists", &"active", &"next"]),
         );
-        let listed =
-            RequestPath::new(&[&"images"]).query("tags", Some("x,y")).query("in", Some("all"));
-        check("/images?tags={--tags}&page={--page}&in={--parent:all}", listed);
-        check("/images?x={W=1}&y={V=1}", RequestPath::new(&[&"images"]).query("x", Some(1)));
+        let listed = RequestPath::new(&[&"images"])
+            .query("tags", Some("x,y"))
+            .query("in", Some("all"));
+        check(
+            "/images?tags={--tags}&page={--page}&in={--parent:all}",
+            listed,
+        );
+        check(
+            "/images?x={W=1}&y={V=1}",
+            RequestPath::new(&[&"images"]).query("x", Some(1)),
+        );
         check(
             "/images?search={W}",
             RequestPath::new(&[&"images"]).query("search", Some("one two")),

@@ -36,7 +36,11 @@ pub(super) fn listen(
 
 impl<R: Read> Events<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), used: 0 }
+        Self {
+            reader,
+            buffer: Vec::new(),
+            used: 0,
+        }
     }
 
     /// The next item; `None` at the clean end of the stream. `ErrorKind::Interrupted` means that the
@@ -62,9 +66,14 @@ impl<R: Read> Events<R> {
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut searched = self.used;
         loop {
-            if let Some(at) = self.buffer[searched..].iter().position(|&byte| byte == b'\n') {
+            if let Some(at) = self.buffer[searched..]
+                .iter()
+                .position(|&byte| byte == b'\n')
+            {
                 let line = &self.buffer[self.used..searched + at];
-                let line = String::from_utf8_lossy(line).trim_end_matches('\r').to_owned();
+                let line = String::from_utf8_lossy(line)
+                    .trim_end_matches('\r')
+                    .to_owned();
                 self.used = searched + at + 1;
                 return Ok(Some(line));
             }
@@ -99,7 +108,10 @@ mod tests {
     fn items_are_read_from_pieces_of_any_size() {
         let stream = ": keepalive\n\nevent: a\ndata: {\"x\":1}\n\n: lost 3\nevent:b\r\ndata:{}\r\n\r\n\
                       event: cut\ndata: {";
-        let event = |kind: &str, data: &str| Item::Event { kind: kind.into(), data: data.into() };
+        let event = |kind: &str, data: &str| Item::Event {
+            kind: kind.into(),
+            data: data.into(),
+        };
         let expected = [event("a", "{\"x\":1}"), Item::Lost(3), event("b", "{}")];
         let mut whole = Events::new(stream.as_bytes());
         let mut drops = Events::new(Drops(stream.as_bytes()));

@@ -31,10 +31,18 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     {
         return Ok(());
     }
-    let rival = if by_unit(call) { None } else { by_ourselves(call, connection.socket())? };
+    let rival = if by_unit(call) {
+        None
+    } else {
+        by_ourselves(call, connection.socket())?
+    };
     match rival {
         // The other daemon listens on another socket.
-        Some(rival) if call.elsewhere().is_some_and(|other| other != connection.socket()) => {
+        Some(rival)
+            if call
+                .elsewhere()
+                .is_some_and(|other| other != connection.socket()) =>
+        {
             return Err(rival);
         }
         // Another command's daemon may have been quicker: wait for that one.
@@ -64,13 +72,24 @@ fn by_unit(call: &Call) -> bool {
 fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let failed = |error| Error::new(Exit::Internal, "cannot start a daemon").because(error);
     let mut command = command(std::env::current_exe().map_err(failed)?);
-    command.arg("start").arg("--socket").arg(std::path::absolute(socket).map_err(failed)?);
+    command
+        .arg("start")
+        .arg("--socket")
+        .arg(std::path::absolute(socket).map_err(failed)?);
     if let Some(config) = &call.globals.config {
-        command.arg("--config").arg(std::path::absolute(config).map_err(failed)?);
+        command
+            .arg("--config")
+            .arg(std::path::absolute(config).map_err(failed)?);
     }
     // The daemon must not notify the service manager if a service runs this command.
-    command.env(DETACHED, "1").env_remove("NOTIFY_SOCKET").current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .env(DETACHED, "1")
+        .env_remove("NOTIFY_SOCKET")
+        .current_dir("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let mut said = Vec::new();
     let mut stderr = child.stderr.take().expect("it is piped");
@@ -90,22 +109,34 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let code = status.code();
     let error = ended(code, &String::from_utf8_lossy(&said));
     // Another command was quicker, and its daemon can be used.
-    if code == Some(75) { Ok(Some(error)) } else { Err(error) }
+    if code == Some(75) {
+        Ok(Some(error))
+    } else {
+        Err(error)
+    }
 }
 
 /// The daemon's last message as an error with the daemon's exit code.
 fn ended(code: Option<i32>, said: &str) -> Error {
-    let words = said.rfind("murald: ").map_or("it says nothing", |at| &said[at + 8..]);
+    let words = said
+        .rfind("murald: ")
+        .map_or("it says nothing", |at| &said[at + 8..]);
     let exit = match code {
         Some(75) => Exit::Running,
         Some(78) => Exit::Config,
         _ => Exit::Internal,
     };
-    Error::new(exit, format!("the daemon did not start: {}", words.trim_end()))
+    Error::new(
+        exit,
+        format!("the daemon did not start: {}", words.trim_end()),
+    )
 }
 
 /// A program that a command runs; the daemon's children are started by the module `process`.
-#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the module `process` is for the daemon"
+)]
 pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
@@ -123,18 +154,27 @@ fn answers(connection: &Connection) -> Result<(), Error> {
 }
 
 fn tell(connection: &Connection) {
-    let pid = connection.read(&[&"info"]).map(|info: Value| info["pid"].to_string());
+    let pid = connection
+        .read(&[&"info"])
+        .map(|info: Value| info["pid"].to_string());
     let pid = pid.unwrap_or_default();
     let written: Option<Value> = connection.read(&[&"config", &"daemon"]).ok();
-    let written = written.as_ref().and_then(|daemon| daemon["log_file"].as_str());
+    let written = written
+        .as_ref()
+        .and_then(|daemon| daemon["log_file"].as_str());
     let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
-    let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
+    let log = log
+        .map(|path| format!(", log {}", path.display()))
+        .unwrap_or_default();
     warn(format!("started murald (process {pid}{log})"));
 }
 
 /// Prints once, on a terminal, how to start murald with the session, unless a unit is enabled.
 fn tell_of_login() {
-    let Some(note) = Dirs::of_process().ok().map(|dirs| dirs.state().join("login-hint")) else {
+    let Some(note) = Dirs::of_process()
+        .ok()
+        .map(|dirs| dirs.state().join("login-hint"))
+    else {
         return;
     };
     let is_enabled = |unit: &&str| systemctl(&["is-enabled", unit]);
@@ -165,7 +205,10 @@ fn systemctl(words: &[&str]) -> bool {
 /// Waits until the daemon knows a monitor, as the compositor may take a while. Without a compositor,
 /// the command itself reports that.
 fn monitors(connection: &Connection) {
-    if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| std::env::var_os(name).is_none()) {
+    if ["WAYLAND_DISPLAY", "DISPLAY"]
+        .iter()
+        .all(|name| std::env::var_os(name).is_none())
+    {
         return;
     }
     let deadline = Instant::now() + WITHIN;

@@ -42,7 +42,11 @@ impl Stdout {
             None if stdout.is_terminal() => Form::Terminal(Terminal::of(&stdout)),
             None => Form::Rows,
         };
-        Self { out: Box::new(BufWriter::new(stdout)), form, quiet: output.quiet }
+        Self {
+            out: Box::new(BufWriter::new(stdout)),
+            form,
+            quiet: output.quiet,
+        }
     }
 
     pub(super) fn is_json(&self) -> bool {
@@ -107,13 +111,21 @@ impl Stdout {
 
     /// Prints a sentence only on a terminal.
     pub(super) fn note(&mut self, text: impl Display) -> Result<(), Error> {
-        if self.terminal().is_some() { self.say(text) } else { Ok(()) }
+        if self.terminal().is_some() {
+            self.say(text)
+        } else {
+            Ok(())
+        }
     }
 
     /// Prints a bare value; control characters are replaced on a terminal.
     pub(super) fn line(&mut self, text: impl Display) -> Result<(), Error> {
         let text = text.to_string();
-        let text = if self.terminal().is_some() { harmless(&text) } else { text };
+        let text = if self.terminal().is_some() {
+            harmless(&text)
+        } else {
+            text
+        };
         writeln!(self.out, "{text}").map_err(Error::of_output)
     }
 
@@ -126,15 +138,23 @@ impl Stdout {
 
     /// Prints the daemon's warnings in an answer. A client's own `warnings` may be anything.
     pub(super) fn warn_all(&self, answer: &Value) {
-        let texts = answer["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let texts = answer["warnings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         texts.for_each(|text| self.warn(text));
     }
 
     /// Prints one line of JSON and flushes it, since a reader may wait for it.
     pub(super) fn body(&mut self, json: &[u8]) -> Result<(), Error> {
-        let written =
-            self.out.write_all(&harmless_json(json)).and_then(|()| self.out.write_all(b"\n"));
-        written.and_then(|()| self.out.flush()).map_err(Error::of_output)
+        let written = self
+            .out
+            .write_all(&harmless_json(json))
+            .and_then(|()| self.out.write_all(b"\n"));
+        written
+            .and_then(|()| self.out.flush())
+            .map_err(Error::of_output)
     }
 
     pub(super) fn table(&mut self, table: &Table) -> Result<(), Error> {
@@ -142,7 +162,9 @@ impl Stdout {
             Form::Terminal(terminal) => table.render(terminal),
             _ => table.rows(),
         };
-        self.out.write_all(text.as_bytes()).map_err(Error::of_output)
+        self.out
+            .write_all(text.as_bytes())
+            .map_err(Error::of_output)
     }
 
     /// Prints bytes as they are: files, style sheets.
@@ -177,9 +199,15 @@ impl Progress {
         let stderr = io::stderr();
         let columns = (wanted && stderr.is_terminal()).then(|| {
             let size = rustix::termios::tcgetwinsize(&stderr).ok();
-            size.map(|size| usize::from(size.ws_col)).filter(|&wide| wide > 0).unwrap_or(80)
+            size.map(|size| usize::from(size.ws_col))
+                .filter(|&wide| wide > 0)
+                .unwrap_or(80)
         });
-        Self { columns, in_lines: is_plain(), drawn: None }
+        Self {
+            columns,
+            in_lines: is_plain(),
+            drawn: None,
+        }
     }
 
     pub(super) fn draw(&mut self, done: u64, total: u64, what: &str) {
@@ -198,7 +226,12 @@ impl Progress {
             return;
         }
         // A bar that cannot be drawn is no reason to stop.
-        write!(io::stderr().lock(), "\r{}\x1b[K", line(columns, done, total, what)).ok();
+        write!(
+            io::stderr().lock(),
+            "\r{}\x1b[K",
+            line(columns, done, total, what)
+        )
+        .ok();
     }
 
     /// Shows the reason for a wait whose progress is unknown.
@@ -210,7 +243,12 @@ impl Progress {
         }
         self.drawn = Some(Instant::now());
         // As for the bar: a failure to draw is no reason to stop.
-        write!(io::stderr().lock(), "\r{}\x1b[K", cut(what, columns.saturating_sub(1))).ok();
+        write!(
+            io::stderr().lock(),
+            "\r{}\x1b[K",
+            cut(what, columns.saturating_sub(1))
+        )
+        .ok();
     }
 
     /// Removes the bar.
@@ -240,7 +278,11 @@ fn line(columns: usize, done: u64, total: u64, what: &str) -> String {
     let start = format!("{bar} {counts} ");
     // The last column stays free: some terminals would begin a new line.
     let room = columns.saturating_sub(width(&start) + 1);
-    if room == 0 { cut(&counts, columns) } else { start + &cut(&harmless(what), room) }
+    if room == 0 {
+        cut(&counts, columns)
+    } else {
+        start + &cut(&harmless(what), room)
+    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,17 @@ use super::verb::{GLOBAL, Kind, Verb};
 /// The first word begins several commands, and `given` is the second word of none of them.
 pub(super) fn incomplete(verbs: Verbs, first: &str, given: Option<&String>) -> Error {
     let known = verbs.all().filter(|verb| verb.words[0] == first);
-    let mut known: Vec<&str> = known.filter_map(|verb| verb.words.get(1).copied()).collect();
+    let mut known: Vec<&str> = known
+        .filter_map(|verb| verb.words.get(1).copied())
+        .collect();
     known.dedup();
     let see = format!("see `murald {first} --help`");
     let Some(given) = given else {
-        return Error::usage(format!("murald {first} needs a command: {}", known.join(", ")))
-            .hint(see);
+        return Error::usage(format!(
+            "murald {first} needs a command: {}",
+            known.join(", ")
+        ))
+        .hint(see);
     };
     let meant = sense(SENSE, given, &known).or_else(|| nearest(given, known.iter().copied()));
     let meant = meant.map(|meant| format!("{first} {meant}"));
@@ -21,12 +26,18 @@ pub(super) fn incomplete(verbs: Verbs, first: &str, given: Option<&String>) -> E
 }
 
 fn guess(meant: Option<&str>, see: &str) -> String {
-    meant.map_or_else(|| see.to_owned(), |meant| format!("did you mean {meant}? {see}"))
+    meant.map_or_else(
+        || see.to_owned(),
+        |meant| format!("did you mean {meant}? {see}"),
+    )
 }
 
 pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
     let known = verbs.all().map(|verb| verb.words[0]);
-    let sense = SENSE_ALONE.iter().find(|(other, _)| *other == word).map(|(_, meant)| *meant);
+    let sense = SENSE_ALONE
+        .iter()
+        .find(|(other, _)| *other == word)
+        .map(|(_, meant)| *meant);
     let meant = sense.or_else(|| nearest(word, known));
     Error::usage(format!("unknown command {word:?}"))
         .hint(guess(meant, "`murald help all` lists all commands"))
@@ -67,7 +78,9 @@ const SENSE_FLAGS: &[(&str, &[&str])] = &[
 
 fn sense<'a>(table: &[(&str, &[&str])], word: &str, known: &[&'a str]) -> Option<&'a str> {
     let (_, meant) = table.iter().find(|(other, _)| *other == word)?;
-    meant.iter().find_map(|meant| known.iter().copied().find(|one| one == meant))
+    meant
+        .iter()
+        .find_map(|meant| known.iter().copied().find(|one| one == meant))
 }
 
 pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
@@ -146,17 +159,31 @@ mod tests {
             let told = error.to_string();
             assert!(told.contains(expected), "{told}");
         };
-        check("rm", "", "did you mean images delete, playlist delete or folders delete?");
+        check(
+            "rm",
+            "",
+            "did you mean images delete, playlist delete or folders delete?",
+        );
         check("add", "", "did you mean import PATH?");
-        check("rename", "", "did you mean images rename, playlist rename or folders rename?");
+        check(
+            "rename",
+            "",
+            "did you mean images rename, playlist rename or folders rename?",
+        );
         check("query", "", "did you mean current?");
         check("remove", "images", "did you mean images delete?");
         check("make", "playlist", "did you mean playlist create?");
         check("frobnicate", "playlist", "see `murald playlist --help`");
-        let create = ALL.all().find(|verb| verb.words == ["folders", "create"]).unwrap();
+        let create = ALL
+            .all()
+            .find(|verb| verb.words == ["folders", "create"])
+            .unwrap();
         let told = unknown_flag(create, "--folder").to_string();
         assert!(told.contains("did you mean --parent?"), "{told}");
-        let create = ALL.all().find(|verb| verb.words == ["playlist", "create"]).unwrap();
+        let create = ALL
+            .all()
+            .find(|verb| verb.words == ["playlist", "create"])
+            .unwrap();
         let told = unknown_flag(create, "--folders").to_string();
         assert!(!told.contains("--order"), "{told}");
     }

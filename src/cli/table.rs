@@ -112,17 +112,29 @@ impl Cell {
     }
 
     pub(super) fn palette(colors: &Value) -> Self {
-        let colors: Vec<String> = colors.as_array().into_iter().flatten().map(written).collect();
+        let colors: Vec<String> = colors
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(written)
+            .collect();
         let words = colors.iter().map(|color| match parse(color) {
             Some(rgb) => format!("{color} {}", hue_name(rgb)),
             None => color.clone(),
         });
         let text = Self::from(words.collect::<Vec<_>>().join(", "));
-        Self { palette: colors.clone(), ..text.raw(colors.join(",")) }
+        Self {
+            palette: colors.clone(),
+            ..text.raw(colors.join(","))
+        }
     }
 
     fn natural(&self, terminal: Terminal) -> usize {
-        if self.swatches(terminal) { self.palette.len() * 2 } else { width(&self.text) }
+        if self.swatches(terminal) {
+            self.palette.len() * 2
+        } else {
+            width(&self.text)
+        }
     }
 
     fn swatches(&self, terminal: Terminal) -> bool {
@@ -135,7 +147,11 @@ impl<T: ToString> From<T> for Cell {
         let raw = text.to_string();
         // One row is one line.
         let text = harmless(&raw).replace('\n', " ");
-        Self { text, raw, ..Self::default() }
+        Self {
+            text,
+            raw,
+            ..Self::default()
+        }
     }
 }
 
@@ -148,7 +164,10 @@ impl Table {
             right: title.starts_with('>'),
             whole: title.starts_with(['>', '=']),
         };
-        Self { columns: titles.iter().map(column).collect(), rows: Vec::new() }
+        Self {
+            columns: titles.iter().map(column).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Two columns of names and values, which are never cut, so that a path can be copied.
@@ -201,23 +220,34 @@ impl Table {
     /// The indices and widths of the columns that are shown. If the terminal is too narrow, the widest
     /// columns are cut first.
     fn shown(&self, terminal: Terminal) -> Vec<(usize, usize)> {
-        let is_sheet = self.columns.iter().all(|column| column.whole && !column.right);
+        let is_sheet = self
+            .columns
+            .iter()
+            .all(|column| column.whole && !column.right);
         let natural = |at: usize| {
             // Without colours, a list has no palette column: as words it would leave too little space
             // for the names.
             let shown = |cell: &&Cell| is_sheet || terminal.color || cell.palette.is_empty();
             let cells = self.rows.iter().map(|row| &row[at]).filter(shown);
             let cells = cells.map(|cell| cell.natural(terminal));
-            cells.max().filter(|&widest| widest > 0 || self.rows.is_empty())
+            cells
+                .max()
+                .filter(|&widest| widest > 0 || self.rows.is_empty())
         };
         let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
             .filter_map(|at| Some((at, natural(at)?.max(width(self.columns[at].title)))))
             .collect();
         let least = |&(at, wide): &(usize, usize)| {
-            if self.columns[at].whole { wide } else { wide.min(LEAST) }
+            if self.columns[at].whole {
+                wide
+            } else {
+                wide.min(LEAST)
+            }
         };
         let room = |shown: &[(usize, usize)]| {
-            terminal.columns.saturating_sub(GAP * shown.len().saturating_sub(1))
+            terminal
+                .columns
+                .saturating_sub(GAP * shown.len().saturating_sub(1))
         };
         while !is_sheet && shown.len() > 2 && shown.iter().map(least).sum::<usize>() > room(&shown)
         {
@@ -279,11 +309,19 @@ fn paint(out: &mut String, cell: &Cell, wide: usize, terminal: Terminal) {
 mod tests {
     use super::*;
 
-    const PLAIN: Terminal = Terminal { columns: 80, color: false, true_color: false };
+    const PLAIN: Terminal = Terminal {
+        columns: 80,
+        color: false,
+        true_color: false,
+    };
 
     fn table() -> Table {
         let mut table = Table::new(&[">ID", "NAME", "TAGS"]);
-        table.row([7.into(), "sunset over the long bridge".into(), "sea, sky".into()]);
+        table.row([
+            7.into(),
+            "sunset over the long bridge".into(),
+            "sea, sky".into(),
+        ]);
         table.row([112.into(), "夕焼け".into(), "".into()]);
         table
     }
@@ -320,7 +358,12 @@ mod tests {
     fn scripts_get_whole_rows() {
         let mut table = Table::new(&[">ID", "NAME", ">SIZE", "TAGS"]);
         let size = Cell::from("1.0 KiB").raw(1024);
-        table.row([7.into(), "a\tb\nc".into(), size, Cell::list(&["x".into(), "y z".into()])]);
+        table.row([
+            7.into(),
+            "a\tb\nc".into(),
+            size,
+            Cell::list(&["x".into(), "y z".into()]),
+        ]);
         table.row([8.into(), "".into(), "".into(), Cell::list(&[])]);
         assert_eq!(table.rows(), "7\ta\\tb\\nc\t1024\tx,y z\n8\t\t\t\n");
         assert_eq!(Table::new(&["A"]).rows(), "");
@@ -329,32 +372,56 @@ mod tests {
     #[test]
     fn misleading_and_empty_columns_are_hidden() {
         let mut table = Table::new(&["=WHEN", "NAME", "TAGS", "BY"]);
-        table.row(["2026-11-21 12:49".into(), "a long name".into(), "".into(), "random".into()]);
+        table.row([
+            "2026-11-21 12:49".into(),
+            "a long name".into(),
+            "".into(),
+            "random".into(),
+        ]);
         let found = |columns| table.render(Terminal { columns, ..PLAIN });
         assert_eq!(
             found(80),
             "WHEN              NAME         BY\n\
              2026-11-21 12:49  a long name  random\n"
         );
-        assert_eq!(found(30), "WHEN              NAME\n2026-11-21 12:49  a long name\n");
+        assert_eq!(
+            found(30),
+            "WHEN              NAME\n2026-11-21 12:49  a long name\n"
+        );
         let mut sheet = Table::sheet();
         sheet.field("file", "/a/long/path/to/a/picture.png");
         sheet.field("tags", "");
         let whole = "file  /a/long/path/to/a/picture.png\ntags\n";
-        assert_eq!(sheet.render(Terminal { columns: 20, ..PLAIN }), whole);
+        assert_eq!(
+            sheet.render(Terminal {
+                columns: 20,
+                ..PLAIN
+            }),
+            whole
+        );
     }
 
     #[test]
     fn colours_are_printed_only_if_the_terminal_has_them() {
         let mut table = Table::sheet();
-        table.field("colors", Cell::palette(&serde_json::json!(["#ff0000", "#0000ff"])));
+        table.field(
+            "colors",
+            Cell::palette(&serde_json::json!(["#ff0000", "#0000ff"])),
+        );
         assert_eq!(table.render(PLAIN), "colors  #ff0000 red, #0000ff blue\n");
-        let all = Terminal { columns: 80, color: true, true_color: true };
+        let all = Terminal {
+            columns: 80,
+            color: true,
+            true_color: true,
+        };
         assert_eq!(
             table.render(all),
             "\x1b[2mcolors\x1b[0m  \x1b[48;2;255;0;0m  \x1b[48;2;0;0;255m  \x1b[0m\n"
         );
-        let few = Terminal { true_color: false, ..all };
+        let few = Terminal {
+            true_color: false,
+            ..all
+        };
         assert_eq!(
             table.render(few),
             "\x1b[2mcolors\x1b[0m  \x1b[48;5;196m  \x1b[48;5;21m  \x1b[0m\n"

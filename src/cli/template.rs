@@ -51,7 +51,10 @@ impl Template {
         }
         parts.push(Part::Text(plain));
         parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
-        Ok(Self { parts, is_checked: false })
+        Ok(Self {
+            parts,
+            is_checked: false,
+        })
     }
 
     /// Refuses fields that are not among the `names` that records may have.
@@ -152,7 +155,9 @@ mod tests {
         let check = |template: &str, expected: Result<&str, &str>| {
             let line = Template::parse(template).and_then(|template| template.line(&record));
             let found = line.map_err(|error| error.to_string().lines().next().unwrap().to_owned());
-            let expected = expected.map(str::to_owned).map_err(|text| format!("murald: {text}"));
+            let expected = expected
+                .map(str::to_owned)
+                .map_err(|text| format!("murald: {text}"));
             assert_eq!(found, expected, "{template}");
         };
         check("", Ok(""));
@@ -173,7 +178,14 @@ mod tests {
         let mut template = Template::parse("{id}:{fit.x}").unwrap();
         template.check(&names).unwrap();
         assert_eq!(template.line(&json!({"id": 7})).unwrap(), "7:");
-        let told = Template::parse("{id}{frob}").unwrap().check(&names).unwrap_err().to_string();
-        assert_eq!(told, "murald: --format: unknown field \"frob\"\n  fields are id, fit");
+        let told = Template::parse("{id}{frob}")
+            .unwrap()
+            .check(&names)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            told,
+            "murald: --format: unknown field \"frob\"\n  fields are id, fit"
+        );
     }
 }

@@ -19,16 +19,25 @@ pub(super) struct Terminal {
 impl Terminal {
     /// The assumed properties of a terminal that is not the output, but behind it.
     pub(super) fn assumed() -> Self {
-        Self { columns: 80, color: true, true_color: has_true_color() }
+        Self {
+            columns: 80,
+            color: true,
+            true_color: has_true_color(),
+        }
     }
 
     pub(super) fn of(stdout: &io::Stdout) -> Self {
-        let size = rustix::termios::tcgetwinsize(stdout).ok().map(|size| size.ws_col.into());
+        let size = rustix::termios::tcgetwinsize(stdout)
+            .ok()
+            .map(|size| size.ws_col.into());
         let told = || variable("COLUMNS")?.to_str()?.parse().ok();
         let color =
             variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb");
         Self {
-            columns: size.filter(|&columns| columns > 0).or_else(told).unwrap_or(80),
+            columns: size
+                .filter(|&columns| columns > 0)
+                .or_else(told)
+                .unwrap_or(80),
             color,
             true_color: color && has_true_color(),
         }
@@ -116,8 +125,14 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 pub(super) fn folded(text: &str, columns: usize) -> String {
     let lines = text.lines().map(|line| {
         let indent = line.len() - line.trim_start().len();
-        let rows = wrapped(line.trim_start(), columns.saturating_sub(indent).max(LEAST_FOLDED));
-        rows.iter().map(|row| format!("{}{row}", &line[..indent])).collect::<Vec<_>>().join("\n")
+        let rows = wrapped(
+            line.trim_start(),
+            columns.saturating_sub(indent).max(LEAST_FOLDED),
+        );
+        rows.iter()
+            .map(|row| format!("{}{row}", &line[..indent]))
+            .collect::<Vec<_>>()
+            .join("\n")
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -186,7 +201,11 @@ pub(super) fn bytes(count: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+    if unit == 0 {
+        format!("{count} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
 }
 
 /// Seconds in the two largest units, or in one if the second is zero.
@@ -197,7 +216,10 @@ pub(super) fn span(seconds: u64) -> String {
         (seconds / 60 % 60, "min"),
         (seconds % 60, "s"),
     ];
-    let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(parts.len() - 1);
+    let first = parts
+        .iter()
+        .position(|(count, _)| *count > 0)
+        .unwrap_or(parts.len() - 1);
     let (count, unit) = parts[first];
     match parts.get(first + 1) {
         Some((more, smaller)) if *more > 0 => format!("{count} {unit} {more} {smaller}"),
@@ -243,7 +265,10 @@ fn xterm(color: [u8; 3]) -> u8 {
 }
 
 fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
-    one.iter().zip(other).map(|(&one, other)| u32::from(one.abs_diff(other)).pow(2)).sum()
+    one.iter()
+        .zip(other)
+        .map(|(&one, other)| u32::from(one.abs_diff(other)).pow(2))
+        .sum()
 }
 
 #[cfg(test)]
@@ -277,7 +302,10 @@ mod tests {
             "murald: no image is named lake\n  `murald images list` lists all",
             "murald: no image is\nnamed lake\n  `murald images list`\n  lists all",
         );
-        check("/a/path/that/is/wider/than/that is", "/a/path/that/is/wider/than/that\nis");
+        check(
+            "/a/path/that/is/wider/than/that is",
+            "/a/path/that/is/wider/than/that\nis",
+        );
         check("", "");
     }
 
@@ -287,7 +315,10 @@ mod tests {
         assert_eq!(escaped(name), "a\\x1b]0;b\\x07\\x9b2J\\tä\\x7f\\n");
         let json = serde_json::to_vec(name).unwrap();
         let shown = String::from_utf8(harmless_json(&json)).unwrap();
-        assert!(!shown.contains(char::is_control) && shown.contains('ä'), "{shown}");
+        assert!(
+            !shown.contains(char::is_control) && shown.contains('ä'),
+            "{shown}"
+        );
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), name);
     }
 

@@ -22,10 +22,14 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
     let wrong = |wanted: &str| Error::usage(format!("{name} must be {wanted}, not {text:?}"));
     let is_file = matches!(kind, Kind::File | Kind::Directory | Kind::Item);
     if (is_file || kind.is_reference())
-        && ["http://", "https://"].iter().any(|start| text.starts_with(start))
+        && ["http://", "https://"]
+            .iter()
+            .any(|start| text.starts_with(start))
     {
-        return Err(Error::usage(format!("cannot load {text}: murald does not use the network"))
-            .hint("download the picture, then name its file"));
+        return Err(Error::usage(format!(
+            "cannot load {text}: murald does not use the network"
+        ))
+        .hint("download the picture, then name its file"));
     }
     match kind {
         Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue | Kind::Template => {
@@ -41,12 +45,13 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
             .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
-        Kind::Count => {
-            text.parse::<u64>().map(Value::from).map_err(|_| wrong("an integer of at least 0"))
-        }
-        Kind::Number => {
-            number(&text).map(Value::from).ok_or_else(|| wrong("a number of at least 0"))
-        }
+        Kind::Count => text
+            .parse::<u64>()
+            .map(Value::from)
+            .map_err(|_| wrong("an integer of at least 0")),
+        Kind::Number => number(&text)
+            .map(Value::from)
+            .ok_or_else(|| wrong("a number of at least 0")),
         Kind::Span => span(&text)
             .map(Value::from)
             .ok_or_else(|| wrong("1 second to 365 days, such as 90, 10m, 2h, 1d")),
@@ -58,7 +63,10 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         | Kind::FolderOrRoot
         | Kind::Playlist => reference(&text).ok_or_else(|| wrong("a name or an ID (1 or more)")),
         Kind::Position if text == "default" => Ok(Value::Null),
-        Kind::Position => text.parse::<Position>().map(|one| one.to_string().into()).map_err(wrong),
+        Kind::Position => text
+            .parse::<Position>()
+            .map(|one| one.to_string().into())
+            .map_err(wrong),
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
@@ -86,12 +94,19 @@ pub(super) fn one_of(name: &str, word: &str, words: &[&str]) -> Result<(), Error
     if words.contains(&word) {
         return Ok(());
     }
-    Err(Error::usage(format!("{name} must be one of {}, not {word:?}", words.join(", "))))
+    Err(Error::usage(format!(
+        "{name} must be one of {}, not {word:?}",
+        words.join(", ")
+    )))
 }
 
 fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
     let mut items = Vec::new();
-    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+    for item in text
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+    {
         if !words.is_empty() {
             one_of(name, item, words)?;
         }
@@ -125,12 +140,16 @@ fn reference(text: &str) -> Option<Value> {
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+    text.parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
 }
 
 /// Parses a time such as `90` (seconds), `10m`, `2h` or `1d`.
 fn span(text: &str) -> Option<i64> {
-    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let at = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
     let unit = match unit {
         "" | "s" | "sec" => 1,
@@ -139,7 +158,11 @@ fn span(text: &str) -> Option<i64> {
         "d" => 86_400,
         _ => return None,
     };
-    digits.parse::<i64>().ok()?.checked_mul(unit).filter(|seconds| INTERVALS.contains(seconds))
+    digits
+        .parse::<i64>()
+        .ok()?
+        .checked_mul(unit)
+        .filter(|seconds| INTERVALS.contains(seconds))
 }
 
 /// Parses an image of a playlist: `7`, `7@21:30`, `7@sunset-30m` or `7@dark`. A name may contain `@`,
@@ -153,7 +176,9 @@ fn item(text: &str) -> Option<Value> {
         Some(DayTime::Sun(..)) => Some(("at", Value::from(at))),
         None => None,
     };
-    let dated = text.rsplit_once('@').and_then(|(image, at)| Some((image, when(at)?)));
+    let dated = text
+        .rsplit_once('@')
+        .and_then(|(image, at)| Some((image, when(at)?)));
     let image = dated.as_ref().map_or(text, |(image, _)| image);
     let mut item = json!({ "image_id": reference(image)? });
     if let Some((_, (field, value))) = dated {
@@ -165,7 +190,9 @@ fn item(text: &str) -> Option<Value> {
 /// Replaces `-` in the list of a command by the references on standard input.
 pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let takes = verb.flags.iter().any(|flag| flag.name == NULL.name);
-    let Some(list) = verb.list().filter(|_| takes) else { return Ok(()) };
+    let Some(list) = verb.list().filter(|_| takes) else {
+        return Ok(());
+    };
     let is_dash = |name: &str, value: &Value| {
         name == list.name && value.get("image_id").unwrap_or(value) == "-"
     };
@@ -178,8 +205,12 @@ pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         .read_to_end(&mut bytes)
         .map_err(|error| Error::refused("cannot read standard input").because(error))?;
     let end = if call.has(NULL.name) { b'\0' } else { b'\n' };
-    let given = words(&bytes, end)
-        .map(|word| Ok((list.name, read_value(list.name, list.kind, OsStr::from_bytes(word))?)));
+    let given = words(&bytes, end).map(|word| {
+        Ok((
+            list.name,
+            read_value(list.name, list.kind, OsStr::from_bytes(word))?,
+        ))
+    });
     let mut given = given.collect::<Result<Vec<_>, Error>>()?;
     let values = std::mem::take(&mut call.values).into_iter();
     call.values = values
@@ -189,7 +220,11 @@ pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         })
         .collect();
     // `find | murald ... -` found nothing, so there is nothing to do.
-    if call.has(list.name) { Ok(()) } else { Err(Error::new(Exit::Done, String::new())) }
+    if call.has(list.name) {
+        Ok(())
+    } else {
+        Err(Error::new(Exit::Done, String::new()))
+    }
 }
 
 fn words(bytes: &[u8], end: u8) -> impl Iterator<Item = &[u8]> {
@@ -216,31 +251,79 @@ mod tests {
         check(Kind::Text, "", Ok(json!("")));
         check(Kind::Image, "7", Ok(json!(7)));
         check(Kind::Image, "007", Ok(json!("007")));
-        check(Kind::Image, "99999999999999999999", Ok(json!("99999999999999999999")));
-        check(Kind::Image, "0", Err("X must be a name or an ID (1 or more), not \"0\""));
-        check(Kind::Image, "", Err("X must be a name or an ID (1 or more), not \"\""));
+        check(
+            Kind::Image,
+            "99999999999999999999",
+            Ok(json!("99999999999999999999")),
+        );
+        check(
+            Kind::Image,
+            "0",
+            Err("X must be a name or an ID (1 or more), not \"0\""),
+        );
+        check(
+            Kind::Image,
+            "",
+            Err("X must be a name or an ID (1 or more), not \"\""),
+        );
         check(Kind::Image, "7 seas", Ok(json!("7 seas")));
-        check(Kind::Count, "-1", Err("X must be an integer of at least 0, not \"-1\""));
+        check(
+            Kind::Count,
+            "-1",
+            Err("X must be an integer of at least 0, not \"-1\""),
+        );
         check(Kind::Number, "1.5", Ok(json!(1.5)));
-        check(Kind::Number, "inf", Err("X must be a number of at least 0, not \"inf\""));
+        check(
+            Kind::Number,
+            "inf",
+            Err("X must be a number of at least 0, not \"inf\""),
+        );
         check(Kind::Span, "90", Ok(json!(90)));
         check(Kind::Span, "10m", Ok(json!(600)));
         check(Kind::Span, "10min", Ok(json!(600)));
         check(Kind::Span, "1d", Ok(json!(86_400)));
         for bad in ["h", "0", "0m", "366d"] {
             let wanted = "1 second to 365 days, such as 90, 10m, 2h, 1d";
-            check(Kind::Span, bad, Err(&format!("X must be {wanted}, not {bad:?}")));
+            check(
+                Kind::Span,
+                bad,
+                Err(&format!("X must be {wanted}, not {bad:?}")),
+            );
         }
         check(Kind::Workspace, "", Err("X must be a name, not \"\""));
         check(Kind::FolderOrRoot, "root", Ok(json!("root")));
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
-        check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));
-        check(Kind::Item, "7@dawn+1h", Ok(json!({"image_id": 7, "at": "dawn+1h"})));
-        check(Kind::Item, "a@dark", Ok(json!({"image_id": "a", "when": "dark"})));
-        check(Kind::Item, "a@sundown", Ok(json!({"image_id": "a@sundown"})));
+        check(
+            Kind::Item,
+            "7@21:30",
+            Ok(json!({"image_id": 7, "time": 1290})),
+        );
+        check(
+            Kind::Item,
+            "7@dawn+1h",
+            Ok(json!({"image_id": 7, "at": "dawn+1h"})),
+        );
+        check(
+            Kind::Item,
+            "a@dark",
+            Ok(json!({"image_id": "a", "when": "dark"})),
+        );
+        check(
+            Kind::Item,
+            "a@sundown",
+            Ok(json!({"image_id": "a@sundown"})),
+        );
         check(Kind::Item, "7", Ok(json!({"image_id": 7})));
-        check(Kind::Item, "a@b@07:00", Ok(json!({"image_id": "a@b", "time": 420})));
-        check(Kind::Item, "a@7:05", Ok(json!({"image_id": "a", "time": 425})));
+        check(
+            Kind::Item,
+            "a@b@07:00",
+            Ok(json!({"image_id": "a@b", "time": 420})),
+        );
+        check(
+            Kind::Item,
+            "a@7:05",
+            Ok(json!({"image_id": "a", "time": 425})),
+        );
         check(Kind::Item, "a@24:00", Ok(json!({"image_id": "a@24:00"})));
         for bad in ["@1:00", "0@1:00", ""] {
             check(
@@ -251,14 +334,30 @@ mod tests {
         }
         check(Kind::Position, "0%,50%", Ok(json!("left")));
         check(Kind::Position, "default", Ok(Value::Null));
-        check(Kind::Position, "", Err(&format!("X must be {}, not \"\"", Position::FORM)));
+        check(
+            Kind::Position,
+            "",
+            Err(&format!("X must be {}, not \"\"", Position::FORM)),
+        );
         check(Kind::Hues, "blue,99,Red", Ok(json!([7, 8, 99, 0, 11])));
-        check(Kind::Hues, "12", Err(&format!("X must be {HUES}, not \"12\"")));
+        check(
+            Kind::Hues,
+            "12",
+            Err(&format!("X must be {HUES}, not \"12\"")),
+        );
         check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));
-        check(Kind::List(&["a", "b"]), "a,c", Err("X must be one of a, b, not \"c\""));
+        check(
+            Kind::List(&["a", "b"]),
+            "a,c",
+            Err("X must be one of a, b, not \"c\""),
+        );
         check(Kind::Words(&["a", "b"]), "b", Ok(json!("b")));
         check(Kind::Json, "{\"a\": [1]}", Ok(json!({"a": [1]})));
-        check(Kind::Json, "{a}", Err("X is not JSON: key must be a string at line 1 column 2"));
+        check(
+            Kind::Json,
+            "{a}",
+            Err("X is not JSON: key must be a string at line 1 column 2"),
+        );
         check(Kind::File, "", Err("X must be a path, not \"\""));
     }
 

@@ -177,7 +177,11 @@ impl Verb {
         place: &'static str,
         body: BodyFields,
     ) -> Self {
-        Self::of(words, summary, Run::Request(Request::of(place, Body::Fields(body))))
+        Self::of(
+            words,
+            summary,
+            Run::Request(Request::of(place, Body::Fields(body))),
+        )
     }
 
     /// One request with a body made from the present record at `place`.
@@ -187,7 +191,11 @@ impl Verb {
         place: &'static str,
         change: Change,
     ) -> Self {
-        Self::of(words, summary, Run::Request(Request::of(place, Body::Changed(change))))
+        Self::of(
+            words,
+            summary,
+            Run::Request(Request::of(place, Body::Changed(change))),
+        )
     }
 
     pub(super) const fn own(
@@ -245,14 +253,18 @@ impl Verb {
 
     /// The argument that may be several words.
     pub(super) fn list(&self) -> Option<&Argument> {
-        self.arguments.iter().find(|one| matches!(one.arity, Arity::Some | Arity::Any))
+        self.arguments
+            .iter()
+            .find(|one| matches!(one.arity, Arity::Some | Arity::Any))
     }
 
     /// The kind of the argument or flag with this name.
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         let argument = self.arguments.iter().find(|argument| argument.name == name);
         let flag = || self.flags.iter().find(|flag| flag.name == name)?.value;
-        argument.map(|argument| argument.kind).or_else(|| flag().map(|(_, kind)| kind))
+        argument
+            .map(|argument| argument.kind)
+            .or_else(|| flag().map(|(_, kind)| kind))
     }
 
     /// `images list`
@@ -289,7 +301,13 @@ impl Kind {
 
 impl Argument {
     const fn new(name: &'static str, kind: Kind, arity: Arity, meaning: &'static str) -> Self {
-        Self { name, kind, arity, default: None, meaning }
+        Self {
+            name,
+            kind,
+            arity,
+            default: None,
+            meaning,
+        }
     }
 
     pub(super) const fn one(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
@@ -316,7 +334,12 @@ impl Argument {
 
 impl Flag {
     pub(super) const fn switch(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, value: None, many: false, meaning }
+        Self {
+            name,
+            value: None,
+            many: false,
+            meaning,
+        }
     }
 
     pub(super) const fn value(
@@ -325,7 +348,12 @@ impl Flag {
         kind: Kind,
         meaning: &'static str,
     ) -> Self {
-        Self { name, value: Some((value, kind)), many: false, meaning }
+        Self {
+            name,
+            value: Some((value, kind)),
+            many: false,
+            meaning,
+        }
     }
 
     pub(super) const fn many(mut self) -> Self {
@@ -351,7 +379,9 @@ pub const GLOBAL: &[Flag] = &[
 ];
 
 /// Flags of commands that read references from standard input.
-pub(super) const NULL: Flag =
-    Flag::switch("-0", "Items on standard input are separated by NUL instead of newline");
+pub(super) const NULL: Flag = Flag::switch(
+    "-0",
+    "Items on standard input are separated by NUL instead of newline",
+);
 
 pub(super) const LOG_LEVELS: &[&str] = &["debug", "info", "warn", "error"];

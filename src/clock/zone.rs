@@ -32,7 +32,10 @@ impl ZoneWatch {
         let (directory, name) = file.parent().zip(file.file_name()).ok_or_else(missing)?;
         let inotify = Inotify::new()?;
         inotify.watch(directory, CHANGES | WatchFlags::ONLYDIR)?;
-        Ok(Self { inotify, name: name.to_owned() })
+        Ok(Self {
+            inotify,
+            name: name.to_owned(),
+        })
     }
 
     /// Whether the file has changed since the last call. Reads all pending events.

@@ -76,7 +76,12 @@ impl Session {
             Self::X11 { display } => search::x11_socket(display)?,
         };
         let meta = socket.metadata().ok()?;
-        Some(format!("{} {}.{}", meta.ino(), meta.mtime(), meta.mtime_nsec()))
+        Some(format!(
+            "{} {}.{}",
+            meta.ino(),
+            meta.mtime(),
+            meta.mtime_nsec()
+        ))
     }
 
     /// The record for clients.
@@ -85,7 +90,10 @@ impl Session {
             Self::Wayland { socket } => socket.display().to_string(),
             Self::X11 { display } => display.clone(),
         };
-        wire::Session { kind: self.compositor().as_str().to_owned(), display }
+        wire::Session {
+            kind: self.compositor().as_str().to_owned(),
+            display,
+        }
     }
 
     /// Environment variables that a child needs, over our own environment, which may be older than
@@ -127,7 +135,9 @@ impl CompositorPlace {
             _ if set("DISPLAY").is_some() => Compositor::X11,
             _ => Compositor::Wayland,
         });
-        let directory = set("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| d.is_absolute());
+        let directory = set("XDG_RUNTIME_DIR")
+            .map(PathBuf::from)
+            .filter(|d| d.is_absolute());
         match compositor {
             Compositor::Wayland => {
                 // An absolute WAYLAND_DISPLAY replaces the directory in the join.
@@ -138,7 +148,10 @@ impl CompositorPlace {
             Compositor::X11 => {
                 let display = set("DISPLAY").and_then(|display| display.into_string().ok());
                 let display = display.unwrap_or_else(|| ":0".to_owned());
-                Self::X11 { display, directory: directory.filter(|_| wanted.is_none()) }
+                Self::X11 {
+                    display,
+                    directory: directory.filter(|_| wanted.is_none()),
+                }
             }
         }
     }
@@ -148,12 +161,20 @@ impl CompositorPlace {
 impl fmt::Display for CompositorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wayland { named: Some(named), .. } => {
+            Self::Wayland {
+                named: Some(named), ..
+            } => {
                 write!(f, "no compositor at {} (WAYLAND_DISPLAY)", named.display())
             }
-            Self::Wayland { directory: Some(directory), .. } => {
+            Self::Wayland {
+                directory: Some(directory),
+                ..
+            } => {
                 let directory = directory.display();
-                write!(f, "no socket at {directory}/wayland-* (WAYLAND_DISPLAY is not set)")
+                write!(
+                    f,
+                    "no socket at {directory}/wayland-* (WAYLAND_DISPLAY is not set)"
+                )
             }
             Self::Wayland { .. } => f.write_str("WAYLAND_DISPLAY and XDG_RUNTIME_DIR are not set"),
             Self::X11 { display, .. } => write!(f, "no X server at {display} (DISPLAY)"),
@@ -174,7 +195,10 @@ mod tests {
 
     fn x11(display: &str) -> CompositorPlace {
         let directory = Some("/run/user/7".into());
-        CompositorPlace::X11 { display: display.to_owned(), directory }
+        CompositorPlace::X11 {
+            display: display.to_owned(),
+            directory,
+        }
     }
 
     #[test]
@@ -197,10 +221,17 @@ mod tests {
         check(None, ["", "", "x11"], x11(":0"));
         check(None, ["", ":3", "tty"], x11(":3"));
         check(None, ["", "", ""], wayland(None));
-        let only = CompositorPlace::X11 { display: ":1".to_owned(), directory: None };
+        let only = CompositorPlace::X11 {
+            display: ":1".to_owned(),
+            directory: None,
+        };
         check(Some(Compositor::X11), ["wayland-1", ":1", "wayland"], only);
         check(Some(Compositor::Wayland), ["", ":1", "x11"], wayland(None));
         assert!(x11(":3").to_string().contains("server at :3 (DISPLAY)"));
-        assert!(wayland(None).to_string().contains("/run/user/7/wayland-* (WAYLAND_DISPLAY is"));
+        assert!(
+            wayland(None)
+                .to_string()
+                .contains("/run/user/7/wayland-* (WAYLAND_DISPLAY is")
+        );
     }
 }

@@ -38,7 +38,11 @@ pub struct Output {
 
 /// A size in pixels after a transform.
 pub(super) fn turned((width, height): (u32, u32), transform: u8) -> (u32, u32) {
-    if transform % 2 == 1 { (height, width) } else { (width, height) }
+    if transform % 2 == 1 {
+        (height, width)
+    } else {
+        (width, height)
+    }
 }
 
 impl Output {
@@ -85,7 +89,10 @@ pub(super) fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
     // Compositors use quarters, tenths, and (fractional-scale-v1) parts of 120.
     let steps = [1.0, 2.0, 4.0, 10.0, 20.0, 120.0];
     let rounded = steps.map(|step| (estimate * step).round() / step);
-    rounded.into_iter().find(|&scale| scale > 0.0 && fits(scale)).unwrap_or(estimate)
+    rounded
+        .into_iter()
+        .find(|&scale| scale > 0.0 && fits(scale))
+        .unwrap_or(estimate)
 }
 
 /// The maker, the model and the serial number of a monitor; empty if unknown.
@@ -101,26 +108,44 @@ impl Identity {
     /// Reads the identity from a description, which has the form `MAKE MODEL SERIAL (NAME)` in wlroots
     /// and others.
     pub(super) fn described((make, model): (&str, &str), description: &str, name: &str) -> Self {
-        let text = description.strip_suffix(&format!("({name})")).unwrap_or(description);
+        let text = description
+            .strip_suffix(&format!("({name})"))
+            .unwrap_or(description);
         // Without a maker or a model it is unknown where the serial number begins.
-        let text = if make.is_empty() || model.is_empty() { "" } else { text };
+        let text = if make.is_empty() || model.is_empty() {
+            ""
+        } else {
+            text
+        };
         let rest = text.strip_prefix(make).map(str::trim_start);
         let rest = rest.and_then(|rest| rest.strip_prefix(model));
         // The serial number is a word of its own; otherwise this is the prefix of a longer model.
-        let serial = rest.filter(|rest| rest.starts_with(' ')).unwrap_or_default();
+        let serial = rest
+            .filter(|rest| rest.starts_with(' '))
+            .unwrap_or_default();
         let told = |text: &str| known(text).to_owned();
-        Self { make: told(make), model: told(model), serial: told(serial) }
+        Self {
+            make: told(make),
+            model: told(model),
+            serial: told(serial),
+        }
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        [&self.make, &self.model, &self.serial].iter().all(|part| !known(part).is_empty())
+        [&self.make, &self.model, &self.serial]
+            .iter()
+            .all(|part| !known(part).is_empty())
     }
 }
 
 /// Removes the words that compositors use for unknown values.
 fn known(text: &str) -> &str {
     let text = text.trim();
-    if text.eq_ignore_ascii_case("unknown") { "" } else { text }
+    if text.eq_ignore_ascii_case("unknown") {
+        ""
+    } else {
+        text
+    }
 }
 
 /// The identity of each monitor by the name of its output, if maker, model and serial number are known
@@ -137,11 +162,19 @@ pub(crate) fn alike(outputs: &[Output]) -> Vec<String> {
 
 fn named(outputs: &[Output], alone: bool) -> BTreeMap<String, String> {
     let whole = outputs.iter().filter(|output| output.identity.is_whole());
-    let of = |Identity { make, model, serial }: &Identity| [&**make, model, serial].join("\u{1f}");
-    let all: Vec<(String, String)> =
-        whole.map(|output| (output.name.clone(), of(&output.identity))).collect();
+    let of = |Identity {
+                  make,
+                  model,
+                  serial,
+              }: &Identity| [&**make, model, serial].join("\u{1f}");
+    let all: Vec<(String, String)> = whole
+        .map(|output| (output.name.clone(), of(&output.identity)))
+        .collect();
     let is_alone = |identity: &str| all.iter().filter(|(_, other)| other == identity).count() == 1;
-    all.iter().filter(|(_, identity)| is_alone(identity) == alone).cloned().collect()
+    all.iter()
+        .filter(|(_, identity)| is_alone(identity) == alone)
+        .cloned()
+        .collect()
 }
 
 /// The offset of the four descriptors of 18 bytes (VESA E-EDID 1.4, section 3.10).
@@ -171,21 +204,32 @@ pub(super) fn edid_identity(edid: &[u8]) -> Identity {
     let number = u32::from_le_bytes([block[12], block[13], block[14], block[15]]);
     let number = (number != 0).then(|| number.to_string());
     let serial = text(block, SERIAL_TAG).or(number).unwrap_or_default();
-    Identity { make, model: text(block, NAME_TAG).unwrap_or_default(), serial }
+    Identity {
+        make,
+        model: text(block, NAME_TAG).unwrap_or_default(),
+        serial,
+    }
 }
 
 /// The text of a descriptor of this kind.
 fn text(block: &[u8], tag: u8) -> Option<String> {
     block[DESCRIPTORS].chunks_exact(18).find_map(|descriptor| {
         let text = descriptor.strip_prefix(&[0, 0, 0, tag, 0])?;
-        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+        let end = text
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .unwrap_or(text.len());
         let text: String = text[..end].iter().map(|&byte| printable(byte)).collect();
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     })
 }
 
 fn printable(byte: u8) -> char {
-    if byte.is_ascii_graphic() || byte == b' ' { char::from(byte) } else { '?' }
+    if byte.is_ascii_graphic() || byte == b' ' {
+        char::from(byte)
+    } else {
+        '?'
+    }
 }
 
 #[cfg(test)]
@@ -198,10 +242,19 @@ mod tests {
             let divided = |pixels: u32| f64::from(pixels) / set;
             let down = (divided(pixels.0) as u32, divided(pixels.1) as u32);
             assert_eq!(scale(pixels, down), set, "{pixels:?} rounded down");
-            let near = (divided(pixels.0).round() as u32, divided(pixels.1).round() as u32);
+            let near = (
+                divided(pixels.0).round() as u32,
+                divided(pixels.1).round() as u32,
+            );
             assert_eq!(scale(pixels, near), set, "{pixels:?} rounded");
         };
-        for pixels in [(1920, 1080), (3840, 2160), (1366, 768), (2256, 1504), (2880, 1800)] {
+        for pixels in [
+            (1920, 1080),
+            (3840, 2160),
+            (1366, 768),
+            (2256, 1504),
+            (2880, 1800),
+        ] {
             for set in [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0] {
                 check(pixels, set);
             }
@@ -234,8 +287,10 @@ mod tests {
             ..Output::plain(name)
         };
         let check = |outputs: &[(&str, &str)], own: &[&str], twins: &[&str]| {
-            let outputs: Vec<Output> =
-                outputs.iter().map(|(name, serial)| output(name, serial)).collect();
+            let outputs: Vec<Output> = outputs
+                .iter()
+                .map(|(name, serial)| output(name, serial))
+                .collect();
             let named: Vec<String> = identities(&outputs).into_keys().collect();
             let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!((named, alike(&outputs)), (names(own), names(twins)));
@@ -266,7 +321,11 @@ mod tests {
         numbered[90..95].copy_from_slice(&[0, 0, 0, SERIAL_TAG, 0]);
         numbered[95..103].copy_from_slice(b"8XK5H13\n");
         let told = edid_identity(&numbered);
-        let told = (told.make.as_str(), told.model.as_str(), told.serial.as_str());
+        let told = (
+            told.make.as_str(),
+            told.model.as_str(),
+            told.serial.as_str(),
+        );
         assert_eq!(told, ("DEL", "DELL U2720Q", "8XK5H13"));
         assert_eq!(edid_name(&[0; 128]), None);
         let mut odd = block();

@@ -43,7 +43,11 @@ pub(super) fn ask(socket: &Path, stop: &Cancel) -> Result<BTreeMap<String, Ident
         wait_for_compositor(&queue, &[stop.as_fd()], Some(until))?;
         queue.dispatch_pending(&mut heads)?;
     }
-    Ok(heads.found.into_iter().map(|(_, name, identity)| (name, identity)).collect())
+    Ok(heads
+        .found
+        .into_iter()
+        .map(|(_, name, identity)| (name, identity))
+        .collect())
 }
 
 #[derive(Default)]
@@ -62,7 +66,14 @@ impl Dispatch<WlRegistry, ()> for Heads {
         _: &Connection,
         handle: &QueueHandle<Self>,
     ) {
-        let wl_registry::Event::Global { name, interface, version } = event else { return };
+        let wl_registry::Event::Global {
+            name,
+            interface,
+            version,
+        } = event
+        else {
+            return;
+        };
         if interface == ZwlrOutputManagerV1::interface().name {
             registry.bind::<ZwlrOutputManagerV1, _, _>(name, version.min(4), handle, ());
             heads.is_bound = true;

@@ -90,7 +90,9 @@ impl Outputs {
         state.outputs = outputs.into();
         self.looked.open();
         // A full channel holds a message that was not received yet.
-        state.subscribers.retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
+        state
+            .subscribers
+            .retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
     }
 
     /// Outputs without a compositor, for tests of other modules.
@@ -119,16 +121,24 @@ impl Watch {
     /// soon as the compositor answers.
     pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
         let stop = Cancel::new()?;
-        let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
+        let outputs = Outputs {
+            looked: Gate::closed(),
+            ..Outputs::default()
+        };
         let place = CompositorPlace::find(wanted, env);
         outputs.lock().sought = match wanted {
             Some(_) => format!("{place}; daemon.compositor is set"),
             None => place.to_string(),
         };
         let (theirs, until) = (outputs.clone(), stop.clone());
-        let thread =
-            spawner.spawn("outputs", move || watch(&theirs, Search::new(place), &until))?;
-        Ok(Self { outputs, stop: CancelOnDrop(stop), thread })
+        let thread = spawner.spawn("outputs", move || {
+            watch(&theirs, Search::new(place), &until)
+        })?;
+        Ok(Self {
+            outputs,
+            stop: CancelOnDrop(stop),
+            thread,
+        })
     }
 
     pub fn outputs(&self) -> Outputs {
@@ -147,7 +157,11 @@ fn watch(outputs: &Outputs, mut search: Search, stop: &Cancel) {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {
-                log::info!("found {} outputs over {}", list.len(), session.compositor().as_str());
+                log::info!(
+                    "found {} outputs over {}",
+                    list.len(),
+                    session.compositor().as_str()
+                );
             }
             listed = true;
             outputs.publish(Some(&session), list, has_backgrounds);
@@ -175,8 +189,13 @@ mod tests {
 
     #[test]
     fn messages_are_merged_and_sent_only_for_changes() {
-        let session = Session::X11 { display: ":7".to_owned() };
-        let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
+        let session = Session::X11 {
+            display: ":7".to_owned(),
+        };
+        let outputs = Outputs {
+            looked: Gate::closed(),
+            ..Outputs::default()
+        };
         outputs.publish(Some(&session), Vec::new(), true);
         let opened = outputs.looked().opened().try_recv();
         assert!(opened.is_err_and(|error| error.is_disconnected()));
@@ -185,7 +204,10 @@ mod tests {
         outputs.publish(Some(&session), Vec::new(), true);
         assert!(ring.try_recv().is_err());
         outputs.publish(Some(&session), Vec::new(), false);
-        assert!(ring.try_recv().is_ok(), "it has no place for backgrounds any more");
+        assert!(
+            ring.try_recv().is_ok(),
+            "it has no place for backgrounds any more"
+        );
         outputs.publish(None, Vec::new(), false);
         outputs.publish(Some(&session), Vec::new(), false);
         assert!(ring.try_recv().is_ok());

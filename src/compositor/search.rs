@@ -48,7 +48,11 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn new(place: CompositorPlace) -> Self {
-        Self { place, watch: None, tries: 0 }
+        Self {
+            place,
+            watch: None,
+            tries: 0,
+        }
     }
 
     /// Resets the number of tries after a good connection.
@@ -93,7 +97,11 @@ impl Search {
         let until = pause.map(|pause| Instant::now() + pause);
         loop {
             let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
-            fds.extend(self.watch.as_ref().map(|watch| PollFd::new(watch, PollFlags::IN)));
+            fds.extend(
+                self.watch
+                    .as_ref()
+                    .map(|watch| PollFd::new(watch, PollFlags::IN)),
+            );
             let woken = poll_until(&mut fds, until).unwrap_or(false);
             if !woken || stop.is_cancelled() {
                 return;
@@ -106,10 +114,14 @@ impl Search {
     }
 
     fn socket_was_made(&mut self) -> bool {
-        let Some(watch) = &self.watch else { return false };
+        let Some(watch) = &self.watch else {
+            return false;
+        };
         let (mut made, mut gone) = (false, false);
         watch.read(|event| {
-            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+            let name = event
+                .file_name()
+                .map(|name| OsStr::from_bytes(name.to_bytes()));
             made |= name.is_some_and(|name| self.place.may_be(name));
             gone |= event.events().contains(ReadFlags::IGNORED);
         });
@@ -128,7 +140,10 @@ pub(crate) fn reach(wanted: Option<Compositor>, env: &Env) -> io::Result<Session
 
 fn watch(directory: &Path) -> io::Result<Inotify> {
     let watch = Inotify::new()?;
-    watch.watch(directory, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR)?;
+    watch.watch(
+        directory,
+        WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR,
+    )?;
     Ok(watch)
 }
 
@@ -136,9 +151,11 @@ impl CompositorPlace {
     /// The directory of the compositor's sockets.
     fn directory(&self) -> Option<PathBuf> {
         match self {
-            Self::Wayland { named, directory } => {
-                named.as_deref().and_then(Path::parent).map(Path::to_owned).or(directory.clone())
-            }
+            Self::Wayland { named, directory } => named
+                .as_deref()
+                .and_then(Path::parent)
+                .map(Path::to_owned)
+                .or(directory.clone()),
             Self::X11 { display, .. } => x11_socket(display)?.parent().map(Path::to_owned),
         }
     }
@@ -157,7 +174,9 @@ impl CompositorPlace {
     fn connect(&self) -> io::Result<FoundCompositor> {
         match self {
             Self::Wayland { named, directory } => {
-                let others = directory.iter().flat_map(|directory| wayland_sockets(directory));
+                let others = directory
+                    .iter()
+                    .flat_map(|directory| wayland_sockets(directory));
                 let mut last = io::Error::new(io::ErrorKind::NotFound, "no socket found");
                 for socket in named.iter().cloned().chain(others) {
                     match connect(&socket) {
@@ -174,7 +193,10 @@ impl CompositorPlace {
                 Err(last)
             }
             Self::X11 { display, directory } => {
-                let wayland = Self::Wayland { named: None, directory: directory.clone() };
+                let wayland = Self::Wayland {
+                    named: None,
+                    directory: directory.clone(),
+                };
                 if directory.is_some()
                     && is_xwayland(display)
                     && let Ok(found) = wayland.connect()
@@ -183,7 +205,10 @@ impl CompositorPlace {
                 }
                 let stream = Stream::X11(X11Stream::connect(display)?);
                 let display = display.clone();
-                Ok(FoundCompositor { session: Session::X11 { display }, stream })
+                Ok(FoundCompositor {
+                    session: Session::X11 { display },
+                    stream,
+                })
             }
         }
     }
@@ -192,10 +217,12 @@ impl CompositorPlace {
 /// The socket of an X server on this machine.
 pub(super) fn x11_socket(display: &str) -> Option<PathBuf> {
     let parsed = parse_display(Some(display)).ok()?;
-    parsed.connect_instruction().find_map(|address| match address {
-        ConnectAddress::Socket(path) => Some(PathBuf::from(path.as_str())),
-        _ => None,
-    })
+    parsed
+        .connect_instruction()
+        .find_map(|address| match address {
+            ConnectAddress::Socket(path) => Some(PathBuf::from(path.as_str())),
+            _ => None,
+        })
 }
 
 fn is_wayland_socket(name: &OsStr) -> bool {
@@ -206,8 +233,10 @@ fn is_wayland_socket(name: &OsStr) -> bool {
 /// The Wayland sockets of a directory, by name.
 fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<OsString> =
-        entries.map(|entry| entry.file_name()).filter(|name| is_wayland_socket(name)).collect();
+    let mut names: Vec<OsString> = entries
+        .map(|entry| entry.file_name())
+        .filter(|name| is_wayland_socket(name))
+        .collect();
     names.sort();
     names.into_iter().map(|name| directory.join(name)).collect()
 }
@@ -239,10 +268,12 @@ mod tests {
             })
             .unwrap();
         then(dir.path());
-        let session = told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| {
-            stop.cancel();
-            None
-        });
+        let session = told
+            .recv_timeout(Duration::from_secs(60))
+            .unwrap_or_else(|_| {
+                stop.cancel();
+                None
+            });
         drop(thread);
         match session? {
             Session::Wayland { socket } => Some(socket.file_name()?.to_str()?.to_owned()),
@@ -256,21 +287,32 @@ mod tests {
         let mut listen = |dir: &Path, name: &str| {
             kept.push(UnixListener::bind(dir.join(name)).unwrap());
         };
-        assert_eq!(found(None, |dir| listen(dir, "wayland-1")).as_deref(), Some("wayland-1"));
-        assert_eq!(found(Some("odd"), |dir| listen(dir, "odd")).as_deref(), Some("odd"));
+        assert_eq!(
+            found(None, |dir| listen(dir, "wayland-1")).as_deref(),
+            Some("wayland-1")
+        );
+        assert_eq!(
+            found(Some("odd"), |dir| listen(dir, "odd")).as_deref(),
+            Some("odd")
+        );
         // The session in the environment has ended, and another one has started.
         let stale = |dir: &Path| {
             drop(UnixListener::bind(dir.join("wayland-0")).unwrap());
             fs::write(dir.join("wayland-2.lock"), "").unwrap();
             listen(dir, "wayland-2");
         };
-        assert_eq!(found(Some("wayland-0"), stale).as_deref(), Some("wayland-2"));
+        assert_eq!(
+            found(Some("wayland-0"), stale).as_deref(),
+            Some("wayland-2")
+        );
     }
 
     #[test]
     fn first_failed_try_opens_the_gate() {
-        let place =
-            CompositorPlace::Wayland { named: Some("/nowhere/wayland-0".into()), directory: None };
+        let place = CompositorPlace::Wayland {
+            named: Some("/nowhere/wayland-0".into()),
+            directory: None,
+        };
         let (stop, looked) = (Cancel::new().unwrap(), Gate::closed());
         let (theirs, opens) = (stop.clone(), looked.clone());
         let (spawner, _deaths) = Spawner::new();
@@ -285,15 +327,25 @@ mod tests {
     #[test]
     fn wait_is_cancelled_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        let place =
-            CompositorPlace::Wayland { named: None, directory: Some(dir.path().to_owned()) };
-        let mut search = Search { tries: TRIES + 1, ..Search::new(place) };
+        let place = CompositorPlace::Wayland {
+            named: None,
+            directory: Some(dir.path().to_owned()),
+        };
+        let mut search = Search {
+            tries: TRIES + 1,
+            ..Search::new(place)
+        };
         let (spawner, _deaths) = Spawner::new();
         let stop = Cancel::new().unwrap();
         let theirs = stop.clone();
-        let thread = spawner
-            .spawn("search", move || assert!(search.next(&theirs, &Gate::default()).is_none()));
+        let thread = spawner.spawn("search", move || {
+            assert!(search.next(&theirs, &Gate::default()).is_none())
+        });
         stop.cancel();
-        assert!(thread.unwrap().join_by(Instant::now() + Duration::from_secs(60)));
+        assert!(
+            thread
+                .unwrap()
+                .join_by(Instant::now() + Duration::from_secs(60))
+        );
     }
 }

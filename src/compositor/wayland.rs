@@ -37,7 +37,10 @@ pub(super) fn follow(
     let mut queue = connection.new_event_queue();
     let handle = queue.handle();
     connection.display().get_registry(&handle, ());
-    let mut heard = Heard { changed: true, ..Heard::default() };
+    let mut heard = Heard {
+        changed: true,
+        ..Heard::default()
+    };
     loop {
         queue.dispatch_pending(&mut heard)?;
         if heard.settled() {
@@ -107,7 +110,11 @@ impl Heard {
 
     fn extend(&mut self, handle: &QueueHandle<Self>) {
         let Some(manager) = &self.manager else { return };
-        for head in self.outputs.iter_mut().filter(|head| head.extended.is_none()) {
+        for head in self
+            .outputs
+            .iter_mut()
+            .filter(|head| head.extended.is_none())
+        {
             head.extended = Some(manager.get_xdg_output(&head.proxy, handle, head.global));
         }
     }
@@ -157,7 +164,9 @@ impl Head {
     }
 
     fn name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| format!("output-{}", self.global))
+        self.name
+            .clone()
+            .unwrap_or_else(|| format!("output-{}", self.global))
     }
 
     fn description(&self) -> String {
@@ -213,7 +222,11 @@ impl Dispatch<WlRegistry, ()> for Heard {
         handle: &QueueHandle<Self>,
     ) {
         match event {
-            wl_registry::Event::Global { name, interface, version } => {
+            wl_registry::Event::Global {
+                name,
+                interface,
+                version,
+            } => {
                 if interface == WlOutput::interface().name {
                     let proxy = registry.bind(name, version.min(4), handle, name);
                     heard.outputs.push(Head::new(name, proxy));
@@ -256,22 +269,36 @@ impl Dispatch<WlOutput, u32> for Heard {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        let Some(head) = heard.head(*global) else { return };
+        let Some(head) = heard.head(*global) else {
+            return;
+        };
         head.incomplete = proxy.version() >= wl_output::EVT_DONE_SINCE;
         match event {
-            wl_output::Event::Geometry { x, y, transform, make, model, .. } => {
+            wl_output::Event::Geometry {
+                x,
+                y,
+                transform,
+                make,
+                model,
+                ..
+            } => {
                 head.position = (x, y);
                 head.made = (make, model);
                 let turned = match transform {
                     WEnum::Value(transform) => u32::from(transform),
                     WEnum::Unknown(number) => number,
                 };
-                head.transform =
-                    u8::try_from(turned).ok().filter(|&turned| turned < 8).unwrap_or(0);
+                head.transform = u8::try_from(turned)
+                    .ok()
+                    .filter(|&turned| turned < 8)
+                    .unwrap_or(0);
             }
-            wl_output::Event::Mode { flags: WEnum::Value(flags), width, height, refresh }
-                if flags.contains(wl_output::Mode::Current) =>
-            {
+            wl_output::Event::Mode {
+                flags: WEnum::Value(flags),
+                width,
+                height,
+                refresh,
+            } if flags.contains(wl_output::Mode::Current) => {
                 head.mode = Some((width, height, refresh));
             }
             wl_output::Event::Scale { factor } => head.scale = factor,
@@ -292,7 +319,9 @@ impl Dispatch<ZxdgOutputV1, u32> for Heard {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        let Some(head) = heard.head(*global) else { return };
+        let Some(head) = heard.head(*global) else {
+            return;
+        };
         match event {
             zxdg_output_v1::Event::LogicalPosition { x, y } => head.logical_position = Some((x, y)),
             zxdg_output_v1::Event::LogicalSize { width, height } => {

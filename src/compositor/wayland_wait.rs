@@ -25,7 +25,9 @@ pub(crate) fn wait_for_compositor<Of>(
         }
         flushed => flushed?,
     }
-    let Some(guard) = queue.prepare_read() else { return Ok(()) };
+    let Some(guard) = queue.prepare_read() else {
+        return Ok(());
+    };
     let connection = guard.connection_fd();
     let mut fds = vec![PollFd::new(&connection, wanted)];
     fds.extend(others.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));

@@ -52,7 +52,10 @@ pub(super) fn follow(
 }
 
 fn has_true_colors(screen: &xproto::Screen) -> bool {
-    let mut visuals = screen.allowed_depths.iter().flat_map(|depth| &depth.visuals);
+    let mut visuals = screen
+        .allowed_depths
+        .iter()
+        .flat_map(|depth| &depth.visuals);
     let root = visuals.find(|visual| visual.visual_id == screen.root_visual);
     root.is_some_and(|visual| visual.class == xproto::VisualClass::TRUE_COLOR)
 }
@@ -66,15 +69,22 @@ fn is_switch(event: &Event) -> bool {
 fn monitors(server: &Server, root: Window, instance: u64) -> Result<Vec<Output>, Error> {
     let monitors = server.randr_get_monitors(root, true)?;
     let resources = server.randr_get_screen_resources_current(root)?.reply()?;
-    let modes: HashMap<Mode, ModeInfo> =
-        resources.modes.iter().map(|mode| (mode.id, *mode)).collect();
+    let modes: HashMap<Mode, ModeInfo> = resources
+        .modes
+        .iter()
+        .map(|mode| (mode.id, *mode))
+        .collect();
     let mut outputs = Vec::new();
     for monitor in monitors.reply()?.monitors {
         let name = server.get_atom_name(monitor.name)?.reply()?.name;
         let screen = Screen::of(server, &monitor, resources.config_timestamp)?;
         let output = output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes);
         let heads = vec![outputs.len()];
-        outputs.push(Output { instance, heads, ..output });
+        outputs.push(Output {
+            instance,
+            heads,
+            ..output
+        });
     }
     Ok(without_clones(outputs))
 }
@@ -85,7 +95,10 @@ fn without_clones(monitors: Vec<Output>) -> Vec<Output> {
     let place = |it: &Output| (it.x, it.y, it.logical_width, it.logical_height);
     let mut outputs: Vec<Output> = Vec::new();
     for monitor in monitors {
-        match outputs.iter_mut().find(|output| place(output) == place(&monitor)) {
+        match outputs
+            .iter_mut()
+            .find(|output| place(output) == place(&monitor))
+        {
             Some(output) => {
                 let heads = [output.heads.as_slice(), &monitor.heads].concat();
                 if monitor.primary {
@@ -109,7 +122,9 @@ struct Screen {
 
 impl Screen {
     fn of(server: &Server, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
-        let Some(&output) = monitor.outputs.first() else { return Ok(Self::default()) };
+        let Some(&output) = monitor.outputs.first() else {
+            return Ok(Self::default());
+        };
         // An output or controller that is gone by now causes an error, which can be ignored because an
         // event follows.
         let Ok(info) = server.randr_get_output_info(output, time)?.reply() else {
@@ -131,7 +146,11 @@ impl Screen {
             property.reply().ok().map(|property| property.data)
         };
         let edid = edid.as_deref().unwrap_or_default();
-        Ok(Self { crtc, description: edid_name(edid), identity: edid_identity(edid) })
+        Ok(Self {
+            crtc,
+            description: edid_name(edid),
+            identity: edid_identity(edid),
+        })
     }
 }
 
@@ -153,7 +172,10 @@ fn output(
     Output {
         name: name.to_owned(),
         identity: screen.identity.clone(),
-        description: screen.description.clone().unwrap_or_else(|| name.to_owned()),
+        description: screen
+            .description
+            .clone()
+            .unwrap_or_else(|| name.to_owned()),
         width: width.into(),
         height: height.into(),
         x: monitor.x.into(),
@@ -179,7 +201,11 @@ fn refresh_rate(mode: &ModeInfo) -> f64 {
         lines /= 2.0;
     }
     let dots = lines * f64::from(mode.htotal);
-    if dots == 0.0 { 0.0 } else { f64::from(mode.dot_clock) / dots }
+    if dots == 0.0 {
+        0.0
+    } else {
+        f64::from(mode.dot_clock) / dots
+    }
 }
 
 /// The number that `wl_output.transform` has. Both rotate counter-clockwise, and reflect before they
@@ -213,13 +239,22 @@ mod tests {
         check(Rotation::ROTATE270, 3);
         check(Rotation::ROTATE0 | Rotation::REFLECT_X, 4);
         check(Rotation::ROTATE0 | Rotation::REFLECT_Y, 6);
-        check(Rotation::ROTATE90 | Rotation::REFLECT_X | Rotation::REFLECT_Y, 3);
+        check(
+            Rotation::ROTATE90 | Rotation::REFLECT_X | Rotation::REFLECT_Y,
+            3,
+        );
     }
 
     #[test]
     fn refresh_rate_is_that_of_xrandr() {
         let check = |dot_clock, vtotal, mode_flags, expected: f64| {
-            let mode = ModeInfo { dot_clock, htotal: 2200, vtotal, mode_flags, ..DEFAULT };
+            let mode = ModeInfo {
+                dot_clock,
+                htotal: 2200,
+                vtotal,
+                mode_flags,
+                ..DEFAULT
+            };
             assert!((refresh_rate(&mode) - expected).abs() < 0.01);
         };
         check(148_500_000, 1125, ModeFlag::HSYNC_POSITIVE, 60.0);

@@ -31,7 +31,9 @@ pub(super) fn root_text(display: &str, name: &str) -> Option<String> {
     let server = XServer::ask(display).ok()?;
     let [name] = server.atoms([name]).ok()?;
     let value = server.property(server.root, name).ok()?.value;
-    String::from_utf8(value).ok().filter(|text| !text.is_empty())
+    String::from_utf8(value)
+        .ok()
+        .filter(|text| !text.is_empty())
 }
 
 /// Whether a display is Xwayland's, whose root window is not visible.
@@ -78,7 +80,13 @@ impl X11Stream {
             match connected {
                 Ok((stream, (family, address))) => {
                     let (number, screen) = (parsed.display, usize::from(parsed.screen));
-                    return Ok(Self { stream, family, address, number, screen });
+                    return Ok(Self {
+                        stream,
+                        family,
+                        address,
+                        number,
+                        screen,
+                    });
                 }
                 Err(error) => last = error,
             }
@@ -98,7 +106,11 @@ pub(super) struct XServer {
 impl XServer {
     /// Connects for questions that are answered within a second.
     fn ask(display: &str) -> Result<Self, Error> {
-        Self::over(X11Stream::connect(display)?, Some(Instant::now() + PATIENCE), None)
+        Self::over(
+            X11Stream::connect(display)?,
+            Some(Instant::now() + PATIENCE),
+            None,
+        )
     }
 
     /// Completes the handshake. All waits end at `until`, or when `stop` is cancelled.
@@ -107,14 +119,28 @@ impl XServer {
         until: Option<Instant>,
         stop: Option<Cancel>,
     ) -> Result<Self, Error> {
-        let X11Stream { stream, family, address, number, screen } = found;
+        let X11Stream {
+            stream,
+            family,
+            address,
+            number,
+            screen,
+        } = found;
         // Without a readable authority file, the server may still accept the connection.
         let key = xauth::get_auth(family, &address, number).ok().flatten();
         let (name, data) = key.unwrap_or_default();
-        let stream = Bounded { stream, until, stop };
+        let stream = Bounded {
+            stream,
+            until,
+            stop,
+        };
         let server = RustConnection::connect_to_stream_with_auth_info(stream, screen, name, data)?;
         let root = server.setup().roots[screen].root;
-        Ok(Self { server, root, screen })
+        Ok(Self {
+            server,
+            root,
+            screen,
+        })
     }
 
     pub(super) fn screen(&self) -> &Screen {
@@ -125,13 +151,20 @@ impl XServer {
     pub(super) fn atoms<const N: usize>(&self, names: [&str; N]) -> Result<[Atom; N], Error> {
         let mut atoms = [0; N];
         for (atom, name) in atoms.iter_mut().zip(names) {
-            *atom = self.server.intern_atom(true, name.as_bytes())?.reply()?.atom;
+            *atom = self
+                .server
+                .intern_atom(true, name.as_bytes())?
+                .reply()?
+                .atom;
         }
         Ok(atoms)
     }
 
     pub(super) fn property(&self, window: Window, name: Atom) -> Result<GetPropertyReply, Error> {
-        Ok(self.server.get_property(false, window, name, AtomEnum::ANY, 0, VALUES)?.reply()?)
+        Ok(self
+            .server
+            .get_property(false, window, name, AtomEnum::ANY, 0, VALUES)?
+            .reply()?)
     }
 
     /// A property that is a list of numbers: atoms, windows, a process.
@@ -140,7 +173,10 @@ impl XServer {
             return Ok(Vec::new());
         }
         let property = self.property(window, name)?;
-        Ok(property.value32().map(Iterator::collect).unwrap_or_default())
+        Ok(property
+            .value32()
+            .map(Iterator::collect)
+            .unwrap_or_default())
     }
 }
 
@@ -157,7 +193,11 @@ impl Stream for Bounded {
         flags.set(PollFlags::IN, mode.readable());
         flags.set(PollFlags::OUT, mode.writable());
         let mut fds = vec![PollFd::new(&self.stream, flags)];
-        fds.extend(self.stop.iter().map(|stop| PollFd::new(stop, PollFlags::IN)));
+        fds.extend(
+            self.stop
+                .iter()
+                .map(|stop| PollFd::new(stop, PollFlags::IN)),
+        );
         match poll_until(&mut fds, self.until)? {
             false => Err(io::ErrorKind::TimedOut.into()),
             true if self.stop.as_ref().is_some_and(Cancel::is_cancelled) => {
@@ -221,10 +261,19 @@ fn find(display: &str, outputs: &[Output]) -> Result<Vec<DesktopWindow>, Error> 
     let mut found = Vec::new();
     for window in windows.into_iter().take(WINDOWS) {
         // A window that is gone by now has no type.
-        let is_desktop = server.numbers(window, kind).unwrap_or_default().contains(&desktop);
+        let is_desktop = server
+            .numbers(window, kind)
+            .unwrap_or_default()
+            .contains(&desktop);
         if is_desktop && server.covers_any(window, outputs).unwrap_or(false) {
-            let pid = server.numbers(window, pid)?.first().and_then(|&pid| pid.try_into().ok());
-            found.push(DesktopWindow { class: server.class(window)?, pid });
+            let pid = server
+                .numbers(window, pid)?
+                .first()
+                .and_then(|&pid| pid.try_into().ok());
+            found.push(DesktopWindow {
+                class: server.class(window)?,
+                pid,
+            });
         }
     }
     Ok(found)
@@ -234,21 +283,30 @@ impl XServer {
     /// The second name of `WM_CLASS`, which is the program's.
     fn class(&self, window: Window) -> Result<Option<String>, Error> {
         let property = self.property(window, AtomEnum::WM_CLASS.into())?;
-        let name = property.value.split(|&byte| byte == 0).rfind(|name| !name.is_empty());
+        let name = property
+            .value
+            .split(|&byte| byte == 0)
+            .rfind(|name| !name.is_empty());
         Ok(name.map(|name| String::from_utf8_lossy(name).into_owned()))
     }
 
     fn covers_any(&self, window: Window, outputs: &[Output]) -> Result<bool, Error> {
         let attributes = self.server.get_window_attributes(window)?.reply()?;
         let size = self.server.get_geometry(window)?.reply()?;
-        let place = self.server.translate_coordinates(window, self.root, 0, 0)?.reply()?;
+        let place = self
+            .server
+            .translate_coordinates(window, self.root, 0, 0)?
+            .reply()?;
         let place = [place.dst_x, place.dst_y].map(i64::from);
         let size = [size.width, size.height].map(i64::from);
         let hides = |output: &Output| {
             let at = [output.x, output.y].map(i64::from);
             covers(
                 (place, size),
-                (at, [output.logical_width, output.logical_height].map(i64::from)),
+                (
+                    at,
+                    [output.logical_width, output.logical_height].map(i64::from),
+                ),
             )
         };
         Ok(attributes.map_state == MapState::VIEWABLE && outputs.iter().any(hides))
@@ -275,7 +333,11 @@ mod tests {
     fn window_covers_an_output_if_it_hides_more_than_half() {
         let check = |place, size, expected| {
             let output = ([1920, 0], [1280, 720]);
-            assert_eq!(covers((place, size), output), expected, "{place:?} {size:?}");
+            assert_eq!(
+                covers((place, size), output),
+                expected,
+                "{place:?} {size:?}"
+            );
         };
         check([0, 0], [3200, 1080], true);
         check([1920, 0], [1280, 720], true);

@@ -27,10 +27,21 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         path: path.to_owned(),
         position: Position::of(text, error.span().map_or(0, |span| span.start)),
         // Only the first line: the rest may quote a secret.
-        message: error.message().lines().next().unwrap_or_default().to_owned(),
+        message: error
+            .message()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     })?;
     let (warnings, missing, warned) = Default::default();
-    let mut reader = Reader { text, path, warnings, missing, warned };
+    let mut reader = Reader {
+        text,
+        path,
+        warnings,
+        missing,
+        warned,
+    };
     let mut tables = Map::new();
     for section in Section::ALL {
         let table = reader.table(document.as_table(), section)?;
@@ -39,10 +50,22 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
     }
     let unknown = |(name, _): &(&str, &Item)| Section::named(name).is_none();
     for (name, _) in document.as_table().iter().filter(unknown) {
-        reader.warn(key_span(document.as_table(), name), &format!("unknown section {name}"));
+        reader.warn(
+            key_span(document.as_table(), name),
+            &format!("unknown section {name}"),
+        );
     }
-    let Reader { warnings, missing, warned, .. } = reader;
-    Ok(Parsed { config: Config::new(tables, warnings), missing, warned })
+    let Reader {
+        warnings,
+        missing,
+        warned,
+        ..
+    } = reader;
+    Ok(Parsed {
+        config: Config::new(tables, warnings),
+        missing,
+        warned,
+    })
 }
 
 struct Reader<'a> {
@@ -63,8 +86,12 @@ impl<'a> Reader<'a> {
         let mut table = root;
         for (depth, name) in section.path().enumerate() {
             // `-` and `_` are the same in names of backends, as in their keys.
-            let Some(found) = toml::find(table, name, depth > 0) else { return Ok(None) };
-            let Some(item) = table.get(found) else { return Ok(None) };
+            let Some(found) = toml::find(table, name, depth > 0) else {
+                return Ok(None);
+            };
+            let Some(item) = table.get(found) else {
+                return Ok(None);
+            };
             table = item.as_table_like().ok_or_else(|| {
                 let heading = section.path().take(depth + 1).collect::<Vec<_>>().join(".");
                 let span = item.span().or_else(|| key_span(table, found));
@@ -89,7 +116,11 @@ impl<'a> Reader<'a> {
                 Some(item) => self.value(section, key, item)?,
                 None => key.default.to_json().inspect(|default| {
                     let (key, value) = (key.name.to_owned(), Some(default.clone()));
-                    self.missing.push(Edit { section, key, value });
+                    self.missing.push(Edit {
+                        section,
+                        key,
+                        value,
+                    });
                 }),
             };
             out.extend(value.map(|value| (key.name.to_owned(), value)));
@@ -111,11 +142,16 @@ impl<'a> Reader<'a> {
             return Err(self.type_error(item.span(), name(), key.type_name(), item));
         }
         let valid = if infinite {
-            Err(format!("must be a finite number, not {}", item.to_string().trim_start()))
+            Err(format!(
+                "must be a finite number, not {}",
+                item.to_string().trim_start()
+            ))
         } else {
             key.validate(&value)
         };
-        let Err(problem) = valid else { return Ok(Some(key.normal(value))) };
+        let Err(problem) = valid else {
+            return Ok(Some(key.normal(value)));
+        };
         let (shown, acting) = match key.on_invalid {
             OnInvalid::ActsAs(acting) if !infinite => (Some(value), acting.to_json()),
             _ => (key.default.to_json(), key.default.to_json()),
@@ -127,7 +163,11 @@ impl<'a> Reader<'a> {
             Some(acting) => format!("using {acting}"),
             None => "ignored".to_owned(),
         };
-        self.warn_in(section, item.span(), &format!("{} {problem}; {instead}", name()));
+        self.warn_in(
+            section,
+            item.span(),
+            &format!("{} {problem}; {instead}", name()),
+        );
         Ok(shown)
     }
 
@@ -140,8 +180,10 @@ impl<'a> Reader<'a> {
     ) -> Result<(), Error> {
         let ours = |name: &str| {
             let key = section.key(name).map(|key| key.name);
-            let child =
-                section.children().map(|(child, _)| child).find(|child| is_alike(child, name));
+            let child = section
+                .children()
+                .map(|(child, _)| child)
+                .find(|child| is_alike(child, name));
             // If two names are alike, only the one that was read counts as known.
             key.or(child).is_some_and(|key| {
                 toml::find(table, key, section.is_backend_options() || child.is_some())
@@ -170,7 +212,8 @@ impl<'a> Reader<'a> {
 
     fn warn_in(&mut self, section: Section, span: Option<Range<usize>>, problem: &str) {
         self.warn(span, problem);
-        self.warned.extend(self.warnings.last().map(|text| (section, text.clone())));
+        self.warned
+            .extend(self.warnings.last().map(|text| (section, text.clone())));
     }
 
     fn position(&self, span: Option<Range<usize>>) -> Position {
@@ -228,7 +271,10 @@ mod tests {
             "/c.toml, line 2, column 9: backend.auto_priorities.image must be a list of strings, \
              not a list of something else",
         );
-        check("backend = 3", "/c.toml, line 1, column 11: backend must be a table, not an integer");
+        check(
+            "backend = 3",
+            "/c.toml, line 1, column 11: backend must be a table, not an integer",
+        );
         check(
             "[backend]\nawww = true",
             "/c.toml, line 2, column 8: backend.awww must be a table, not true or false",
@@ -238,7 +284,10 @@ mod tests {
             "/c.toml, line 1, column 1: app must be a table, not a list of tables",
         );
         let syntax = parsed("[app]\n\ntheme = dark\n").err().unwrap();
-        assert!(syntax.starts_with("/c.toml, line 3, column 9: "), "{syntax}");
+        assert!(
+            syntax.starts_with("/c.toml, line 3, column 9: "),
+            "{syntax}"
+        );
         let syntax = parsed("[app]\n[app]\n").err().unwrap();
         assert!(syntax.starts_with("/c.toml, line 2, column "), "{syntax}");
     }
@@ -248,13 +297,26 @@ mod tests {
         #[track_caller]
         fn check(text: &str, section: Section, key: &str, value: Json, warning: &str) {
             let config = parsed(text).unwrap().config;
-            assert_eq!(config.section(section).get(key).cloned().unwrap_or_default(), value);
+            assert_eq!(
+                config
+                    .section(section)
+                    .get(key)
+                    .cloned()
+                    .unwrap_or_default(),
+                value
+            );
             assert_eq!(config.warnings, [warning].map(str::to_owned));
         }
         let awww = Section::BackendOptions(BackendName::Awww);
         let resize = "line 2: backend.awww.resize must be one of crop, fit, no, stretch, \
                       not \"zoom\"; using \"crop\"";
-        check("[backend.awww]\nresize = 'zoom'", awww, "resize", json!("crop"), resize);
+        check(
+            "[backend.awww]\nresize = 'zoom'",
+            awww,
+            "resize",
+            json!("crop"),
+            resize,
+        );
         let duration = "line 1: backend.awww.transition_duration must be between 0 and 120, \
                         not 121; using 3";
         let text = "backend.awww.transition-duration = 121";
@@ -262,16 +324,40 @@ mod tests {
         let unset = "line 1: backend.transition_duration_seconds must be a finite number, \
                      not inf; ignored";
         let text = "backend.transition_duration_seconds = inf";
-        check(text, Section::Backend, "transition_duration_seconds", json!(null), unset);
+        check(
+            text,
+            Section::Backend,
+            "transition_duration_seconds",
+            json!(null),
+            unset,
+        );
         let nowhere = "line 1: location.latitude must be between -90 and 90, not 95; ignored";
-        check("location.latitude = 95", Section::Location, "latitude", json!(null), nowhere);
+        check(
+            "location.latitude = 95",
+            Section::Location,
+            "latitude",
+            json!(null),
+            nowhere,
+        );
         let no_word = "line 1: backend.feh.mode must be a finite number, not inf; using \"fill\"";
         let feh = Section::BackendOptions(BackendName::Feh);
-        check("backend.feh.mode = inf", feh, "mode", json!("fill"), no_word);
+        check(
+            "backend.feh.mode = inf",
+            feh,
+            "mode",
+            json!("fill"),
+            no_word,
+        );
         // Stored for the client, and shown to it as stored.
         let preset = "line 1: app.font_preset must be one of bundled, google_sans, system, \
                       custom, not \"x\"; kept as it is";
-        check("app.font_preset = 'x'", Section::App, "font_preset", json!("x"), preset);
+        check(
+            "app.font_preset = 'x'",
+            Section::App,
+            "font_preset",
+            json!("x"),
+            preset,
+        );
         // Shown as stored, but another value is used.
         let word = "line 1: backend.feh.mode must be one of fill, scale, tile, center, max, \
                     not \"x\"; using \"fill\"";
@@ -279,8 +365,20 @@ mod tests {
         let acting = parsed("backend.feh.mode = 'x'").unwrap().config.feh.mode;
         assert_eq!(acting, FehMode::Fill);
         let unknown = "line 2: unknown setting daemon.loglevel";
-        check("[daemon]\nloglevel = 1", Section::Daemon, "loglevel", json!(null), unknown);
-        check("x = 1", Section::App, "x", json!(null), "line 1: unknown section x");
+        check(
+            "[daemon]\nloglevel = 1",
+            Section::Daemon,
+            "loglevel",
+            json!(null),
+            unknown,
+        );
+        check(
+            "x = 1",
+            Section::App,
+            "x",
+            json!(null),
+            "line 1: unknown section x",
+        );
         let twice = "line 3: unknown setting backend.feh.mo-de";
         check(
             "[backend.feh]\nmode = 'max'\nmo-de = 1",

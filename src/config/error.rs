@@ -7,7 +7,11 @@ use std::{fmt, io};
 pub enum Error {
     /// The file is not TOML.
     #[error("{}, {position}: {message}", path.display())]
-    Syntax { path: PathBuf, position: Position, message: String },
+    Syntax {
+        path: PathBuf,
+        position: Position,
+        message: String,
+    },
     /// A value of the file has the wrong type.
     #[error("{}, {position}: {key} must be {expected}, not {found}", path.display())]
     FileType {
@@ -32,7 +36,11 @@ pub enum Error {
     BeingWritten { path: PathBuf },
     /// A request's value has the wrong type, or cannot be stored in TOML.
     #[error("{key} must be {expected}, not {value}")]
-    Type { key: String, value: String, expected: &'static str },
+    Type {
+        key: String,
+        value: String,
+        expected: &'static str,
+    },
     /// A request's value has the right type, but is not allowed.
     /// The problem follows the key: `must be 1 or more, not 0`.
     #[error("{key} {problem}")]
@@ -67,7 +75,10 @@ impl Position {
         }
         let before = &text[..end];
         let line = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self { line: before.matches('\n').count() + 1, column: before[line..].chars().count() + 1 }
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line..].chars().count() + 1,
+        }
     }
 }
 

@@ -32,7 +32,9 @@ pub(super) enum Written {
 /// Fails if the file's disk does not answer; the functions below would wait for it.
 pub(super) fn answers(path: &Path) -> Result<(), Error> {
     match presence(path) {
-        Presence::NoAnswer => Err(Error::NoAnswer { path: path.to_owned() }),
+        Presence::NoAnswer => Err(Error::NoAnswer {
+            path: path.to_owned(),
+        }),
         Presence::There | Presence::Missing => Ok(()),
     }
 }
@@ -45,7 +47,10 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
         file => file?.take(MAX + 1).read_to_end(&mut bytes)?,
     };
     if bytes.len() as u64 > MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is larger than 1 MiB"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it is larger than 1 MiB",
+        ));
     }
     let text = String::from_utf8(bytes);
     text.map(Some).map_err(|error| {
@@ -76,7 +81,9 @@ pub(super) fn write(path: &Path, text: &str, seen: Option<&str>) -> io::Result<W
     fs::remove_file(&temporary).ok();
     if matches!(written, Ok(Written::Yes)) {
         // The rename is done, even if the directory could not be flushed.
-        File::open(directory_of(&target)).and_then(|directory| directory.sync_all()).ok();
+        File::open(directory_of(&target))
+            .and_then(|directory| directory.sync_all())
+            .ok();
     }
     written
 }
@@ -122,7 +129,10 @@ impl Backup {
     /// Writes a copy next to the file that `path` names.
     pub(super) fn write(path: &Path, text: &str) -> io::Result<Self> {
         let copy = backup_name(path, BACKUPS);
-        let backup = Self { path: path.to_owned(), copy: Some(copy.clone()) };
+        let backup = Self {
+            path: path.to_owned(),
+            copy: Some(copy.clone()),
+        };
         fill(&copy, text, 0o600).map(|()| backup)
     }
 
@@ -132,9 +142,12 @@ impl Backup {
         let copy = self.copy.take().expect("it is kept once");
         let name = |number| backup_name(&self.path, number);
         // Only up to the first free name: files beyond a gap keep their names.
-        let free = (0..BACKUPS).find(|number| !name(*number).exists()).unwrap_or(BACKUPS - 1);
-        let moved =
-            (0..free).rev().try_for_each(|number| fs::rename(name(number), name(number + 1)));
+        let free = (0..BACKUPS)
+            .find(|number| !name(*number).exists())
+            .unwrap_or(BACKUPS - 1);
+        let moved = (0..free)
+            .rev()
+            .try_for_each(|number| fs::rename(name(number), name(number + 1)));
         match moved.and_then(|()| fs::rename(&copy, name(0))) {
             Ok(()) => name(0),
             // The copy is kept even if it cannot be renamed.
@@ -145,7 +158,9 @@ impl Backup {
 
 impl Drop for Backup {
     fn drop(&mut self) {
-        self.copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
+        self.copy
+            .iter()
+            .for_each(|copy| drop(fs::remove_file(copy)));
     }
 }
 
@@ -164,7 +179,11 @@ fn backup_name(path: &Path, number: u32) -> PathBuf {
 fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
     // A killed daemon may have left the temporary file.
     fs::remove_file(temporary).ok();
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(temporary)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.write_all(text.as_bytes())?;
     // Flushed before the rename, or a crash could leave an empty file under the name.
@@ -174,7 +193,11 @@ fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
 /// Renames a file over another, unless the other changed since it was read: exchanges the two, and
 /// renames the old file back if it is not the one that was `seen`.
 fn take_place(temporary: &Path, target: &Path, seen: Option<&str>) -> io::Result<Written> {
-    let how = if seen.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+    let how = if seen.is_some() {
+        RenameFlags::EXCHANGE
+    } else {
+        RenameFlags::NOREPLACE
+    };
     match rustix::fs::renameat_with(CWD, temporary, CWD, target, how) {
         Ok(()) => {}
         Err(Errno::EXIST | Errno::NOENT) => return Ok(Written::Overtaken),
@@ -240,7 +263,9 @@ mod pauses {
 pub(super) fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
-        let Ok(link) = fs::read_link(&path) else { return Ok(path) };
+        let Ok(link) = fs::read_link(&path) else {
+            return Ok(path);
+        };
         path = path.parent().unwrap_or(Path::new("/")).join(link);
     }
     Err(io::Error::other("too many links"))
@@ -254,7 +279,10 @@ fn temporary(target: &Path) -> PathBuf {
 }
 
 fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 fn read_only(why: &'static str) -> io::Error {
@@ -280,7 +308,10 @@ mod tests {
         assert_eq!(written, Written::Yes);
         assert_eq!(read(&real).unwrap().as_deref(), Some("new"));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(
+            fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
     }
 
@@ -294,14 +325,28 @@ mod tests {
                 .map_while(|number| fs::read_to_string(name(number)).ok())
                 .collect::<String>()
         };
-        for (text, kept) in
-            [("a", "a"), ("b", "ba"), ("c", "cba"), ("d", "dcba"), ("e", "edcba"), ("f", "fedcb")]
-        {
+        for (text, kept) in [
+            ("a", "a"),
+            ("b", "ba"),
+            ("c", "cba"),
+            ("d", "dcba"),
+            ("e", "edcba"),
+            ("f", "fedcb"),
+        ] {
             let backup = Backup::write(&path, text).unwrap();
-            assert!(!texts().contains(text), "it has its name once the file is replaced");
+            assert!(
+                !texts().contains(text),
+                "it has its name once the file is replaced"
+            );
             let backup = backup.keep();
-            assert_eq!((&backup, texts().as_str()), (&dir.path().join("c.toml.bak"), kept));
-            assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                (&backup, texts().as_str()),
+                (&dir.path().join("c.toml.bak"), kept)
+            );
+            assert_eq!(
+                fs::metadata(&backup).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
         }
         drop(Backup::write(&path, "g").unwrap());
         fs::remove_file(dir.path().join("c.toml.bak.2")).unwrap();
@@ -309,7 +354,10 @@ mod tests {
         assert_eq!(texts(), "hfecb", "what lies beyond a gap stays");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5);
         let nowhere = dir.path().join("none/c.toml");
-        assert_eq!(Backup::write(&nowhere, "d").err().unwrap().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            Backup::write(&nowhere, "d").err().unwrap().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]
@@ -318,11 +366,17 @@ mod tests {
         let path = dir.path().join("a/b/c.toml");
         assert_eq!(read(&path).unwrap(), None);
         write(&path, "x", None).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         let dangling = dir.path().join("dangling");
         symlink("a/later.toml", &dangling).unwrap();
         write(&dangling, "y", None).unwrap();
-        assert_eq!(read(&dir.path().join("a/later.toml")).unwrap().as_deref(), Some("y"));
+        assert_eq!(
+            read(&dir.path().join("a/later.toml")).unwrap().as_deref(),
+            Some("y")
+        );
     }
 
     #[test]
@@ -337,12 +391,20 @@ mod tests {
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
-        assert!(write(&path, "new", Some("old")).unwrap_err().to_string().contains("directory"));
+        assert!(
+            write(&path, "new", Some("old"))
+                .unwrap_err()
+                .to_string()
+                .contains("directory")
+        );
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         let within = dir.path().join("d");
         fs::create_dir(&within).unwrap();
-        for refused in [write(&within, "new", None).map(drop), writable(&within).map(drop)] {
+        for refused in [
+            write(&within, "new", None).map(drop),
+            writable(&within).map(drop),
+        ] {
             assert_eq!(refused.unwrap_err().to_string(), "it is not a regular file");
         }
     }
@@ -355,7 +417,10 @@ mod tests {
         assert!(write(Path::new("/dev/null"), "x", None).is_err());
         let path = dir.path().join("c.toml");
         fs::write(&path, b"a = 1\n\xff").unwrap();
-        assert_eq!(read(&path).unwrap_err().to_string(), "line 2 is not valid UTF-8");
+        assert_eq!(
+            read(&path).unwrap_err().to_string(),
+            "line 2 is not valid UTF-8"
+        );
         fs::write(&path, vec![b' '; MAX as usize + 1]).unwrap();
         assert!(read(&path).is_err());
         symlink("loop", dir.path().join("loop")).unwrap();

@@ -63,21 +63,36 @@ impl ConfigHandle {
         // Made absolute now: the directory is watched, and the file may be created in it.
         let path = std::path::absolute(&path).unwrap_or(path);
         file::answers(&path)?;
-        let seen =
-            file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let seen = file::read(&path).map_err(|source| Error::Read {
+            path: path.clone(),
+            source,
+        })?;
         let text = seen.clone().unwrap_or_else(toml::template);
         let config = parse(&text, &path)?.config;
-        let state = FileState { seen, good: text, trouble: None, subscribers: Vec::new() };
+        let state = FileState {
+            seen,
+            good: text,
+            trouble: None,
+            subscribers: Vec::new(),
+        };
         let current = RwLock::new(Arc::new(config));
         let (state, unwatched) = (Mutex::new(state), Mutex::default());
-        Ok(Self(Arc::new(SharedConfig { path, bus, current, state, unwatched })))
+        Ok(Self(Arc::new(SharedConfig {
+            path,
+            bus,
+            current,
+            state,
+            unwatched,
+        })))
     }
 
     /// Creates the file if it is missing, and adds missing keys. A file that cannot be written becomes a
     /// warning.
     pub fn complete(&self) {
         let mut state = self.lock();
-        let Ok(parsed) = parse(&state.good, &self.0.path) else { return };
+        let Ok(parsed) = parse(&state.good, &self.0.path) else {
+            return;
+        };
         let (filled, filled_config) = complete(&state.good, &self.0.path, &parsed)
             .unwrap_or_else(|| (state.good.clone(), parsed.config));
         if state.seen.as_ref() == Some(&filled) {
@@ -105,7 +120,12 @@ impl ConfigHandle {
     /// The warnings, for people.
     pub fn warnings(&self) -> Vec<String> {
         let unwatched = lock(&self.0.unwatched);
-        self.current().warnings.iter().chain(&*unwatched).cloned().collect()
+        self.current()
+            .warnings
+            .iter()
+            .chain(&*unwatched)
+            .cloned()
+            .collect()
     }
 
     /// Records why edits of the file are not noticed.
@@ -167,7 +187,10 @@ impl ConfigHandle {
                 Err(error) => (Some(text), error.to_string()),
             },
             Ok(None) => (None, format!("{} was deleted", self.0.path.display())),
-            Err(error) => (None, format!("cannot read {}: {error}", self.0.path.display())),
+            Err(error) => (
+                None,
+                format!("cannot read {}: {error}", self.0.path.display()),
+            ),
         };
         if patience {
             return Settled::Perhaps;
@@ -188,7 +211,11 @@ impl ConfigHandle {
     ) -> Vec<Section> {
         let old = self.current();
         let sections = changed_sections(&old, &config);
-        for warning in config.warnings.iter().filter(|warning| !old.warnings.contains(warning)) {
+        for warning in config
+            .warnings
+            .iter()
+            .filter(|warning| !old.warnings.contains(warning))
+        {
             log::warn!("{}: {warning}", self.0.path.display());
         }
         if state.trouble.take().is_some() {
@@ -198,7 +225,13 @@ impl ConfigHandle {
         state.good = text;
         self.replace(config);
         if !sections.is_empty() {
-            self.tell(state, Change { sections: sections.clone(), source });
+            self.tell(
+                state,
+                Change {
+                    sections: sections.clone(),
+                    source,
+                },
+            );
         }
         sections
     }
@@ -236,11 +269,16 @@ impl ConfigHandle {
 
 /// Reads a file without changing it: its settings and warnings.
 pub(crate) fn check(path: &Path) -> Result<Config, Error> {
-    let failed = |source| Error::Read { path: path.to_owned(), source };
+    let failed = |source| Error::Read {
+        path: path.to_owned(),
+        source,
+    };
     let text = file::read(path).map_err(failed)?;
     let text = text.ok_or_else(|| failed(rustix::io::Errno::NOENT.into()))?;
     let mut config = document::read(&text, path)?.config;
-    config.warnings.extend(patch::unusable_paths(&config, Section::Library));
+    config
+        .warnings
+        .extend(patch::unusable_paths(&config, Section::Library));
     Ok(config)
 }
 
@@ -249,7 +287,9 @@ fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
     let mut parsed = document::read(text, path)?;
     for section in [Section::Daemon, Section::Library] {
         let wrong = patch::unusable_paths(&parsed.config, section);
-        parsed.warned.extend(wrong.iter().map(|text| (section, text.clone())));
+        parsed
+            .warned
+            .extend(wrong.iter().map(|text| (section, text.clone())));
         parsed.config.warnings.extend(wrong);
     }
     Ok(parsed)
@@ -259,7 +299,9 @@ fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
 fn complete(text: &str, path: &Path, parsed: &document::Parsed) -> Option<(String, Config)> {
     let filled = overlay::complete(text, &parsed.missing).ok()?;
     let again = parse(&filled, path).ok()?;
-    changed_sections(&again.config, &parsed.config).is_empty().then_some((filled, again.config))
+    changed_sections(&again.config, &parsed.config)
+        .is_empty()
+        .then_some((filled, again.config))
 }
 
 #[cfg(test)]

@@ -24,7 +24,11 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::Tom
 /// The text with missing keys added, each below its comment from the generated file.
 pub(super) fn complete(text: &str, missing: &[Edit]) -> Result<String, toml_edit::TomlError> {
     lay(text, missing, |edit| {
-        edit.section.key(&edit.key).map(toml::describe_key).into_iter().collect()
+        edit.section
+            .key(&edit.key)
+            .map(toml::describe_key)
+            .into_iter()
+            .collect()
     })
 }
 
@@ -49,12 +53,21 @@ fn lay(
         document = DocumentMut::new();
     }
     let mut changed = false;
-    for edit @ Edit { section, key, value } in edits {
+    for edit @ Edit {
+        section,
+        key,
+        value,
+    } in edits
+    {
         let item = section_mut(document.as_item_mut(), *section);
         let table = item.as_table_like().expect("a section is a table");
-        let name = toml::find(table, key, section.is_backend_options()).unwrap_or(key).to_owned();
+        let name = toml::find(table, key, section.is_backend_options())
+            .unwrap_or(key)
+            .to_owned();
         changed |= match value {
-            None => item.as_table_like_mut().is_some_and(|table| table.remove(&name).is_some()),
+            None => item
+                .as_table_like_mut()
+                .is_some_and(|table| table.remove(&name).is_some()),
             Some(value) => set(item, &name, value, || about(edit)),
         };
     }
@@ -62,14 +75,21 @@ fn lay(
     if !changed {
         return Ok(text.to_owned());
     }
-    let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    let gap = if head.is_empty() || head.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     Ok(like(text, format!("{head}{gap}{document}")))
 }
 
 /// Replaces the placeholder comment of a key without default, or a user who fills in the comment later
 /// would have the key twice.
 fn uncommented(text: &str, edit: &Edit) -> Option<String> {
-    let key = edit.section.key(&edit.key).filter(|key| key.default == Value::Unset)?;
+    let key = edit
+        .section
+        .key(&edit.key)
+        .filter(|key| key.default == Value::Unset)?;
     let value = edit.value.as_ref()?;
     let placeholder = toml::placeholder(key);
     let line = format!("{} = {}", key.name, toml::from_json(value)?);
@@ -83,11 +103,17 @@ fn uncommented(text: &str, edit: &Edit) -> Option<String> {
     };
     // Another section may have a key of this name, and so a comment like this.
     let says_so = |text: &String| {
-        let Ok(mut document) = text.parse::<DocumentMut>() else { return false };
+        let Ok(mut document) = text.parse::<DocumentMut>() else {
+            return false;
+        };
         let section = section_mut(document.as_item_mut(), edit.section);
-        section.get(key.name).is_some_and(|item| toml::to_json(item) == *value)
+        section
+            .get(key.name)
+            .is_some_and(|item| toml::to_json(item) == *value)
     };
-    text.split_inclusive('\n').filter_map(with_line).find(says_so)
+    text.split_inclusive('\n')
+        .filter_map(with_line)
+        .find(says_so)
 }
 
 /// The text without the line of a key, whose comments stay. `None` if the value is a table, or if
@@ -103,7 +129,9 @@ fn without(text: &str, edit: &Edit) -> Option<String> {
     let (key, item) = table.get_key_value(name)?;
     let (key, value) = (key.span()?, item.as_value()?.span()?);
     // The key may follow the dotted names of its tables.
-    let before = text[..key.start].rfind('\n').map_or("", |end| &text[..=end]);
+    let before = text[..key.start]
+        .rfind('\n')
+        .map_or("", |end| &text[..=end]);
     let line = &text[value.end..];
     let after = line.find('\n').map_or(line.len(), |end| end + 1);
     let comment = line[..after].trim_start_matches([' ', '\t', '\r', '\n']);
@@ -113,31 +141,42 @@ fn without(text: &str, edit: &Edit) -> Option<String> {
 /// The new text, with the line ends of the old one: `toml_edit` knows only `\n`.
 fn like(old: &str, new: String) -> String {
     let is_dos = old.contains('\n') && old.matches('\n').count() == old.matches("\r\n").count();
-    if is_dos { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new }
+    if is_dos {
+        new.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        new
+    }
 }
 
 /// A section's table; creates it and its parents if missing.
 fn section_mut(root: &mut Item, section: Section) -> &mut Item {
-    section.path().enumerate().fold(root, |item, (depth, name)| {
-        // An inline table cannot hold a table with a heading.
-        let inline = item.is_inline_table();
-        let table = item.as_table_like_mut().expect("a section is a table");
-        let name = toml::find(table, name, depth > 0).unwrap_or(name).to_owned();
-        if !table.contains_key(&name) {
-            let new = if inline {
-                toml_edit::value(InlineTable::new())
-            } else {
-                Item::Table(Table::new())
-            };
-            table.insert(&name, new);
-        }
-        table.get_mut(&name).expect("it was made if it was missing")
-    })
+    section
+        .path()
+        .enumerate()
+        .fold(root, |item, (depth, name)| {
+            // An inline table cannot hold a table with a heading.
+            let inline = item.is_inline_table();
+            let table = item.as_table_like_mut().expect("a section is a table");
+            let name = toml::find(table, name, depth > 0)
+                .unwrap_or(name)
+                .to_owned();
+            if !table.contains_key(&name) {
+                let new = if inline {
+                    toml_edit::value(InlineTable::new())
+                } else {
+                    Item::Table(Table::new())
+                };
+                table.insert(&name, new);
+            }
+            table.get_mut(&name).expect("it was made if it was missing")
+        })
 }
 
 /// Sets a key; returns whether that changed anything.
 fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<String>) -> bool {
-    let Some(mut value) = toml::from_json(json) else { return false };
+    let Some(mut value) = toml::from_json(json) else {
+        return false;
+    };
     let table = section.as_table_like_mut().expect("a section is a table");
     let inner = match table.get_mut(name) {
         Some(old) if toml::to_json(old) == *json => return false,
@@ -169,7 +208,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
         let value = (!value.is_null()).then_some(value);
-        let edit = Edit { section, key: key.to_owned(), value };
+        let edit = Edit {
+            section,
+            key: key.to_owned(),
+            value,
+        };
         assert_eq!(apply(text, &[edit]).unwrap(), expected);
     }
 
@@ -217,13 +260,23 @@ mod tests {
             "# a\r\n[app] # b\r\ntheme = \"light\" # c\r\nlines = '''x\r\ny'''\r\n",
         );
         // One different line end, and the file does not count as a DOS file.
-        check("[app]\r\n# a\nx = 1\r\n", Section::App, "x", json!(2), "[app]\n# a\nx = 2\n");
+        check(
+            "[app]\r\n# a\nx = 1\r\n",
+            Section::App,
+            "x",
+            json!(2),
+            "[app]\n# a\nx = 2\n",
+        );
     }
 
     #[test]
     fn value_with_several_lines_survives_being_written() {
         let value = json!("one\ntwo\r\nthree");
-        let edit = Edit { section: Section::App, key: "x".into(), value: Some(value.clone()) };
+        let edit = Edit {
+            section: Section::App,
+            key: "x".into(),
+            value: Some(value.clone()),
+        };
         let text = apply("[app]\r\n", &[edit]).unwrap();
         let document: DocumentMut = text.parse().unwrap();
         assert_eq!(toml::to_json(&document["app"]["x"]), value, "{text:?}");
@@ -231,8 +284,20 @@ mod tests {
 
     #[test]
     fn overlay_adds_missing_keys() {
-        check("", Section::App, "theme", json!("x"), "[app]\ntheme = \"x\"\n");
-        check("# a", Section::App, "theme", json!("x"), "# a\n[app]\ntheme = \"x\"\n");
+        check(
+            "",
+            Section::App,
+            "theme",
+            json!("x"),
+            "[app]\ntheme = \"x\"\n",
+        );
+        check(
+            "# a",
+            Section::App,
+            "theme",
+            json!("x"),
+            "# a\n[app]\ntheme = \"x\"\n",
+        );
         check(
             "[backend.feh]\nmode = 'max'\n",
             Section::Backend,
@@ -268,18 +333,31 @@ mod tests {
     fn missing_keys_are_added_with_their_comments() {
         #[track_caller]
         fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
-            let edit = Edit { section, key: key.to_owned(), value: Some(value) };
+            let edit = Edit {
+                section,
+                key: key.to_owned(),
+                value: Some(value),
+            };
             let about = toml::describe_key(section.key(key).unwrap());
             let found = complete(text, &[edit]).unwrap();
             assert_eq!(found, expected.replace("ABOUT", &about));
         }
         let theme = |text, expected| check(text, Section::App, "theme", json!("x"), expected);
-        theme("[app]\nmine = 1\n", "[app]\nmine = 1\nABOUT\ntheme = \"x\"\n");
+        theme(
+            "[app]\nmine = 1\n",
+            "[app]\nmine = 1\nABOUT\ntheme = \"x\"\n",
+        );
         theme("", "[app]\nABOUT\ntheme = \"x\"\n");
         // An inline table cannot hold the comment.
         let kind = |text, expected| check(text, Section::Backend, "type", json!("feh"), expected);
-        kind("backend = { x = 1 }\n", "backend = { x = 1 , type = \"feh\" }\n");
-        kind("backend.x = 1\n", "backend.x = 1\nABOUT\nbackend.type = \"feh\"\n");
+        kind(
+            "backend = { x = 1 }\n",
+            "backend = { x = 1 , type = \"feh\" }\n",
+        );
+        kind(
+            "backend.x = 1\n",
+            "backend.x = 1\nABOUT\nbackend.type = \"feh\"\n",
+        );
     }
 
     #[test]

@@ -19,7 +19,9 @@ const OF_ANSWERS: [&str; 3] = ["warnings", "restart_required", "backup"];
 pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
     for (name, value) in settings(body) {
-        let unknown = || Error::UnknownSection { section: name.clone() };
+        let unknown = || Error::UnknownSection {
+            section: name.clone(),
+        };
         let section = Section::named(name).ok_or_else(unknown)?;
         edits.extend(table(section, value)?);
     }
@@ -30,7 +32,10 @@ pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
 pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     if body.len() > KEYS_MAX {
         let problem = format!("must have at most {KEYS_MAX} keys");
-        return Err(Error::Refused { key: section.heading(), problem });
+        return Err(Error::Refused {
+            key: section.heading(),
+            problem,
+        });
     }
     let mut edits = Vec::new();
     for (name, value) in settings(body) {
@@ -44,20 +49,27 @@ pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<
             None => unknown(section, name, value)?,
         };
         let key = key.map_or(name.as_str(), |key| key.name).to_owned();
-        edits.push(Edit { section, key, value });
+        edits.push(Edit {
+            section,
+            key,
+            value,
+        });
     }
     Ok(edits)
 }
 
 fn settings(body: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> {
-    body.iter().filter(|(name, _)| !OF_ANSWERS.contains(&name.as_str()))
+    body.iter()
+        .filter(|(name, _)| !OF_ANSWERS.contains(&name.as_str()))
 }
 
 /// Checks the paths that a request changes. Unusable paths that are in the file already are allowed,
 /// because a client may send them back.
 pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Error> {
     let is_new = |edit: &&Edit| {
-        let now = config.entries(edit.section).find(|(key, _)| **key == edit.key);
+        let now = config
+            .entries(edit.section)
+            .find(|(key, _)| **key == edit.key);
         now.map(|(_, value)| value) != edit.value.as_ref()
     };
     let new: Vec<Edit> = edits.iter().filter(is_new).cloned().collect();
@@ -66,12 +78,19 @@ pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Err
 
 /// Checks the paths of `[daemon]` by their form: the next start would fail with an invalid one.
 fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
-    for Edit { section, key, value } in edits {
+    for Edit {
+        section,
+        key,
+        value,
+    } in edits
+    {
         if (*section, key.as_str()) == (Section::Library, "watch") {
             check_watched(value.as_ref(), daemon)?;
         }
         let is_path = || section.key(key).is_some_and(Key::is_path);
-        let Some(written) = value.as_ref().and_then(Json::as_str) else { continue };
+        let Some(written) = value.as_ref().and_then(Json::as_str) else {
+            continue;
+        };
         if *section != Section::Daemon || !is_path() {
             continue;
         }
@@ -91,7 +110,12 @@ fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
 fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
     let refused = |problem: String| Error::Unwatchable { problem };
     let dirs = Dirs::of_process().map_err(|error| refused(error.to_string()))?;
-    for written in value.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str) {
+    for written in value
+        .and_then(Json::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Json::as_str)
+    {
         watched_directory(written, &dirs, daemon).map_err(refused)?;
     }
     Ok(())
@@ -105,12 +129,24 @@ pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
     };
     // One at a time, or the first error would hide the others.
     let one = |(key, value): (String, Json)| match value {
-        Json::Array(items) => items.into_iter().map(|item| (key.clone(), json!([item]))).collect(),
+        Json::Array(items) => items
+            .into_iter()
+            .map(|item| (key.clone(), json!([item])))
+            .collect(),
         value => vec![(key, value)],
     };
-    let edit = |(key, value)| Edit { section, key, value: Some(value) };
+    let edit = |(key, value)| Edit {
+        section,
+        key,
+        value: Some(value),
+    };
     let wrong = |edit: Edit| check_paths(&[edit], &config.daemon).err();
-    let wrong = config.section(section).into_iter().flat_map(one).map(edit).filter_map(wrong);
+    let wrong = config
+        .section(section)
+        .into_iter()
+        .flat_map(one)
+        .map(edit)
+        .filter_map(wrong);
     wrong.map(|error| format!("{error}; {then}")).collect()
 }
 
@@ -120,7 +156,11 @@ pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Ed
         let mut edits = defaults(section);
         let extra = stored(section).into_iter().map(|(key, _)| key);
         let extra = extra.filter(|key| section.is_open() && section.key(key).is_none());
-        edits.extend(extra.map(|key| Edit { section, key, value: None }));
+        edits.extend(extra.map(|key| Edit {
+            section,
+            key,
+            value: None,
+        }));
         edits
     };
     Section::ALL.into_iter().flat_map(reset).collect()
@@ -132,8 +172,11 @@ pub(super) fn reset_backend(name: BackendName) -> Vec<Edit> {
 }
 
 fn defaults(section: Section) -> Vec<Edit> {
-    let reset =
-        |key: &Key| Edit { section, key: key.name.to_owned(), value: key.default.to_json() };
+    let reset = |key: &Key| Edit {
+        section,
+        key: key.name.to_owned(),
+        value: key.default.to_json(),
+    };
     section.keys().iter().map(reset).collect()
 }
 
@@ -152,13 +195,24 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
     }
     let name = || format!("{}.{}", section.heading(), key.name);
     if !key.has_type_of(value) {
-        let value = if key.secret { "something else".to_owned() } else { shown(value) };
-        return Err(Error::Type { key: name(), value, expected: key.type_name() });
+        let value = if key.secret {
+            "something else".to_owned()
+        } else {
+            shown(value)
+        };
+        return Err(Error::Type {
+            key: name(),
+            value,
+            expected: key.type_name(),
+        });
     }
     // The client's values are never refused, and those of `daemon` have no effect before a restart.
     let ranged = !section.is_client_s() && section != Section::Daemon;
     match (ranged, key.on_invalid, key.validate(value)) {
-        (true, OnInvalid::Reject, Err(problem)) => Err(Error::Refused { key: name(), problem }),
+        (true, OnInvalid::Reject, Err(problem)) => Err(Error::Refused {
+            key: name(),
+            problem,
+        }),
         _ => Ok(Some(key.normal(value.clone()))),
     }
 }
@@ -172,7 +226,11 @@ fn unknown(section: Section, name: &str, value: &Json) -> Result<Option<Json>, E
         return Ok(None);
     }
     if section == Section::Workspaces && !value.is_string() {
-        return Err(Error::Type { key: key(), value: shown(value), expected: "a string" });
+        return Err(Error::Type {
+            key: key(),
+            value: shown(value),
+            expected: "a string",
+        });
     }
     match toml::from_json(value) {
         Some(_) => Ok(Some(value.clone())),
@@ -203,7 +261,9 @@ pub(crate) fn watched_directory(
     for own in own_directories(dirs, daemon) {
         if path.starts_with(&own) || own.starts_with(&path) {
             let (path, own) = (path.display(), own.display());
-            return Err(format!("cannot watch {path}: murald stores its files in {own}"));
+            return Err(format!(
+                "cannot watch {path}: murald stores its files in {own}"
+            ));
         }
     }
     Ok(path)
@@ -211,8 +271,15 @@ pub(crate) fn watched_directory(
 
 /// The directories that murald writes to.
 pub(crate) fn own_directories(dirs: &Dirs, daemon: &Daemon) -> Vec<PathBuf> {
-    let written = [&daemon.images_dir, &daemon.thumbnails_dir, &daemon.database_dir];
-    let mut own: Vec<PathBuf> = written.iter().filter_map(|path| dirs.expand(path).ok()).collect();
+    let written = [
+        &daemon.images_dir,
+        &daemon.thumbnails_dir,
+        &daemon.database_dir,
+    ];
+    let mut own: Vec<PathBuf> = written
+        .iter()
+        .filter_map(|path| dirs.expand(path).ok())
+        .collect();
     own.extend([dirs.data(), dirs.cache(), dirs.config_home().join("murald")]);
     own.iter().map(|path| plain(path)).collect()
 }
@@ -238,7 +305,9 @@ mod tests {
     #[track_caller]
     fn check(body: Json, expected: Result<usize, &str>) {
         let found = whole(body.as_object().unwrap());
-        let found = found.map(|edits| edits.len()).map_err(|error| error.to_string());
+        let found = found
+            .map(|edits| edits.len())
+            .map_err(|error| error.to_string());
         assert_eq!(found, expected.map_err(str::to_owned));
     }
 
@@ -254,7 +323,10 @@ mod tests {
             json!({"daemon": {"log_level": null}}),
             Err("daemon.log_level must be a string, not null"),
         );
-        check(json!({"app": 3}), Err("app must be an object of settings, not 3"));
+        check(
+            json!({"app": 3}),
+            Err("app must be an object of settings, not 3"),
+        );
         check(
             json!({"backend": {"awww": []}}),
             Err("backend.awww must be an object of settings, not []"),
@@ -262,13 +334,18 @@ mod tests {
         let secret = "remote_gallery.api_key must be a string, not something else";
         check(json!({"remote_gallery": {"api_key": 1234}}), Err(secret));
         check(json!({"nope": {}}), Err("unknown section \"nope\""));
-        check(json!({"backend.awww": {}}), Err("unknown section \"backend.awww\""));
+        check(
+            json!({"backend.awww": {}}),
+            Err("unknown section \"backend.awww\""),
+        );
     }
 
     #[test]
     fn patch_of_a_section_has_a_thousand_keys_at_most() {
         let found = |number: usize| {
-            let body = (0..number).map(|key| (format!("key{key}"), json!(1))).collect();
+            let body = (0..number)
+                .map(|key| (format!("key{key}"), json!(1)))
+                .collect();
             section(Section::App, &body).map(|edits| edits.len()).ok()
         };
         assert_eq!(found(KEYS_MAX), Some(KEYS_MAX));
@@ -277,7 +354,10 @@ mod tests {
 
     #[test]
     fn patch_checks_ranges_in_backends_only() {
-        check(json!({"app": {"images_per_page": -7, "sort_by": "x"}}), Ok(2));
+        check(
+            json!({"app": {"images_per_page": -7, "sort_by": "x"}}),
+            Ok(2),
+        );
         check(
             json!({"daemon": {"log_max_size_mb": 0}, "monitors": {"image_set_type": "x"}}),
             Ok(2),
@@ -286,24 +366,37 @@ mod tests {
             json!({"backend": {"transition_duration_seconds": 121}}),
             Err("backend.transition_duration_seconds must be between 0 and 120, not 121"),
         );
-        check(json!({"backend": {"transition_duration_seconds": null}}), Ok(1));
+        check(
+            json!({"backend": {"transition_duration_seconds": null}}),
+            Ok(1),
+        );
         check(
             json!({"backend": {"type": "bk1"}}),
-            Err("backend.type must be one of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt, \
-                 builtin, not \"bk1\""),
+            Err(
+                "backend.type must be one of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt, \
+                 builtin, not \"bk1\"",
+            ),
         );
         check(
             json!({"backend": {"auto_priorities": {"web": ["x"]}}}),
-            Err("backend.auto_priorities.web must be one of awww, feh, hyprpaper, mpvpaper, \
-                 swaybg, wal-qt, builtin, not \"x\""),
+            Err(
+                "backend.auto_priorities.web must be one of awww, feh, hyprpaper, mpvpaper, \
+                 swaybg, wal-qt, builtin, not \"x\"",
+            ),
         );
         check(
             json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 3}}}),
             Err("backend.mpvpaper.verbose must be between 0 and 2, not 3"),
         );
         // These act as something else instead of being refused.
-        check(json!({"backend": {"feh": {"mode": "x"}, "wal-qt": {"transition": "x"}}}), Ok(2));
-        check(json!({"backend": {"wal-qt": {"parallax-easing": "", "parallax_zoom": 3}}}), Ok(2));
+        check(
+            json!({"backend": {"feh": {"mode": "x"}, "wal-qt": {"transition": "x"}}}),
+            Ok(2),
+        );
+        check(
+            json!({"backend": {"wal-qt": {"parallax-easing": "", "parallax_zoom": 3}}}),
+            Ok(2),
+        );
     }
 
     #[test]
@@ -324,9 +417,21 @@ mod tests {
         judge("images_dir", "$XDG_DATA_HOME/x", None);
         judge("images_dir", "pictures", Some("not absolute"));
         judge("log_file", "", Some("not absolute"));
-        judge("database_dir", "$MURALD_NO_SUCH_VARIABLE/x", Some("is not set"));
-        judge("thumbnails_dir", &format!("/{}", "x".repeat(300)), Some("255 bytes"));
-        judge("socket_path", &format!("/tmp/{}", "x".repeat(103)), Some("107 bytes"));
+        judge(
+            "database_dir",
+            "$MURALD_NO_SUCH_VARIABLE/x",
+            Some("is not set"),
+        );
+        judge(
+            "thumbnails_dir",
+            &format!("/{}", "x".repeat(300)),
+            Some("255 bytes"),
+        );
+        judge(
+            "socket_path",
+            &format!("/tmp/{}", "x".repeat(103)),
+            Some("107 bytes"),
+        );
         judge("images_dir", &format!("/tmp/{}", "x".repeat(103)), None);
         judge("log_level", "debug", None);
     }
@@ -334,9 +439,18 @@ mod tests {
     #[test]
     fn unknown_keys_are_accepted_only_in_sections_of_clients() {
         check(json!({"app": {"new": {"a": [1]}, "old": null}}), Ok(2));
-        check(json!({"daemon": {"new": 1}}), Err("unknown setting daemon.new"));
-        check(json!({"backend": {"new": 1}}), Err("unknown setting backend.new"));
-        check(json!({"backend": {"feh": {"new": 1}}}), Err("unknown setting backend.feh.new"));
+        check(
+            json!({"daemon": {"new": 1}}),
+            Err("unknown setting daemon.new"),
+        );
+        check(
+            json!({"backend": {"new": 1}}),
+            Err("unknown setting backend.new"),
+        );
+        check(
+            json!({"backend": {"feh": {"new": 1}}}),
+            Err("unknown setting backend.feh.new"),
+        );
         let null = "app.new must be a value without null and without numbers of more than 64 bits, \
                     not [null]";
         check(json!({"app": {"new": [null]}}), Err(null));
@@ -358,13 +472,22 @@ mod tests {
         check("Pictures", Err("is not absolute"));
         check("", Err("empty"));
         check("$NO_SUCH/x", Err("NO_SUCH"));
-        check("~", Err("murald stores its files in /home/u/.local/share/murald/images"));
+        check(
+            "~",
+            Err("murald stores its files in /home/u/.local/share/murald/images"),
+        );
         check("/", Err("cannot watch /: murald stores"));
         check(
             "~/.local/share/murald/images",
             Err("murald stores its files in /home/u/.local/share/murald/images"),
         );
-        check("~/.cache/murald/x", Err("stores its files in /home/u/.cache/murald"));
-        check("~/.config/murald", Err("stores its files in /home/u/.config/murald"));
+        check(
+            "~/.cache/murald/x",
+            Err("stores its files in /home/u/.cache/murald"),
+        );
+        check(
+            "~/.config/murald",
+            Err("stores its files in /home/u/.config/murald"),
+        );
     }
 }

@@ -107,7 +107,9 @@ impl Config {
 
 /// A section's table among the tables of the whole.
 pub(super) fn table(tables: &Map<String, Json>, section: Section) -> Option<&Map<String, Json>> {
-    section.path().try_fold(tables, |table, name| table.get(name)?.as_object())
+    section
+        .path()
+        .try_fold(tables, |table, name| table.get(name)?.as_object())
 }
 
 /// The table of a section; creates it and its parents if missing.
@@ -116,7 +118,9 @@ pub(super) fn table_mut(
     section: Section,
 ) -> &mut Map<String, Json> {
     section.path().fold(tables, |table, name| {
-        let inner = table.entry(name).or_insert_with(|| Json::Object(Map::new()));
+        let inner = table
+            .entry(name)
+            .or_insert_with(|| Json::Object(Map::new()));
         inner.as_object_mut().expect("sections are tables")
     })
 }
@@ -177,7 +181,10 @@ impl ChangeSource {
 
 /// The sections that differ, in the order of the file.
 pub(super) fn changed_sections(old: &Config, new: &Config) -> Vec<Section> {
-    Section::ALL.into_iter().filter(|section| differs(old, new, *section)).collect()
+    Section::ALL
+        .into_iter()
+        .filter(|section| differs(old, new, *section))
+        .collect()
 }
 
 /// Whether a section's keys differ, without the tables in it that are sections themselves.
@@ -187,12 +194,17 @@ fn differs(old: &Config, new: &Config, section: Section) -> bool {
 
 fn own_entries(config: &Config, section: Section) -> impl Iterator<Item = (&String, &Json)> {
     let is_own = move |name: &str| section.children().all(|(child, _)| child != name);
-    config.entries(section).filter(move |(name, _)| is_own(name))
+    config
+        .entries(section)
+        .filter(move |(name, _)| is_own(name))
 }
 
 /// The names of sections in `config_changed`, each once.
 pub(super) fn event_names(sections: &[Section]) -> Vec<String> {
-    let mut names: Vec<_> = sections.iter().map(|section| section.event_name()).collect();
+    let mut names: Vec<_> = sections
+        .iter()
+        .map(|section| section.event_name())
+        .collect();
     names.dedup();
     names
 }
@@ -240,12 +252,19 @@ mod tests {
                 "remote_gallery"
             ]
         );
-        assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
+        assert_eq!(
+            config.section(Section::AutoPriorities)["web"],
+            json!(["wal-qt"])
+        );
         assert_eq!(
             config.section(Section::BackendOptions(BackendName::Awww))["transition_duration"],
             3
         );
-        assert!(!config.section(Section::Backend).contains_key("transition_duration_seconds"));
+        assert!(
+            !config
+                .section(Section::Backend)
+                .contains_key("transition_duration_seconds")
+        );
     }
 
     #[test]
@@ -260,10 +279,18 @@ mod tests {
         check("# nothing\napp.theme = 'dark'", &[], &[]);
         check("app.new = 1", &[Section::App], &["app"]);
         // Invalid values of keys without a default count as absent.
-        check("location.latitude = 95\nbackend.transition_duration_seconds = -1", &[], &[]);
+        check(
+            "location.latitude = 95\nbackend.transition_duration_seconds = -1",
+            &[],
+            &[],
+        );
         check(
             "backend.type = 'feh'\nbackend.auto_priorities.web = []\nbackend.feh.mode = 'max'",
-            &[Section::Backend, Section::AutoPriorities, Section::BackendOptions(BackendName::Feh)],
+            &[
+                Section::Backend,
+                Section::AutoPriorities,
+                Section::BackendOptions(BackendName::Feh),
+            ],
             &["backend", "backend.feh"],
         );
         check(

@@ -28,7 +28,9 @@ fn value_to_json(value: &Value) -> Json {
 }
 
 fn table_to_json(table: &dyn TableLike) -> Json {
-    let entries = table.iter().map(|(name, item)| (name.to_owned(), to_json(item)));
+    let entries = table
+        .iter()
+        .map(|(name, item)| (name.to_owned(), to_json(item)));
     Json::Object(entries.collect::<Map<_, _>>())
 }
 
@@ -48,10 +50,18 @@ pub(super) fn from_json(json: &Json) -> Option<Value> {
             json.to_string().replace('\x7f', "\\u007f").parse().ok()?
         }
         Json::String(text) => text.as_str().into(),
-        Json::Array(items) => items.iter().map(from_json).collect::<Option<Array>>()?.into(),
+        Json::Array(items) => items
+            .iter()
+            .map(from_json)
+            .collect::<Option<Array>>()?
+            .into(),
         Json::Object(entries) => {
             let entry = |(name, value)| Some((name, from_json(value)?));
-            entries.iter().map(entry).collect::<Option<InlineTable>>()?.into()
+            entries
+                .iter()
+                .map(entry)
+                .collect::<Option<InlineTable>>()?
+                .into()
         }
     })
 }
@@ -81,28 +91,46 @@ pub(super) fn find<'a>(table: &'a dyn TableLike, name: &str, alike: bool) -> Opt
         // The client's tables may be long, and this is called for each of their keys.
         return exact;
     }
-    table.iter().map(|(key, _)| key).find(|key| is_alike(key, name))
+    table
+        .iter()
+        .map(|(key, _)| key)
+        .find(|key| is_alike(key, name))
 }
 
 /// The comments between the items of a list.
 pub(super) fn comments_in(value: &Value) -> Vec<String> {
-    let Some(list) = value.as_array() else { return Vec::new() };
-    let around = list.iter().flat_map(|item| [item.decor().prefix(), item.decor().suffix()]);
-    let all = around.flatten().chain([list.trailing()]).filter_map(RawString::as_str);
+    let Some(list) = value.as_array() else {
+        return Vec::new();
+    };
+    let around = list
+        .iter()
+        .flat_map(|item| [item.decor().prefix(), item.decor().suffix()]);
+    let all = around
+        .flatten()
+        .chain([list.trailing()])
+        .filter_map(RawString::as_str);
     let lines = all.flat_map(str::lines).map(str::trim);
-    lines.filter(|line| line.starts_with('#')).map(str::to_owned).collect()
+    lines
+        .filter(|line| line.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Puts comments above a key if its table allows comments.
 pub(super) fn put_comments_above(section: &mut Item, name: &str, comments: &[String]) {
     let inline = section.is_inline_table();
-    let Some(table) = section.as_table_like_mut() else { return };
+    let Some(table) = section.as_table_like_mut() else {
+        return;
+    };
     if comments.is_empty() || inline || !table.get(name).is_some_and(Item::is_value) {
         return;
     }
     if let Some(mut key) = table.key_mut(name) {
         let decor = key.leaf_decor_mut();
-        let prefix = decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+        let prefix = decor
+            .prefix()
+            .and_then(|prefix| prefix.as_str())
+            .unwrap_or_default();
         // Above the existing prefix, because its last line may be the key's indentation.
         decor.set_prefix(format!("{}\n{prefix}", comments.join("\n")));
     }
@@ -152,7 +180,9 @@ fn key_lines(key: &Key) -> String {
 
 /// The comment above a key.
 pub(super) fn describe_key(key: &Key) -> String {
-    let words = matches!(key.rule, super::Rule::Words(_)).then(|| key.allowed()).flatten();
+    let words = matches!(key.rule, super::Rule::Words(_))
+        .then(|| key.allowed())
+        .flatten();
     let words = words.map(|words| format!(": {words}")).unwrap_or_default();
     format!("# {}{words}", key.meaning.trim())
 }
@@ -183,8 +213,15 @@ mod tests {
         assert!(!clients.contains(CLIENTS));
         for section in Section::ALL {
             let heading = format!("\n[{}]\n", section.heading());
-            let part = if section.is_client_s() { clients } else { daemons };
-            assert!(part.contains(&heading) || part.starts_with(heading.trim_start()), "{heading}");
+            let part = if section.is_client_s() {
+                clients
+            } else {
+                daemons
+            };
+            assert!(
+                part.contains(&heading) || part.starts_with(heading.trim_start()),
+                "{heading}"
+            );
         }
     }
 }

@@ -52,10 +52,20 @@ impl Watch {
         let places = Places::watch(config.path()).map_err(failed)?;
         config.refresh(false);
         let end = Cancel::new().map_err(failed)?;
-        let mut watcher = Watcher { config, places, due: None, written: Instant::now() };
+        let mut watcher = Watcher {
+            config,
+            places,
+            due: None,
+            written: Instant::now(),
+        };
         let ended = end.clone();
-        let thread = spawner.spawn("config", move || watcher.run(&ended)).map_err(failed)?;
-        Ok(Self { end: CancelOnDrop(end), thread })
+        let thread = spawner
+            .spawn("config", move || watcher.run(&ended))
+            .map_err(failed)?;
+        Ok(Self {
+            end: CancelOnDrop(end),
+            thread,
+        })
     }
 
     /// Tells the thread to end, and returns it to be joined.
@@ -76,7 +86,10 @@ struct Places {
 
 impl Places {
     fn watch(path: &Path) -> io::Result<Self> {
-        let mut places = Self { inotify: Inotify::new()?, names: BTreeMap::new() };
+        let mut places = Self {
+            inotify: Inotify::new()?,
+            names: BTreeMap::new(),
+        };
         places.follow(path)?;
         Ok(places)
     }
@@ -104,9 +117,11 @@ impl Places {
             }
             way = now;
         }
-        all.iter().filter(|watch| !self.names.contains_key(watch)).for_each(|watch| {
-            self.inotify.unwatch(*watch);
-        });
+        all.iter()
+            .filter(|watch| !self.names.contains_key(watch))
+            .for_each(|watch| {
+                self.inotify.unwatch(*watch);
+            });
         followed
     }
 
@@ -158,7 +173,11 @@ impl Places {
         }
         // A new file is empty at first, because its creator is still writing.
         let is_new = what.contains(ReadFlags::CREATE) && !what.contains(ReadFlags::ISDIR);
-        Some(if is_new || what.contains(ReadFlags::MODIFY) { LAST } else { SETTLE })
+        Some(if is_new || what.contains(ReadFlags::MODIFY) {
+            LAST
+        } else {
+            SETTLE
+        })
     }
 }
 
@@ -174,15 +193,19 @@ struct Watcher {
 impl Watcher {
     fn run(&mut self, end: &Cancel) {
         loop {
-            let mut waited =
-                [PollFd::new(&self.places.inotify, PollFlags::IN), PollFd::new(end, PollFlags::IN)];
+            let mut waited = [
+                PollFd::new(&self.places.inotify, PollFlags::IN),
+                PollFd::new(end, PollFlags::IN),
+            ];
             match poll_until(&mut waited, self.due) {
                 Ok(_) if !waited[1].revents().is_empty() => return,
                 Ok(true) => self.read_events(),
                 Ok(false) => self.read_edit(),
                 Err(error) => {
                     let path = self.config.path().display();
-                    return self.config.is_unwatched(&format!("cannot watch {path}: {error}"));
+                    return self
+                        .config
+                        .is_unwatched(&format!("cannot watch {path}: {error}"));
                 }
             }
         }
@@ -192,8 +215,13 @@ impl Watcher {
     fn read_events(&mut self) {
         let mut last = None;
         self.places.inotify.read(|event| {
-            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            last = self.places.delay_after(event.wd(), event.events(), name).or(last);
+            let name = event
+                .file_name()
+                .map(|name| OsStr::from_bytes(name.to_bytes()));
+            last = self
+                .places
+                .delay_after(event.wd(), event.events(), name)
+                .or(last);
         });
         if let Some(delay) = last {
             self.written = Instant::now();
@@ -215,13 +243,16 @@ impl Watcher {
         let path = self.config.path().to_owned();
         if presence(&path) == Presence::NoAnswer {
             let path = path.display();
-            return self.config.is_unwatched(&format!("the disk of {path} does not answer"));
+            return self
+                .config
+                .is_unwatched(&format!("the disk of {path} does not answer"));
         }
         self.places.inotify.drain();
         match self.places.follow(&path) {
             Ok(()) => self.config.is_watched(),
             Err(error) => {
-                self.config.is_unwatched(&format!("cannot watch {}: {error}", path.display()));
+                self.config
+                    .is_unwatched(&format!("cannot watch {}: {error}", path.display()));
             }
         }
     }
@@ -255,8 +286,17 @@ mod tests {
         symlink("a/one", root.join("link")).unwrap();
         let config = ConfigHandle::open(root.join("link"), EventBus::new()).unwrap();
         let places = Places::watch(config.path()).unwrap();
-        let watcher = Watcher { config, places, due: None, written: Instant::now() };
-        Room { root, watcher, _directory: directory }
+        let watcher = Watcher {
+            config,
+            places,
+            due: None,
+            written: Instant::now(),
+        };
+        Room {
+            root,
+            watcher,
+            _directory: directory,
+        }
     }
 
     impl Room {
@@ -304,8 +344,14 @@ mod tests {
     fn event_overflow_leads_to_a_read() {
         let room = room();
         let missed = ReadFlags::QUEUE_OVERFLOW;
-        assert_eq!(room.watcher.places.delay_after(-1, missed, None), Some(SETTLE));
-        assert_eq!(room.watcher.places.delay_after(-1, ReadFlags::MODIFY, None), None);
+        assert_eq!(
+            room.watcher.places.delay_after(-1, missed, None),
+            Some(SETTLE)
+        );
+        assert_eq!(
+            room.watcher.places.delay_after(-1, ReadFlags::MODIFY, None),
+            None
+        );
     }
 
     #[test]
@@ -340,10 +386,17 @@ mod tests {
         let descriptor = room.watcher.places.inotify.as_fd().as_raw_fd();
         room.watcher.read_edit();
         let now = room.watcher.places.inotify.as_fd().as_raw_fd();
-        assert_eq!(now, descriptor, "other programs may have used up the instances");
+        assert_eq!(
+            now, descriptor,
+            "other programs may have used up the instances"
+        );
         fs::write(&two, "").unwrap();
         assert_eq!(room.delay(), Some(SETTLE));
-        assert_eq!(room.watcher.config.warnings(), [""; 0], "it is watched again");
+        assert_eq!(
+            room.watcher.config.warnings(),
+            [""; 0],
+            "it is watched again"
+        );
         // The former file is no longer watched, even if it was moved to another directory.
         let moved = room.root.join("b");
         fs::create_dir(&moved).unwrap();

@@ -26,7 +26,11 @@ pub(crate) enum Error {
     Config(config::Error),
     /// A path of the configuration cannot be expanded.
     #[error("{}: daemon.{key}: {}", file.display(), chain(problem))]
-    Setting { file: PathBuf, key: &'static str, problem: paths::Error },
+    Setting {
+        file: PathBuf,
+        key: &'static str,
+        problem: paths::Error,
+    },
     #[error("cannot start the log")]
     Log(#[source] flexi_logger::FlexiLoggerError),
     #[error(transparent)]
@@ -37,7 +41,10 @@ pub(crate) enum Error {
     Process(process::Error),
     /// No thread or descriptor is available.
     #[error("cannot start {what}")]
-    Start { what: &'static str, source: io::Error },
+    Start {
+        what: &'static str,
+        source: io::Error,
+    },
     /// A thread panicked: the log has the message.
     #[error("thread {thread} died; the daemon exits so that it can be restarted")]
     Died { thread: String },
@@ -88,9 +95,9 @@ fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
         Some(_) if holder.is_stuck() => Some(format!(
             "it does not accept connections: if that persists, run `kill -9 {pid}` (its wallpapers stay)"
         )),
-        Some(_) if !holder.answers() => {
-            Some(format!("its socket is missing: run `kill -HUP {pid}` to restore it"))
-        }
+        Some(_) if !holder.answers() => Some(format!(
+            "its socket is missing: run `kill -HUP {pid}` to restore it"
+        )),
         Some(socket) if socket.with_extension("lock") != lock => {
             let socket = socket.display();
             Some(format!(
@@ -118,7 +125,17 @@ fn other_session(socket: &Path) -> Option<String> {
 pub(super) fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
     let asked = unix::agent(socket, None).get(format!("http://localhost/{what}"));
     // Do not wait for a daemon that hangs.
-    let mut answer = asked.config().timeout_global(Some(PATIENCE)).build().call().ok()?;
-    let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().ok()?;
+    let mut answer = asked
+        .config()
+        .timeout_global(Some(PATIENCE))
+        .build()
+        .call()
+        .ok()?;
+    let body = answer
+        .body_mut()
+        .with_config()
+        .limit(ANSWER_MAX)
+        .read_to_vec()
+        .ok()?;
     serde_json::from_slice(&body).ok()
 }

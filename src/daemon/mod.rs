@@ -56,7 +56,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     }
     let reason = supervise(&mut daemon, &wakes);
     notifier.stopping();
-    daemon.end(reason.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
+    daemon.end(
+        reason.as_ref().is_ok_and(|stop| stop.clear),
+        Instant::now() + END_WITHIN,
+    );
     reason.map(drop)
 }
 
@@ -79,12 +82,23 @@ fn supervise(daemon: &mut Daemon, wakes: &Wakes) -> Result<Stop, Error> {
 /// Prints the status of a ready daemon on a terminal; the log is not printed there.
 fn greet(daemon: &Daemon) {
     let mut lines = vec![
-        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.address().display()),
+        format!(
+            "murald {} is ready on {}",
+            env!("CARGO_PKG_VERSION"),
+            daemon.address().display()
+        ),
         format!("backend: {}", backend(daemon)),
         format!("monitors: {}", monitors(daemon)),
         "Ctrl-C or `murald stop` stops it".to_owned(),
     ];
-    lines.extend(daemon.base.config.warnings().into_iter().map(|text| format!("warning: {text}")));
+    lines.extend(
+        daemon
+            .base
+            .config
+            .warnings()
+            .into_iter()
+            .map(|text| format!("warning: {text}")),
+    );
     // The terminal may have gone.
     writeln!(io::stderr(), "{}", lines.join("\n")).ok();
 }
@@ -93,17 +107,36 @@ fn greet(daemon: &Daemon) {
 fn backend(daemon: &Daemon) -> String {
     let available = daemon.backends.available();
     let wanted = daemon.base.config.current().backend.kind;
-    let first = || available.iter().find(|one| one.name == wanted).or(available.first());
-    if let Some(name) = daemon.wallpaper.status().active.or_else(|| Some(first()?.name)) {
+    let first = || {
+        available
+            .iter()
+            .find(|one| one.name == wanted)
+            .or(available.first())
+    };
+    if let Some(name) = daemon
+        .wallpaper
+        .status()
+        .active
+        .or_else(|| Some(first()?.name))
+    {
         return name.to_string();
     }
     format!("none: {}", wallpaper::Error::no_backend(&daemon.backends))
 }
 
 fn monitors(daemon: &Daemon) -> String {
-    let names: Vec<_> =
-        daemon.outputs.outputs().list().iter().map(|output| output.name.clone()).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    let names: Vec<_> = daemon
+        .outputs
+        .outputs()
+        .list()
+        .iter()
+        .map(|output| output.name.clone())
+        .collect();
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 /// Closes stderr of a daemon that a command has started: the command waits for the end of that
@@ -134,7 +167,10 @@ impl Daemon {
         // First, so that clients that wait for a video get an answer on an open connection.
         self.transcoder.cancel();
         self.decoder.end_clients();
-        late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
+        late(
+            self.server
+                .end(deadline.min(Instant::now() + ANSWER_WITHIN)),
+        );
         // Threads that may wait for a disk that does not answer are joined last: the others must
         // still get time.
         let mut on_disks: Vec<Thread> = self.watch.into_iter().map(config::Watch::end).collect();
@@ -156,7 +192,14 @@ impl Daemon {
         }
         late(self.desktop_owner.end(deadline));
         in_time("database", self.upkeep.end(deadline));
-        let Base { spawner, store, signals, log, locks, .. } = self.base;
+        let Base {
+            spawner,
+            store,
+            signals,
+            log,
+            locks,
+            ..
+        } = self.base;
         in_time("signals", signals.end(deadline));
         late(join_all(on_disks, deadline));
         // Run on separate threads, as an access to a disk that hangs cannot be interrupted.

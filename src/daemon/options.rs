@@ -57,15 +57,19 @@ impl DaemonPaths {
     ) -> Result<Self, Error> {
         let expand = |key, written: &str| {
             let file = file.to_owned();
-            dirs.expand(written).map_err(|problem| Error::Setting { file, key, problem })
+            dirs.expand(written)
+                .map_err(|problem| Error::Setting { file, key, problem })
         };
-        let socket =
-            match &options.socket {
-                Some(path) => path.clone(),
-                None => dirs.expand_socket(&daemon.socket_path).map_err(|problem| {
-                    Error::Setting { file: file.to_owned(), key: "socket_path", problem }
+        let socket = match &options.socket {
+            Some(path) => path.clone(),
+            None => dirs
+                .expand_socket(&daemon.socket_path)
+                .map_err(|problem| Error::Setting {
+                    file: file.to_owned(),
+                    key: "socket_path",
+                    problem,
                 })?,
-            };
+        };
         let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
         Ok(Self {
             backends: runtime.join(records_directory(&socket)),
@@ -82,7 +86,11 @@ impl DaemonPaths {
     pub(super) fn info(&self, config: &Path, dirs: &Dirs) -> InfoPaths {
         let text = |path: &Path| {
             let absolute = std::path::absolute(path);
-            absolute.as_deref().unwrap_or(path).to_string_lossy().into_owned()
+            absolute
+                .as_deref()
+                .unwrap_or(path)
+                .to_string_lossy()
+                .into_owned()
         };
         InfoPaths {
             socket: text(&self.socket),
@@ -103,7 +111,10 @@ pub(super) fn log_settings(
     env: &Env,
 ) -> logging::Settings {
     let from_env = || env.var("MURALD_LOG")?.to_str()?.parse().ok();
-    let level: LogLevel = options.log_level.or_else(from_env).unwrap_or(daemon.log_level);
+    let level: LogLevel = options
+        .log_level
+        .or_else(from_env)
+        .unwrap_or(daemon.log_level);
     logging::Settings {
         level: match level {
             LogLevel::Debug => LevelFilter::Debug,
@@ -131,7 +142,10 @@ pub(super) fn wanted_compositor(settings: &config::Config) -> Option<Compositor>
 /// where no file can be removed either.
 pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock>, Error> {
     let unlocked = |why: &str| {
-        log::warn!("cannot lock {} against other daemons: {why}", directory.display());
+        log::warn!(
+            "cannot lock {} against other daemons: {why}",
+            directory.display()
+        );
         Ok(None)
     };
     // The directory of a library with images must not be created again: its disk may be unmounted.
@@ -150,5 +164,8 @@ pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock
 /// daemons of one user do not adopt each other's backends.
 fn records_directory(socket: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    format!("backends-{}", digest::short(socket.as_os_str().as_bytes(), 6))
+    format!(
+        "backends-{}",
+        digest::short(socket.as_os_str().as_bytes(), 6)
+    )
 }

@@ -39,7 +39,11 @@ impl PauseFollower {
         backends: &Backends,
     ) -> Self {
         let (battery, windows, applying) = (Toggle::off(), Toggle::off(), Mutex::new(()));
-        let threads = Arc::new(PauseThreads { battery, windows, applying });
+        let threads = Arc::new(PauseThreads {
+            battery,
+            windows,
+            applying,
+        });
         let (wallpaper, backends) = (wallpaper.clone(), backends.clone());
         let (kept, handle, playlists) = (Arc::clone(&threads), config.clone(), playlists.clone());
         let supplies = Supplies::of(backends.dirs.env());
@@ -50,13 +54,16 @@ impl PauseFollower {
             let power = handle.current().power;
             // The battery comes first: the conditions begin the first pause.
             let wanted = power.pause_on_battery.then_some(());
-            kept.battery.set(wanted, |()| follow_battery(&supplies, &playlists, &backends.spawner));
+            kept.battery.set(wanted, |()| {
+                follow_battery(&supplies, &playlists, &backends.spawner)
+            });
             if wanted.is_none() {
                 playlists.set_battery(None);
             }
             playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
             let wanted = power.pause_when_covered.then_some(());
-            kept.windows.set(wanted, |()| follow_windows(&wallpaper, &backends));
+            kept.windows
+                .set(wanted, |()| follow_windows(&wallpaper, &backends));
             if wanted.is_none() {
                 wallpaper.cover(BTreeSet::new());
             }
@@ -86,7 +93,9 @@ fn follow_battery(
     // Set at once, so that the request that changed the settings finds it done.
     playlists.set_battery(Some(supplies.on_battery()));
     let told = playlists.clone();
-    battery::follow(spawner, supplies.clone(), move |battery| told.set_battery(Some(battery)))
+    battery::follow(spawner, supplies.clone(), move |battery| {
+        told.set_battery(Some(battery))
+    })
 }
 
 /// Pauses the videos that windows cover, until it is dropped.
@@ -97,32 +106,47 @@ fn follow_windows(
     let (outputs, env) = (backends.outputs.clone(), backends.dirs.env().clone());
     let (reported, other) = (wallpaper.clone(), wallpaper.clone());
     let none = Box::new(move || other.cover(BTreeSet::new()));
-    let source = Source { outputs, env, wanted: None, topics: &WINDOWS, none };
+    let source = Source {
+        outputs,
+        env,
+        wanted: None,
+        topics: &WINDOWS,
+        none,
+    };
     let mut known = None;
-    ipc::start(&backends.spawner, "windows", source, move |connection, cancel| {
-        let (covered, goes_on) = match connection.covered(cancel) {
-            Ok(covered) => (covered, Ok(())),
-            // Videos stay paused when the daemon stops.
-            Err(error) if cancel.is_cancelled() => return Err(error),
-            Err(error) => (BTreeSet::new(), Err(error)),
-        };
-        if known.as_ref() != Some(&covered) {
-            known = Some(covered.clone());
-            reported.cover(covered);
-        }
-        goes_on
-    })
+    ipc::start(
+        &backends.spawner,
+        "windows",
+        source,
+        move |connection, cancel| {
+            let (covered, goes_on) = match connection.covered(cancel) {
+                Ok(covered) => (covered, Ok(())),
+                // Videos stay paused when the daemon stops.
+                Err(error) if cancel.is_cancelled() => return Err(error),
+                Err(error) => (BTreeSet::new(), Err(error)),
+            };
+            if known.as_ref() != Some(&covered) {
+                known = Some(covered.clone());
+                reported.cover(covered);
+            }
+            goes_on
+        },
+    )
     // Without a follower, videos of an earlier daemon would stay paused.
     .inspect_err(|_| wallpaper.cover(BTreeSet::new()))
 }
 
 /// Makes the library watch the configured directories, now and after each change.
 pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
-    library.watching.configure(WatchSettings::of(&config.current(), dirs));
+    library
+        .watching
+        .configure(WatchSettings::of(&config.current(), dirs));
     let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
     config.subscribe(move |change| {
         if change.sections.contains(&Section::Library) {
-            library.watching.configure(WatchSettings::of(&handle.current(), &dirs));
+            library
+                .watching
+                .configure(WatchSettings::of(&handle.current(), &dirs));
         }
     });
 }

@@ -119,7 +119,10 @@ impl Base {
         let images_lock = lock_images(&paths.images, &store)?;
         // The library sets this again when it knows how many files are missing.
         store.keep_rows(true);
-        let locks = [lock, library_lock].into_iter().chain(images_lock).collect();
+        let locks = [lock, library_lock]
+            .into_iter()
+            .chain(images_lock)
+            .collect();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let base = Self {
             dirs,
@@ -134,7 +137,14 @@ impl Base {
             log,
             locks,
         };
-        Ok((base, Wakes { signals: signals_come, stops, deaths }))
+        Ok((
+            base,
+            Wakes {
+                signals: signals_come,
+                stops,
+                deaths,
+            },
+        ))
     }
 
     fn listen(&self) -> Result<(Listening, Option<Socket>), Error> {
@@ -147,19 +157,35 @@ impl Base {
                 (listener, Some(socket))
             }
         };
-        Ok((Listening::new(listener).map_err(start("the server"))?, socket))
+        Ok((
+            Listening::new(listener).map_err(start("the server"))?,
+            socket,
+        ))
     }
 
     /// Starts the pool of decoding processes, which may write to the library, the caches and the
     /// files for other programs.
     fn decoder(&self) -> Result<Decoder, Error> {
-        let DaemonPaths { images, thumbnails, backends, .. } = &self.paths;
+        let DaemonPaths {
+            images,
+            thumbnails,
+            backends,
+            ..
+        } = &self.paths;
         let stills = self.dirs.state().join(desktop::STILLS);
         let mut writable = vec![self.dirs.cache(), stills];
         writable.extend([images, thumbnails, backends].map(Clone::clone));
         // Each directory may be a link to another disk.
-        writable.extend(Resolution::ALL.iter().map(|size| thumbnails.join(size.as_str())));
-        let settings = decode::Settings { program: None, writable, imports: self.processors };
+        writable.extend(
+            Resolution::ALL
+                .iter()
+                .map(|size| thumbnails.join(size.as_str())),
+        );
+        let settings = decode::Settings {
+            program: None,
+            writable,
+            imports: self.processors,
+        };
         Decoder::start(settings, &self.spawner).map_err(start("the decoder"))
     }
 
@@ -196,8 +222,14 @@ impl Base {
             workers: self.processors,
             decoder: decoder.clone(),
         };
-        library::start(&settings, self.store.clone(), self.bus.clone(), transcoder, &self.spawner)
-            .map_err(start("the importer"))
+        library::start(
+            &settings,
+            self.store.clone(),
+            self.bus.clone(),
+            transcoder,
+            &self.spawner,
+        )
+        .map_err(start("the importer"))
     }
 
     fn desktop(
@@ -213,7 +245,9 @@ impl Base {
             transcoder: library.transcoder().clone(),
             decoder: backends.decoder.clone(),
             make_still: Arc::new(move |ffmpeg, image, to| {
-                maker.still(ffmpeg, image, to).map_err(|error| chain(&error))
+                maker
+                    .still(ffmpeg, image, to)
+                    .map_err(|error| chain(&error))
             }),
             wants_png: Arc::new(move || png.current().desktop.stills == StillFiles::Png),
             colors: PlainColors::new(&self.dirs.cache()),
@@ -242,7 +276,10 @@ impl Base {
             &self.spawner,
             self.store.clone(),
             self.bus.clone(),
-            Box::new(DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() }),
+            Box::new(DaemonWallpapers {
+                wallpaper: wallpaper.clone(),
+                backends: backends.clone(),
+            }),
             place,
             backends.outputs.subscribe(),
             backends.records.directory().join("session"),
@@ -258,7 +295,13 @@ impl Daemon {
         started: Instant,
     ) -> Result<(Self, Wakes), Error> {
         let (base, wakes) = Base::open(options, dirs)?;
-        let Base { spawner, store, config, bus, .. } = &base;
+        let Base {
+            spawner,
+            store,
+            config,
+            bus,
+            ..
+        } = &base;
         // Clients can connect from now on; threads that start later share the remaining file
         // descriptors.
         let (listening, socket) = base.listen()?;
@@ -342,7 +385,11 @@ impl Daemon {
     pub(super) fn reload(&mut self) {
         self.base.log.reopen();
         if let Err(error) = self.bind_again() {
-            log::error!("cannot listen on {} again: {}", self.address().display(), chain(&error));
+            log::error!(
+                "cannot listen on {} again: {}",
+                self.address().display(),
+                chain(&error)
+            );
         }
         self.base.config.reload();
         self.library.watching.scan();
@@ -354,7 +401,9 @@ impl Daemon {
             return Ok(());
         }
         let (listener, socket) = Socket::bind(self.address()).map_err(Error::Lock)?;
-        self.server.move_to(listener, &self.base.spawner).map_err(start("the server"))?;
+        self.server
+            .move_to(listener, &self.base.spawner)
+            .map_err(start("the server"))?;
         self.socket = Some(socket);
         log::info!("listening on {} again", self.address().display());
         Ok(())
@@ -375,7 +424,9 @@ fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
     let failed = |error: &config::Error| {
-        let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+        let cause = std::error::Error::source(error)
+            .map(ToString::to_string)
+            .unwrap_or_default();
         config.is_unwatched(&format!("{error}: {cause}"));
     };
     let watch = watch.inspect_err(failed).ok()?;

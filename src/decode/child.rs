@@ -58,7 +58,9 @@ fn run(writable: Vec<PathBuf>) -> io::Result<()> {
     let socket = io::stdout().as_fd().try_clone_to_owned()?;
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode);
     if kind != rustix::fs::FileType::Socket {
-        return Err(io::Error::other("only murald itself runs this command; see murald(1)"));
+        return Err(io::Error::other(
+            "only murald itself runs this command; see murald(1)",
+        ));
     }
     sandbox::limit()?;
     sandbox::confine(writable)?;
@@ -108,7 +110,9 @@ impl Daemon {
 
     /// Ignores errors, as a closed socket means that the daemon is gone.
     fn reply<T: Serialize>(&self, reply: &Reply<T>) {
-        let Ok(mut line) = serde_json::to_vec(reply) else { return };
+        let Ok(mut line) = serde_json::to_vec(reply) else {
+            return;
+        };
         line.push(b'\n');
         lock(&self.0).write_all(&line).ok();
     }
@@ -117,7 +121,9 @@ impl Daemon {
 /// Does jobs until the daemon closes the socket.
 pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
     for line in BufReader::new(stream).lines() {
-        let Ok(job) = line.and_then(|line| Ok(serde_json::from_str::<Job>(&line)?)) else { return };
+        let Ok(job) = line.and_then(|line| Ok(serde_json::from_str::<Job>(&line)?)) else {
+            return;
+        };
         let path = Path::new(&job.path);
         match job.task {
             Task::Meta => daemon.answer(open(path).and_then(|file| meta(&file))),
@@ -180,15 +186,35 @@ fn look(path: &Path) -> Result<Looked, Error> {
     let header = match foreign {
         _ if is_long => Err(Error::TooLong { bytes: meta.size }),
         Some(error) => Err(error),
-        None => media::probe(&mut input).map(|probe| header(&probe)).map_err(Error::from),
+        None => media::probe(&mut input)
+            .map(|probe| header(&probe))
+            .map_err(Error::from),
     };
-    Ok(Looked { format, meta, header })
+    Ok(Looked {
+        format,
+        meta,
+        header,
+    })
 }
 
 fn header(probe: &Probe) -> Header {
-    let Probe { width, height, animated, note, .. } = *probe;
+    let Probe {
+        width,
+        height,
+        animated,
+        note,
+        ..
+    } = *probe;
     let (upright, plain, alpha) = (probe.is_upright(), probe.is_plain(), probe.has_alpha());
-    Header { width, height, animated, upright, plain, alpha, note }
+    Header {
+        width,
+        height,
+        animated,
+        upright,
+        plain,
+        alpha,
+        note,
+    }
 }
 
 fn probe(input: &mut Input, shown: Option<Shown>) -> Result<Probe, media::Error> {
@@ -214,7 +240,11 @@ fn thumbnail(
         write(Path::new(&to), &thumbnail.webp)?;
     }
     let colors = media::palette(&thumbnail.picture);
-    Ok(Drawn { format: probe.format, header: header(&probe), colors })
+    Ok(Drawn {
+        format: probe.format,
+        header: header(&probe),
+        colors,
+    })
 }
 
 /// Writes the first frame as a PNG.
@@ -222,7 +252,10 @@ fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Resu
     let png = read(path, |input| {
         let probe = probe(input, shown)?;
         let (width, height) = probe.fit(fits);
-        probe.decode(input, (width, height))?.resized(width, height).png()
+        probe
+            .decode(input, (width, height))?
+            .resized(width, height)
+            .png()
     })?;
     write(to, &png)
 }
@@ -230,7 +263,9 @@ fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Resu
 /// Writes the parts of an image as PNG files.
 fn slices(path: &Path, shown: Option<Shown>, cut: &Cut, to: &[OsString]) -> Result<(), Error> {
     let slices = read(path, |input| probe(input, shown)?.slices(input, cut))?;
-    to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
+    to.iter()
+        .zip(slices)
+        .try_for_each(|(to, slice)| write(Path::new(to), &slice))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
@@ -249,7 +284,11 @@ fn checksum(path: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
 /// that of the copy.
 fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
     let mut file = open(path)?;
-    let target = OpenOptions::new().read(true).write(true).create_new(true).open(to);
+    let target = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(to);
     let mut target = target.map_err(Error::write(to))?;
     let hashed = match rustix::fs::ioctl_ficlone(&target, &file) {
         Ok(()) => hash(&mut target, &mut |_| Ok(()), daemon),
@@ -314,9 +353,18 @@ mod tests {
         let check = |name: &str, head: &[u8], is_refused| {
             let path = home.path().join(name);
             fs::write(&path, head).unwrap();
-            OpenOptions::new().write(true).open(&path).unwrap().set_len(PICTURE_MAX + 1).unwrap();
+            OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(PICTURE_MAX + 1)
+                .unwrap();
             let header = look(&path).unwrap().header.unwrap_err();
-            assert_eq!(matches!(header, Error::TooLong { .. }), is_refused, "{name}: {header}");
+            assert_eq!(
+                matches!(header, Error::TooLong { .. }),
+                is_refused,
+                "{name}: {header}"
+            );
         };
         check("a.avif", b"\0\0\0\x14ftypavif\0\0\0\0avif", true);
         check("a.svg", b"<svg/>", true);

@@ -43,17 +43,28 @@ impl Decoder {
     /// clone is dropped.
     pub fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
         let pool = Arc::new(Pool::start(settings, spawner)?);
-        Ok(Self { pool, purpose: Purpose::Client, cancel: None, shown: None })
+        Ok(Self {
+            pool,
+            purpose: Purpose::Client,
+            cancel: None,
+            shown: None,
+        })
     }
 
     /// Returns a decoder whose jobs are part of imports.
     pub(crate) fn for_imports(&self) -> Self {
-        Self { purpose: Purpose::Import, ..self.clone() }
+        Self {
+            purpose: Purpose::Import,
+            ..self.clone()
+        }
     }
 
     /// Returns a decoder whose jobs can be cancelled while they run.
     pub(crate) fn until(&self, cancel: &Cancel) -> Self {
-        Self { cancel: Some(cancel.clone()), ..self.clone() }
+        Self {
+            cancel: Some(cancel.clone()),
+            ..self.clone()
+        }
     }
 
     /// The cancellation of its jobs.
@@ -63,7 +74,10 @@ impl Decoder {
 
     /// Returns a decoder for an image that another program has decoded.
     pub(crate) fn shown(&self, shown: Shown) -> Self {
-        Self { shown: Some(shown), ..self.clone() }
+        Self {
+            shown: Some(shown),
+            ..self.clone()
+        }
     }
 
     /// Whether its jobs are cancelled or refused.
@@ -113,17 +127,35 @@ impl Decoder {
         fits: (u32, u32),
         to: Option<&Path>,
     ) -> Result<Drawn, Error> {
-        self.run(path, Task::Thumbnail { fits, to: to.map(Into::into) })
+        self.run(
+            path,
+            Task::Thumbnail {
+                fits,
+                to: to.map(Into::into),
+            },
+        )
     }
 
     /// Writes the first frame of an image, no larger than `fits`, as PNG.
     pub(crate) fn still(&self, path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
-        self.run(path, Task::Still { fits, to: to.into() })
+        self.run(
+            path,
+            Task::Still {
+                fits,
+                to: to.into(),
+            },
+        )
     }
 
     /// Cuts an image for monitors, and writes a PNG for each.
     pub(crate) fn slices(&self, path: &Path, cut: &Cut, to: &[PathBuf]) -> Result<(), Error> {
-        self.run(path, Task::Slices { cut: cut.clone(), to: to.iter().map(Into::into).collect() })
+        self.run(
+            path,
+            Task::Slices {
+                cut: cut.clone(),
+                to: to.iter().map(Into::into).collect(),
+            },
+        )
     }
 
     /// Decodes an image to find out whether it is complete.
@@ -132,7 +164,11 @@ impl Decoder {
     }
 
     fn run<T: DeserializeOwned>(&self, path: &Path, task: Task) -> Result<T, Error> {
-        let job = Job { path: path.into(), task, shown: self.shown };
+        let job = Job {
+            path: path.into(),
+            task,
+            shown: self.shown,
+        };
         self.pool.run(&job, self.purpose, self.cancel.as_ref())
     }
 }

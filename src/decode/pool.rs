@@ -75,11 +75,24 @@ impl Pool {
     pub(super) fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
         let (state, freed) = (Mutex::default(), Condvar::new());
         let (imports_max, ends) = (settings.imports.max(1), [Cancel::new()?, Cancel::new()?]);
-        let shared = Arc::new(Shared { imports_max, state, freed, ends });
+        let shared = Arc::new(Shared {
+            imports_max,
+            state,
+            freed,
+            ends,
+        });
         let (requests, inbox) = bounded(REQUESTS);
-        let starter = Starter { settings, shared: Arc::clone(&shared), inbox };
+        let starter = Starter {
+            settings,
+            shared: Arc::clone(&shared),
+            inbox,
+        };
         let thread = spawner.spawn("decode", move || starter.run())?;
-        Ok(Self { shared, requests, _thread: thread })
+        Ok(Self {
+            shared,
+            requests,
+            _thread: thread,
+        })
     }
 
     /// Gives a job to a process and waits for its reply.
@@ -92,7 +105,10 @@ impl Pool {
         let mut line = serde_json::to_vec(job).map_err(|error| Error::Broke(error.to_string()))?;
         line.push(b'\n');
         let _seat = self.shared.seat(purpose)?;
-        let cancels: Vec<_> = cancel.into_iter().chain([self.shared.end_of(purpose)]).collect();
+        let cancels: Vec<_> = cancel
+            .into_iter()
+            .chain([self.shared.end_of(purpose)])
+            .collect();
         loop {
             let (mut worker, is_new) = self.worker()?;
             match worker.ask(&line, &cancels) {
@@ -123,9 +139,14 @@ impl Pool {
             }
         }
         let (reply, started) = bounded(1);
-        self.requests.send(Request::Start(reply)).map_err(|_| Error::Stopped)?;
+        self.requests
+            .send(Request::Start(reply))
+            .map_err(|_| Error::Stopped)?;
         let started = started.recv().map_err(|_| Error::Stopped)?;
-        Ok((started.map_err(|error| Error::NoProcess(error.to_string()))?, true))
+        Ok((
+            started.map_err(|error| Error::NoProcess(error.to_string()))?,
+            true,
+        ))
     }
 
     fn give_back(&self, worker: Worker) {
@@ -177,7 +198,10 @@ impl Shared {
             return Err(Error::Stopped);
         }
         state.busy[purpose as usize] += 1;
-        Ok(Seat { shared: self, purpose })
+        Ok(Seat {
+            shared: self,
+            purpose,
+        })
     }
 }
 
@@ -200,8 +224,9 @@ impl Starter {
     fn run(self) {
         loop {
             let due = self.end_idle(Instant::now());
-            let due =
-                due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
+            let due = due.map_or_else(never, |at| {
+                after(at.saturating_duration_since(Instant::now()))
+            });
             select! {
                 recv(self.inbox) -> request => match request {
                     // If the caller is gone, the worker is dropped at once.
@@ -219,8 +244,10 @@ impl Starter {
     /// Ends processes that were idle too long; returns when the next one is due.
     fn end_idle(&self, now: Instant) -> Option<Instant> {
         let mut state = self.shared.lock();
-        let ended: Vec<_> =
-            state.idle.extract_if(.., |(since, _)| *since + IDLE_FOR <= now).collect();
+        let ended: Vec<_> = state
+            .idle
+            .extract_if(.., |(since, _)| *since + IDLE_FOR <= now)
+            .collect();
         let next = state.idle.iter().map(|(since, _)| *since + IDLE_FOR).min();
         drop(state);
         // Outside the lock, as dropping waits for the processes to end.
@@ -236,7 +263,10 @@ mod tests {
     #[test]
     fn slow_client_does_not_block_the_next_during_an_import() {
         let (spawner, _) = Spawner::new();
-        let settings = Settings { imports: 1, ..Settings::default() };
+        let settings = Settings {
+            imports: 1,
+            ..Settings::default()
+        };
         let pool = Pool::start(settings, &spawner).unwrap();
         let _import = pool.shared.seat(Purpose::Import).unwrap();
         let slow = pool.shared.seat(Purpose::Client).unwrap();

@@ -36,10 +36,21 @@ pub(super) enum Task {
     Look,
     Checksum,
     Description,
-    Copy { to: OsString },
-    Thumbnail { fits: (u32, u32), to: Option<OsString> },
-    Still { fits: (u32, u32), to: OsString },
-    Slices { cut: Cut, to: Vec<OsString> },
+    Copy {
+        to: OsString,
+    },
+    Thumbnail {
+        fits: (u32, u32),
+        to: Option<OsString>,
+    },
+    Still {
+        fits: (u32, u32),
+        to: OsString,
+    },
+    Slices {
+        cut: Cut,
+        to: Vec<OsString>,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -134,7 +145,12 @@ pub enum Error {
     Unknown(String),
     /// Only another program, such as ffmpeg, can decode the format or this variety of it.
     #[error("{said}")]
-    NeedsTranscoder { format: Format, special: bool, traits: Traits, said: String },
+    NeedsTranscoder {
+        format: Format,
+        special: bool,
+        traits: Traits,
+        said: String,
+    },
     #[error("{} MiB is too large for an image", .bytes >> 20)]
     TooLong { bytes: u64 },
     /// The decoder refuses the file.
@@ -177,7 +193,10 @@ impl Io {
 
 impl From<io::Error> for Io {
     fn from(error: io::Error) -> Self {
-        Self { code: error.raw_os_error(), said: error.to_string() }
+        Self {
+            code: error.raw_os_error(),
+            said: error.to_string(),
+        }
     }
 }
 
@@ -189,7 +208,10 @@ impl std::fmt::Display for Io {
 
 impl Error {
     pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::Write { path: path.into(), io: error.into() }
+        move |error| Self::Write {
+            path: path.into(),
+            io: error.into(),
+        }
     }
 }
 
@@ -197,9 +219,16 @@ impl From<media::Error> for Error {
     fn from(error: media::Error) -> Self {
         let said = chain(&error);
         match error {
-            media::Error::NeedsTranscoder { format, why, traits } => {
-                Self::NeedsTranscoder { format, special: why.is_some(), traits, said }
-            }
+            media::Error::NeedsTranscoder {
+                format,
+                why,
+                traits,
+            } => Self::NeedsTranscoder {
+                format,
+                special: why.is_some(),
+                traits,
+                said,
+            },
             media::Error::Unknown => Self::Unknown(said),
             media::Error::Read(error) => Self::Read(error.into()),
             _ => Self::Picture(said),
@@ -216,9 +245,12 @@ mod tests {
     #[test]
     fn paths_are_sent_unchanged() {
         let path = OsString::from_vec(b"/a b\n\xff\".png".to_vec());
-        let line =
-            serde_json::to_string(&Job { path: path.clone(), task: Task::Look, shown: None })
-                .unwrap();
+        let line = serde_json::to_string(&Job {
+            path: path.clone(),
+            task: Task::Look,
+            shown: None,
+        })
+        .unwrap();
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<Job>(&line).unwrap().path, path);
     }
@@ -227,7 +259,9 @@ mod tests {
     fn io_error_keeps_its_code() {
         let error = Error::Read(io::Error::from_raw_os_error(2).into());
         let read: Error = serde_json::from_str(&serde_json::to_string(&error).unwrap()).unwrap();
-        let Error::Read(io) = &read else { panic!("{read}") };
+        let Error::Read(io) = &read else {
+            panic!("{read}")
+        };
         assert_eq!(io.error().kind(), io::ErrorKind::NotFound);
     }
 }

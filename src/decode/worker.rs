@@ -26,8 +26,13 @@ const UNKILLABLE_MAX: usize = 8;
 static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// Signals that others use to end a process.
-const ASKED_TO_END: [Signal; 5] =
-    [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+const ASKED_TO_END: [Signal; 5] = [
+    Signal::KILL,
+    Signal::TERM,
+    Signal::INT,
+    Signal::HUP,
+    Signal::QUIT,
+];
 
 /// How decoding processes are started.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +65,11 @@ impl Worker {
         }
         drop(unkillable);
         let (stream, theirs) = UnixStream::pair()?;
-        Ok(Self { process: start(settings, theirs)?, stream, silent_for: SILENT_FOR })
+        Ok(Self {
+            process: start(settings, theirs)?,
+            stream,
+            silent_for: SILENT_FOR,
+        })
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -80,8 +89,9 @@ impl Worker {
         let mut until = Instant::now() + self.silent_for;
         loop {
             let waited = cancels.iter().map(AsFd::as_fd).chain([self.stream.as_fd()]);
-            let mut waited: Vec<_> =
-                waited.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            let mut waited: Vec<_> = waited
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .collect();
             let is_ready = poll_until(&mut waited, Some(until)).map_err(no_process)?;
             if cancels.iter().any(|cancel| cancel.is_cancelled()) {
                 return Err(Error::Stopped);
@@ -113,7 +123,9 @@ impl Worker {
 
     /// Returns the reason why the process has closed its socket.
     fn why_it_ended(&self) -> Error {
-        let Some(process) = &self.process else { return Error::Broke("a panic".to_owned()) };
+        let Some(process) = &self.process else {
+            return Error::Broke("a panic".to_owned());
+        };
         process.wait(Some(Instant::now() + ENDS_WITHIN), None);
         match process.ended() {
             // A failed allocation aborts the process.
@@ -161,7 +173,9 @@ fn start(settings: &Settings, theirs: UnixStream) -> io::Result<Option<Child>> {
         return Ok(None);
     }
     let program = settings.program.clone().unwrap_or_else(own_program);
-    let launch = Launch::new(program).args([super::child::VERB]).args(&settings.writable);
+    let launch = Launch::new(program)
+        .args([super::child::VERB])
+        .args(&settings.writable);
     let started = launch.makes_our_files().start_helper(theirs.into());
     Ok(Some(started.map_err(io::Error::other)?))
 }
@@ -177,7 +191,11 @@ mod tests {
         let (stream, theirs) = UnixStream::pair().unwrap();
         let launch = Launch::new("/bin/sh").args(["-c", script]);
         let process = Some(launch.start_helper(theirs.into()).unwrap());
-        Worker { stream, process, silent_for }
+        Worker {
+            stream,
+            process,
+            silent_for,
+        }
     }
 
     fn asked(script: &str) -> Result<u32, Error> {
@@ -198,12 +216,22 @@ mod tests {
         let slow = r#"for i in 1 2 3 4 5 6; do echo '"Progress"'; sleep 0.4; done
             echo '{"Done":7}'; sleep 9"#;
         assert_eq!(asked_within(slow, Duration::from_secs(2)), Ok(7));
-        assert_eq!(asked(r#"echo '{"Failed":"NotFile"}'; sleep 9"#), Err(Error::NotFile));
-        assert_eq!(asked_within("sleep 999", Duration::from_millis(300)), Err(Error::Silent));
+        assert_eq!(
+            asked(r#"echo '{"Failed":"NotFile"}'; sleep 9"#),
+            Err(Error::NotFile)
+        );
+        assert_eq!(
+            asked_within("sleep 999", Duration::from_millis(300)),
+            Err(Error::Silent)
+        );
         assert_eq!(asked("kill -ABRT $$"), Err(Error::Memory));
         assert_eq!(asked("kill -XCPU $$"), Err(Error::Time));
         for signal in ["KILL", "TERM", "HUP"] {
-            assert_eq!(asked(&format!("kill -{signal} $$")), Err(Error::Killed), "{signal}");
+            assert_eq!(
+                asked(&format!("kill -{signal} $$")),
+                Err(Error::Killed),
+                "{signal}"
+            );
         }
         assert!(matches!(asked("exit 1"), Err(Error::NoProcess(_))));
         assert_eq!(asked("exit 3"), Err(Error::Broke("exit code 3".to_owned())));
@@ -217,7 +245,10 @@ mod tests {
         let (cancel, mut worker) = (Cancel::new().unwrap(), worker("sleep 999", LONG));
         let process = worker.process.clone().unwrap();
         cancel.cancel();
-        assert!(matches!(worker.ask::<()>(b"job\n", &[&cancel]), Err(Error::Stopped)));
+        assert!(matches!(
+            worker.ask::<()>(b"job\n", &[&cancel]),
+            Err(Error::Stopped)
+        ));
         drop(worker);
         assert!(!process.is_running());
     }

@@ -35,7 +35,12 @@ pub(super) struct StateDirectory {
 impl StateDirectory {
     pub(super) fn new(root: PathBuf) -> Self {
         let links = Links::new(root.clone());
-        Self { root, links, written: BTreeMap::new(), complained: false }
+        Self {
+            root,
+            links,
+            written: BTreeMap::new(),
+            complained: false,
+        }
     }
 
     /// Updates links (by the names of monitors) and files; leaves those that are right.
@@ -45,7 +50,9 @@ impl StateDirectory {
         files: [(&'static str, Vec<u8>); 4],
     ) {
         let linked = self.links.write(links);
-        let written = files.into_iter().try_for_each(|(name, bytes)| self.put(name, bytes));
+        let written = files
+            .into_iter()
+            .try_for_each(|(name, bytes)| self.put(name, bytes));
         match linked.and(written) {
             Ok(()) => self.complained = false,
             Err((path, error)) => {
@@ -130,8 +137,10 @@ impl Links {
         let failed = |error: io::Error| (path.clone(), error);
         fs::create_dir_all(&path).map_err(failed)?;
         let directory = open_directory(&path).map_err(failed)?;
-        let wanted: BTreeSet<Link> =
-            wanted.iter().map(|(name, to)| (name.into(), to.clone())).collect();
+        let wanted: BTreeSet<Link> = wanted
+            .iter()
+            .map(|(name, to)| (name.into(), to.clone()))
+            .collect();
         let made = self.made.take().unwrap_or_else(|| recorded(&self.root));
         let all: BTreeSet<Link> = made.union(&wanted).cloned().collect();
         if all != made {
@@ -155,7 +164,9 @@ impl Links {
     /// Removes the links that murald has made, and the directory if it holds nothing else.
     pub(super) fn clear(&mut self) {
         let path = self.root.join(LINKS);
-        let made = recorded(&self.root).into_iter().chain(self.made.take().into_iter().flatten());
+        let made = recorded(&self.root)
+            .into_iter()
+            .chain(self.made.take().into_iter().flatten());
         if let Ok(directory) = open_directory(&path) {
             // A name that cannot be removed belongs to somebody else by now.
             made.for_each(|(name, target)| drop(remove(&directory, &name, &target)));
@@ -203,15 +214,24 @@ fn target_of(directory: impl AsFd, name: &OsStr) -> Result<PathBuf, Errno> {
 }
 
 fn recording(links: &BTreeSet<Link>) -> Vec<u8> {
-    let words = links.iter().flat_map(|(name, target)| [name.as_os_str(), target.as_os_str()]);
-    words.flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect()
+    let words = links
+        .iter()
+        .flat_map(|(name, target)| [name.as_os_str(), target.as_os_str()]);
+    words
+        .flat_map(|word| [word.as_bytes(), b"\0"].concat())
+        .collect()
 }
 
 fn recorded(root: &Path) -> BTreeSet<Link> {
     let bytes = fs::read(root.join(RECORD)).unwrap_or_default();
-    let words: Vec<&OsStr> = bytes.split(|&byte| byte == 0).map(OsStr::from_bytes).collect();
+    let words: Vec<&OsStr> = bytes
+        .split(|&byte| byte == 0)
+        .map(OsStr::from_bytes)
+        .collect();
     let pairs = words.as_chunks().0.iter();
-    pairs.map(|[name, target]| ((*name).to_owned(), PathBuf::from(target))).collect()
+    pairs
+        .map(|[name, target]| ((*name).to_owned(), PathBuf::from(target)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -220,16 +240,24 @@ mod tests {
 
     use super::*;
 
-    const EMPTY: [(&str, Vec<u8>); 4] =
-        [(FILES[0], vec![]), (FILES[1], vec![]), (FILES[2], vec![]), (FILES[3], vec![])];
+    const EMPTY: [(&str, Vec<u8>); 4] = [
+        (FILES[0], vec![]),
+        (FILES[1], vec![]),
+        (FILES[2], vec![]),
+        (FILES[3], vec![]),
+    ];
 
     #[test]
     fn link_has_the_name_of_its_monitor_unless_that_is_ours() {
         let check = |shown: &[(&str, &str)], newest: Option<&str>, expected: &[(&str, &str)]| {
-            let stills = shown.iter().map(|(monitor, still)| (*monitor, Path::new(still)));
+            let stills = shown
+                .iter()
+                .map(|(monitor, still)| (*monitor, Path::new(still)));
             let found = link_targets(stills, newest.map(Path::new));
-            let expected =
-                expected.iter().map(|(name, to)| ((*name).to_owned(), PathBuf::from(to))).collect();
+            let expected = expected
+                .iter()
+                .map(|(name, to)| ((*name).to_owned(), PathBuf::from(to)))
+                .collect();
             assert_eq!(found, expected);
         };
         let both = [("A", "/a"), ("DP_1", "/b"), ("all", "/b")];
@@ -292,7 +320,10 @@ mod tests {
     }
 
     fn named(links: &[(&str, &str)]) -> Vec<(String, PathBuf)> {
-        links.iter().map(|(name, to)| ((*name).to_owned(), (*to).into())).collect()
+        links
+            .iter()
+            .map(|(name, to)| ((*name).to_owned(), (*to).into()))
+            .collect()
     }
 
     #[test]
@@ -305,11 +336,16 @@ mod tests {
         symlink("/mine", current.join("DP-7")).unwrap();
         fs::write(current.join("note"), "somebody's own").unwrap();
         let write = |links: &mut Links, wanted: &[(&str, &str)]| {
-            links.write(&named(wanted).into_iter().collect()).map_err(|(path, _)| path)
+            links
+                .write(&named(wanted).into_iter().collect())
+                .map_err(|(path, _)| path)
         };
         let mut links = Links::new(root.clone());
         write(&mut links, &[("A", "/a"), ("B", "/b")]).unwrap();
-        assert_eq!(there(&current), named(&[("A", "/a"), ("B", "/b"), ("DP-7", "/mine")]));
+        assert_eq!(
+            there(&current),
+            named(&[("A", "/a"), ("B", "/b"), ("DP-7", "/mine")])
+        );
         // The next run knows the links. A link that the user has changed in the meantime belongs to the
         // user.
         let mut links = Links::new(root.clone());
@@ -350,16 +386,23 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("murald");
         let mut links = Links::new(root.clone());
-        links.write(&named(&[("A", "/a")]).into_iter().collect()).unwrap();
+        links
+            .write(&named(&[("A", "/a")]).into_iter().collect())
+            .unwrap();
         // The run was killed between the record and the link, or after the link.
         for target in ["/a", "/b"] {
             let both = named(&[("A", "/a"), ("A", "/b")]);
-            let both = both.into_iter().map(|(name, to)| (name.into(), to)).collect();
+            let both = both
+                .into_iter()
+                .map(|(name, to)| (name.into(), to))
+                .collect();
             fs::write(root.join(RECORD), recording(&both)).unwrap();
             fs::remove_file(root.join("current/A")).unwrap();
             symlink(target, root.join("current/A")).unwrap();
             let mut links = Links::new(root.clone());
-            links.write(&named(&[("A", "/c")]).into_iter().collect()).unwrap();
+            links
+                .write(&named(&[("A", "/c")]).into_iter().collect())
+                .unwrap();
             assert_eq!(there(&root.join("current")), named(&[("A", "/c")]));
         }
         Links::new(root.clone()).clear();

@@ -35,7 +35,10 @@ pub(crate) struct DesktopOwner {
 
 impl Handle {
     pub(super) fn new(inbox: Sender<DesktopMessage>, hook: Hook) -> Self {
-        Self { inbox: Some(inbox), hook: Some(hook) }
+        Self {
+            inbox: Some(inbox),
+            hook: Some(hook),
+        }
     }
 
     /// Why the hook's last run failed; `None` if it succeeded.
@@ -56,7 +59,9 @@ impl Handle {
 
     /// The changes that wait for the thread; `None` without a thread.
     pub(crate) fn queue(&self) -> Option<DebugQueue> {
-        self.inbox.as_ref().map(|inbox| DebugQueue::of("desktop", inbox))
+        self.inbox
+            .as_ref()
+            .map(|inbox| DebugQueue::of("desktop", inbox))
     }
 
     /// Removes the files, then calls `done`.
@@ -65,7 +70,9 @@ impl Handle {
     }
 
     fn send(&self, message: DesktopMessage) {
-        let Some(inbox) = &self.inbox else { return message.pass() };
+        let Some(inbox) = &self.inbox else {
+            return message.pass();
+        };
         match inbox.try_send(message) {
             Ok(()) => {}
             Err(TrySendError::Full(message)) => {
@@ -91,6 +98,9 @@ impl DesktopOwner {
     /// files stay.
     pub(crate) fn end(self, deadline: Instant) -> Vec<String> {
         drop(self.end);
-        join_all(std::iter::once(self.thread).chain(self.hook.end()), deadline)
+        join_all(
+            std::iter::once(self.thread).chain(self.hook.end()),
+            deadline,
+        )
     }
 }

@@ -67,10 +67,20 @@ pub(super) struct HookRun {
 
 impl Hook {
     pub(super) fn new(spawner: Spawner, sources: HookSources) -> Self {
-        let (run, state, failure) =
-            (Mutex::default(), Mutex::new(HookState::Idle), Mutex::default());
+        let (run, state, failure) = (
+            Mutex::default(),
+            Mutex::new(HookState::Idle),
+            Mutex::default(),
+        );
         let groups = Groups::default();
-        Self(Arc::new(SharedHook { run, state, failure, groups, sources, spawner }))
+        Self(Arc::new(SharedHook {
+            run,
+            state,
+            failure,
+            groups,
+            sources,
+            spawner,
+        }))
     }
 
     /// Why the last run failed; `None` if it succeeded.
@@ -95,7 +105,11 @@ impl Hook {
                 monitors.push(monitor.clone());
             }
         }
-        *waiting = Some(HookRun { monitors, change: change.clone(), still });
+        *waiting = Some(HookRun {
+            monitors,
+            change: change.clone(),
+            still,
+        });
         drop(waiting);
         if let Err(error) = self.wake() {
             log::warn!("cannot run hooks.wallpaper_changed: {error}");
@@ -108,8 +122,15 @@ impl Hook {
             let (waker, cancel) = (Arc::new(Waker::new()?), Cancel::new()?);
             let (shared, woken) = (Arc::clone(&self.0), Arc::clone(&waker));
             let scripts = Scripts::new(cancel.clone(), self.0.groups.clone());
-            let thread = self.0.spawner.spawn("hook", move || work(&shared, &woken, scripts))?;
-            *state = HookState::Started { waker, cancel, thread };
+            let thread = self
+                .0
+                .spawner
+                .spawn("hook", move || work(&shared, &woken, scripts))?;
+            *state = HookState::Started {
+                waker,
+                cancel,
+                thread,
+            };
         }
         if let HookState::Started { waker, .. } = &*state {
             waker.wake();
@@ -147,8 +168,12 @@ impl SharedHook {
 
 fn work(shared: &SharedHook, waker: &Waker, mut scripts: Scripts) {
     while scripts.wait(waker) {
-        let Some(run) = lock(&shared.run).take() else { continue };
-        let Some((command, limit)) = shared.command() else { continue };
+        let Some(run) = lock(&shared.run).take() else {
+            continue;
+        };
+        let Some((command, limit)) = shared.command() else {
+            continue;
+        };
         let mut errors = Errors::default();
         let launch = launch(&command, &run, &shared.sources);
         let ended = scripts.run(&launch, limit, &mut |bytes| errors.take(bytes));
@@ -163,25 +188,41 @@ fn work(shared: &SharedHook, waker: &Waker, mut scripts: Scripts) {
 }
 
 fn launch(command: &str, run: &HookRun, sources: &HookSources) -> Launch {
-    let HookRun { monitors, change, still } = run;
+    let HookRun {
+        monitors,
+        change,
+        still,
+    } = run;
     let path = |path: Option<&PathBuf>| path.map_or_else(OsString::new, |path| path.into());
     let id = change.image.library_id();
-    let session = sources.outputs.session().map(|session| session.environment());
+    let session = sources
+        .outputs
+        .session()
+        .map(|session| session.environment());
     let own: [(&str, OsString); 9] = [
         ("MURALD_HOOK", "1".into()),
         ("MURALD_SOCKET", path(Some(&sources.socket))),
         ("MURALD_MONITOR", monitors.join(",").into()),
         // Empty for a plain colour.
-        ("MURALD_IMAGE_ID", id.map_or_else(String::new, |id| id.to_string()).into()),
+        (
+            "MURALD_IMAGE_ID",
+            id.map_or_else(String::new, |id| id.to_string()).into(),
+        ),
         ("MURALD_IMAGE_NAME", (&change.image.name).into()),
         ("MURALD_PATH", path(Some(&change.image.path))),
         ("MURALD_STILL", path(still.as_ref())),
         ("MURALD_BACKEND", (&change.backend).into()),
         ("MURALD_SOURCE", change.source.as_str().into()),
     ];
-    let launch = Launch::new("/bin/sh").args(["-c", command]).directory(&sources.home);
-    let launch = own.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
-    session.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value))
+    let launch = Launch::new("/bin/sh")
+        .args(["-c", command])
+        .directory(&sources.home);
+    let launch = own
+        .into_iter()
+        .fold(launch, |launch, (name, value)| launch.env(name, value));
+    session
+        .into_iter()
+        .fold(launch, |launch, (name, value)| launch.env(name, value))
 }
 
 /// Why a run failed. The command itself is never named: it may hold a secret.

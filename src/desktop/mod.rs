@@ -48,5 +48,8 @@ pub(crate) fn start(
     let hook = Hook::new(spawner.clone(), hook);
     let publisher = Publisher::new(sources, hook.clone());
     let thread = spawner.spawn("desktop", move || publisher.run(&messages, &ended))?;
-    Ok((Handle::new(inbox, hook.clone()), DesktopOwner { end, thread, hook }))
+    Ok((
+        Handle::new(inbox, hook.clone()),
+        DesktopOwner { end, thread, hook },
+    ))
 }

@@ -51,7 +51,12 @@ impl Palette {
     pub(super) fn of(monitor: &str, shown: &MonitorImage, still: Option<PathBuf>) -> Self {
         let MonitorImage { image, set_at } = shown;
         let colors = image.color_texts();
-        let Scheme { appearance, background, foreground, accent } = Scheme::of(&colors);
+        let Scheme {
+            appearance,
+            background,
+            foreground,
+            accent,
+        } = Scheme::of(&colors);
         Self {
             set_at: *set_at,
             monitor: monitor.to_owned(),
@@ -94,7 +99,13 @@ pub(super) fn read_shown(
         let images: BTreeMap<i64, Arc<Image>> = images.map(|image| (image.id, image)).collect();
         let shown = rows.into_iter().filter_map(|row| {
             let image = Arc::clone(images.get(&row.image_id)?);
-            Some((row.monitor, MonitorImage { image, set_at: row.set_at }))
+            Some((
+                row.monitor,
+                MonitorImage {
+                    image,
+                    set_at: row.set_at,
+                },
+            ))
         });
         Ok(shown.collect())
     })
@@ -111,8 +122,12 @@ pub(super) fn color_files(
     json.push(b'\n');
     let newest = palettes.newest;
     let colors = named(newest);
-    let contents =
-        [json, shell(newest, &colors), gtk(&colors).into_bytes(), rofi(&colors).into_bytes()];
+    let contents = [
+        json,
+        shell(newest, &colors),
+        gtk(&colors).into_bytes(),
+        rofi(&colors).into_bytes(),
+    ];
     let mut contents = contents.into_iter();
     Ok(FILES.map(|name| (name, contents.next().unwrap_or_default())))
 }
@@ -124,19 +139,34 @@ fn named(palette: Option<&Palette>) -> Vec<(String, String)> {
         |mine: fn(&Palette) -> &String, other: String| palette.map_or(other, |p| mine(p).clone());
     let accent = of(|p| &p.accent, none.accent);
     let mut named = vec![
-        ("background".to_owned(), of(|p| &p.background, none.background)),
-        ("foreground".to_owned(), of(|p| &p.foreground, none.foreground)),
+        (
+            "background".to_owned(),
+            of(|p| &p.background, none.background),
+        ),
+        (
+            "foreground".to_owned(),
+            of(|p| &p.foreground, none.foreground),
+        ),
         ("accent".to_owned(), accent.clone()),
     ];
     // The colours of an image with few colours are repeated.
     let colors = palette.map_or(&[][..], |palette| &palette.colors);
-    let again = colors.iter().cycle().cloned().chain(std::iter::repeat(accent));
+    let again = colors
+        .iter()
+        .cycle()
+        .cloned()
+        .chain(std::iter::repeat(accent));
     let mut again: Vec<String> = again.take(COLORS).collect();
     // Terminals need the colours between the first and the last to be visible on the first.
     for at in 1..COLORS - 1 {
         again[at] = distinct_from(&again[0], &again[at]);
     }
-    named.extend(again.into_iter().enumerate().map(|(n, color)| (format!("color{n}"), color)));
+    named.extend(
+        again
+            .into_iter()
+            .enumerate()
+            .map(|(n, color)| (format!("color{n}"), color)),
+    );
     named
 }
 
@@ -144,7 +174,10 @@ fn named(palette: Option<&Palette>) -> Vec<(String, String)> {
 fn shell(palette: Option<&Palette>, colors: &[(String, String)]) -> Vec<u8> {
     let mut text = b"wallpaper=".to_vec();
     let still = palette.and_then(|palette| palette.still.as_deref());
-    quote(&mut text, still.unwrap_or(Path::new("")).as_os_str().as_bytes());
+    quote(
+        &mut text,
+        still.unwrap_or(Path::new("")).as_os_str().as_bytes(),
+    );
     let appearance = palette.map_or(Scheme::of(&[]).appearance.as_str(), |one| one.appearance);
     for (name, value) in colors.iter().map(|(name, color)| (&**name, &**color)) {
         // Colours are hexadecimal; quoted, as # begins a comment.
@@ -168,11 +201,13 @@ fn quote(text: &mut Vec<u8>, word: &[u8]) {
 
 /// For `@import` in a style sheet of GTK: waybar, wofi.
 fn gtk(colors: &[(String, String)]) -> String {
-    colors.iter().fold(String::new(), |mut text, (name, color)| {
-        // A String takes everything.
-        writeln!(text, "@define-color {name} {color};").ok();
-        text
-    })
+    colors
+        .iter()
+        .fold(String::new(), |mut text, (name, color)| {
+            // A String takes everything.
+            writeln!(text, "@define-color {name} {color};").ok();
+            text
+        })
 }
 
 /// For `@import` in a theme of rofi.
@@ -212,7 +247,11 @@ mod tests {
 
     fn text(palette: Option<&Palette>, name: &str) -> String {
         let monitors = palette.iter().map(|one| (&*one.monitor, *one)).collect();
-        let files = color_files(&Palettes { newest: palette, monitors }).unwrap();
+        let files = color_files(&Palettes {
+            newest: palette,
+            monitors,
+        })
+        .unwrap();
         let (_, bytes) = files.into_iter().find(|(file, _)| *file == name).unwrap();
         String::from_utf8(bytes).unwrap()
     }
@@ -221,17 +260,37 @@ mod tests {
     fn each_format_has_the_same_colours() {
         let palette = palette("/s/a.png", &["#101018", "#e0d0c0", "#c04020"]);
         let sheet = text(Some(&palette), "colors.css");
-        assert!(sheet.starts_with("@define-color background #101018;\n"), "{sheet}");
-        assert!(sheet.ends_with("@define-color color7 #e0d0c0;\n"), "{sheet}");
+        assert!(
+            sheet.starts_with("@define-color background #101018;\n"),
+            "{sheet}"
+        );
+        assert!(
+            sheet.ends_with("@define-color color7 #e0d0c0;\n"),
+            "{sheet}"
+        );
         let theme = text(Some(&palette), "colors.rasi");
-        assert!(theme.starts_with("* {\n    background: #101018;\n"), "{theme}");
+        assert!(
+            theme.starts_with("* {\n    background: #101018;\n"),
+            "{theme}"
+        );
         assert!(theme.ends_with("    color7: #e0d0c0;\n}\n"), "{theme}");
         // The colours repeat; one that is too close to the first is lighter.
         let found: Vec<&str> = (0..8)
-            .map(|n| sheet.split_once(&format!("color{n} ")).unwrap().1.split_once(';').unwrap().0)
+            .map(|n| {
+                sheet
+                    .split_once(&format!("color{n} "))
+                    .unwrap()
+                    .1
+                    .split_once(';')
+                    .unwrap()
+                    .0
+            })
             .collect();
         assert_eq!(found[..3], ["#101018", "#e0d0c0", "#c04020"]);
-        assert_eq!((found[3], found[4], found[7]), (found[6], found[1], found[1]));
+        assert_eq!(
+            (found[3], found[4], found[7]),
+            (found[6], found[1], found[1])
+        );
         assert!(!found[1..7].contains(&found[0]), "{found:?}");
         let json: serde_json::Value =
             serde_json::from_str(&text(Some(&palette), "palette.json")).unwrap();
@@ -251,9 +310,15 @@ mod tests {
 
     #[test]
     fn files_have_colours_even_if_nothing_is_shown() {
-        assert_eq!(text(None, "palette.json"), "{\n  \"newest\": null,\n  \"monitors\": {}\n}\n");
+        assert_eq!(
+            text(None, "palette.json"),
+            "{\n  \"newest\": null,\n  \"monitors\": {}\n}\n"
+        );
         let shell = text(None, "colors.sh");
         assert!(shell.starts_with("wallpaper=''\nbackground='#000000'\nforeground='#ffffff'\n"));
-        assert!(shell.contains("\ncolor7='#808080'\nappearance='dark'\n"), "{shell}");
+        assert!(
+            shell.contains("\ncolor7='#808080'\nappearance='dark'\n"),
+            "{shell}"
+        );
     }
 }

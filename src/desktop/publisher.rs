@@ -70,7 +70,16 @@ struct PendingChange {
 
 impl Publisher {
     pub(super) fn new(sources: Sources, hook: Hook) -> Self {
-        let Sources { store, bus, outputs, make_still, wants_png, colors, directory, .. } = sources;
+        let Sources {
+            store,
+            bus,
+            outputs,
+            make_still,
+            wants_png,
+            colors,
+            directory,
+            ..
+        } = sources;
         let tools = (sources.transcoder, sources.decoder);
         let (stills, made) = Stills::new(directory.join(STILLS), tools, make_still, wants_png);
         Self {
@@ -132,17 +141,30 @@ impl Publisher {
         match &mut self.shown {
             Some(shown) => {
                 for change in &changes {
-                    let new = change.shown.iter().filter(|(monitor, _)| is_connected(monitor));
+                    let new = change
+                        .shown
+                        .iter()
+                        .filter(|(monitor, _)| is_connected(monitor));
                     shown.extend(new.map(|(monitor, set_at)| {
                         let image = Arc::clone(&change.image);
-                        (monitor.clone(), MonitorImage { image, set_at: *set_at })
+                        (
+                            monitor.clone(),
+                            MonitorImage {
+                                image,
+                                set_at: *set_at,
+                            },
+                        )
                     }));
                 }
             }
             None => self.read(),
         }
         let until = Instant::now() + STILL_WITHIN;
-        self.waiting.push(PendingChange { changes, tell, until });
+        self.waiting.push(PendingChange {
+            changes,
+            tell,
+            until,
+        });
     }
 
     fn clear(&mut self, done: Tell) {
@@ -168,7 +190,9 @@ impl Publisher {
     /// Updates the files; a monitor keeps its old entry until its still is made.
     fn update_files(&mut self) {
         self.pending.clear();
-        let (Some(all), false) = (&self.shown, self.cleared) else { return };
+        let (Some(all), false) = (&self.shown, self.cleared) else {
+            return;
+        };
         let mut before = std::mem::take(&mut self.published);
         for (monitor, shown) in all {
             let still = match self.stills.of(&shown.image) {
@@ -180,7 +204,8 @@ impl Publisher {
                     continue;
                 }
             };
-            self.published.insert(monitor.clone(), Palette::of(monitor, shown, still));
+            self.published
+                .insert(monitor.clone(), Palette::of(monitor, shown, still));
         }
         self.write();
     }
@@ -195,8 +220,14 @@ impl Publisher {
         let used: BTreeSet<&Path> = stills.clone().map(|(_, still)| still).collect();
         let newest_still: Option<PathBuf> = newest.and_then(still);
         let links = directory::link_targets(stills, newest_still.as_deref());
-        let monitors = self.published.iter().map(|(name, palette)| (name.as_str(), palette));
-        match color_files(&Palettes { newest, monitors: monitors.collect() }) {
+        let monitors = self
+            .published
+            .iter()
+            .map(|(name, palette)| (name.as_str(), palette));
+        match color_files(&Palettes {
+            newest,
+            monitors: monitors.collect(),
+        }) {
             Ok(files) => self.directory.write(&links, files),
             Err(error) => log::warn!("cannot write the palette as JSON: {error}"),
         }
@@ -223,7 +254,10 @@ impl Publisher {
     fn still(&self, change: &WallpaperChange) -> Option<PathBuf> {
         let monitors = change.shown.iter().map(|(monitor, _)| monitor);
         let mut palettes = monitors.filter_map(|monitor| self.published.get(monitor));
-        palettes.find(|palette| palette.image_id == change.image.id)?.still.clone()
+        palettes
+            .find(|palette| palette.image_id == change.image.id)?
+            .still
+            .clone()
     }
 
     /// Reports all remaining changes.
@@ -246,18 +280,29 @@ impl Publisher {
 
 fn subscribe(bus: &EventBus, ring: Sender<()>) -> Subscription {
     // If the channel is full, the thread is about to look.
-    bus.subscribe([EventKind::GalleryChanged].into_iter().collect::<EventFilter>(), move || {
-        ring.try_send(()).ok();
-    })
+    bus.subscribe(
+        [EventKind::GalleryChanged]
+            .into_iter()
+            .collect::<EventFilter>(),
+        move || {
+            ring.try_send(()).ok();
+        },
+    )
 }
 
 /// The palette that was set last; among those set together, that of the first monitor by name.
 fn newest(published: &BTreeMap<String, Palette>) -> Option<&Palette> {
-    published.values().rev().max_by_key(|palette| palette.set_at)
+    published
+        .values()
+        .rev()
+        .max_by_key(|palette| palette.set_at)
 }
 
 /// Whether the files of a monitor still lack this change. Monitors that show another image by now do
 /// not count.
 fn waits(change: &WallpaperChange, pending: &BTreeMap<String, i64>) -> bool {
-    change.shown.iter().any(|(monitor, _)| pending.get(monitor) == Some(&change.image.id))
+    change
+        .shown
+        .iter()
+        .any(|(monitor, _)| pending.get(monitor) == Some(&change.image.id))
 }

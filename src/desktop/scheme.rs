@@ -24,21 +24,36 @@ pub(super) struct Scheme {
 impl Scheme {
     /// The scheme of an image's colours, most dominant first.
     pub(super) fn of(colors: &[String]) -> Self {
-        let colors: Vec<Rgb> = colors.iter().filter_map(|color| color::parse_hex(color)).collect();
+        let colors: Vec<Rgb> = colors
+            .iter()
+            .filter_map(|color| color::parse_hex(color))
+            .collect();
         let labs: Vec<Lab> = colors.into_iter().map(lab).collect();
         let by_lightness = |one: &&Lab, other: &&Lab| one.l.total_cmp(&other.l);
-        let (Some(darkest), Some(lightest)) =
-            (labs.iter().min_by(by_lightness), labs.iter().max_by(by_lightness))
-        else {
+        let (Some(darkest), Some(lightest)) = (
+            labs.iter().min_by(by_lightness),
+            labs.iter().max_by(by_lightness),
+        ) else {
             return Self::of_no_colors();
         };
         // The first of the most colourful ones covers the largest area.
-        let accent = labs.iter().rev().max_by(|one, other| one.chroma().total_cmp(&other.chroma()));
+        let accent = labs
+            .iter()
+            .rev()
+            .max_by(|one, other| one.chroma().total_cmp(&other.chroma()));
         let mean = labs.iter().map(|lab| lab.l).sum::<f32>() / labs.len() as f32;
         let (appearance, background, foreground) = if mean < MIDDLE {
-            (Tone::Dark, at(*darkest, darkest.l.min(LIGHTEST_DARK)), *lightest)
+            (
+                Tone::Dark,
+                at(*darkest, darkest.l.min(LIGHTEST_DARK)),
+                *lightest,
+            )
         } else {
-            (Tone::Light, at(*lightest, lightest.l.max(DARKEST_LIGHT)), *darkest)
+            (
+                Tone::Light,
+                at(*lightest, lightest.l.max(DARKEST_LIGHT)),
+                *darkest,
+            )
         };
         let readable = |lab, ratio| hex(readable(lab, background, ratio, appearance));
         Self {
@@ -51,7 +66,12 @@ impl Scheme {
 
     fn of_no_colors() -> Self {
         let [background, foreground, accent] = ["#000000", "#ffffff", "#808080"].map(str::to_owned);
-        Self { appearance: Tone::Dark, background, foreground, accent }
+        Self {
+            appearance: Tone::Dark,
+            background,
+            foreground,
+            accent,
+        }
     }
 }
 
@@ -60,7 +80,11 @@ pub(super) fn distinct_from(other: &str, color: &str) -> String {
     let (Some(other), Some(rgb)) = (color::parse_hex(other), color::parse_hex(color)) else {
         return color.to_owned();
     };
-    let appearance = if lab(other).l < MIDDLE { Tone::Dark } else { Tone::Light };
+    let appearance = if lab(other).l < MIDDLE {
+        Tone::Dark
+    } else {
+        Tone::Light
+    };
     hex(readable(lab(rgb), other, SIGN, appearance))
 }
 
@@ -96,7 +120,11 @@ fn contrast(one: Rgb, other: Rgb) -> f32 {
 fn luminance(rgb: Rgb) -> f32 {
     let channel = |value: u8| {
         let value = f32::from(value) / 255.0;
-        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        if value <= 0.040_45 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        }
     };
     let [r, g, b] = rgb.map(channel);
     0.2126 * r + 0.7152 * g + 0.0722 * b
@@ -107,7 +135,12 @@ mod tests {
     use super::*;
 
     fn scheme(colors: &[&str]) -> Scheme {
-        Scheme::of(&colors.iter().map(|&color| color.to_owned()).collect::<Vec<_>>())
+        Scheme::of(
+            &colors
+                .iter()
+                .map(|&color| color.to_owned())
+                .collect::<Vec<_>>(),
+        )
     }
 
     #[test]
@@ -129,7 +162,10 @@ mod tests {
         assert_eq!(made, expected);
         let made = scheme(&["#f4f0e8", "#203040", "#b0c8e0"]);
         assert_eq!(made.appearance, Tone::Light);
-        assert_eq!((&*made.background, &*made.foreground), ("#f4f0e8", "#203040"));
+        assert_eq!(
+            (&*made.background, &*made.foreground),
+            ("#f4f0e8", "#203040")
+        );
     }
 
     #[test]
@@ -154,8 +190,14 @@ mod tests {
             let [background, foreground, accent] =
                 [&made.background, &made.foreground, &made.accent]
                     .map(|color| color::parse_hex(color).unwrap());
-            assert!(contrast(foreground, background) >= TEXT, "{palette:?}: {made:?}");
-            assert!(contrast(accent, background) >= SIGN, "{palette:?}: {made:?}");
+            assert!(
+                contrast(foreground, background) >= TEXT,
+                "{palette:?}: {made:?}"
+            );
+            assert!(
+                contrast(accent, background) >= SIGN,
+                "{palette:?}: {made:?}"
+            );
             for color in palette {
                 let distinct = color::parse_hex(&distinct_from(&palette[0], color)).unwrap();
                 let first = color::parse_hex(&palette[0]).unwrap();
@@ -164,7 +206,9 @@ mod tests {
             let dark = lab(background).l < MIDDLE;
             assert_eq!(dark, made.appearance == Tone::Dark, "{palette:?}: {made:?}");
         };
-        colors.iter().for_each(|color| check(std::slice::from_ref(color)));
+        colors
+            .iter()
+            .for_each(|color| check(std::slice::from_ref(color)));
         colors.windows(2).for_each(check);
         colors.chunks(8).for_each(check);
     }

@@ -114,7 +114,14 @@ impl Stills {
         self.failed.clear();
     }
 
-    pub(super) fn on_made(&mut self, FinishedStill { checksum, name, result }: FinishedStill) {
+    pub(super) fn on_made(
+        &mut self,
+        FinishedStill {
+            checksum,
+            name,
+            result,
+        }: FinishedStill,
+    ) {
         self.pending.remove(&checksum);
         if let Err(why) = result {
             if self.logged.insert(checksum.clone()) {
@@ -158,7 +165,12 @@ impl Stills {
                 .map_err(|error| error.to_string())
                 .and_then(|ffmpeg| land(&path, |to| make(ffmpeg, &image, to)));
             // The receiver is gone at the end.
-            made.try_send(FinishedStill { checksum, name: image.name, result }).ok();
+            made.try_send(FinishedStill {
+                checksum,
+                name: image.name,
+                result,
+            })
+            .ok();
         }));
     }
 }
@@ -166,7 +178,9 @@ impl Stills {
 /// Removes stills from their directory, unless that is a link. Files with other names belong to somebody
 /// else.
 pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
-    let Ok(opened) = open_directory(directory) else { return };
+    let Ok(opened) = open_directory(directory) else {
+        return;
+    };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if is_ours(&name) && !is_used(&entry.path()) {
@@ -184,8 +198,13 @@ pub(super) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
 
 /// The name of a still, or of one that is being written.
 fn is_ours(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    let checksum = name.strip_prefix(TEMPORARY).unwrap_or(name).strip_suffix(".png");
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    let checksum = name
+        .strip_prefix(TEMPORARY)
+        .unwrap_or(name)
+        .strip_suffix(".png");
     checksum.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 

@@ -86,7 +86,10 @@ impl Layout {
             let scaled = f64::from(picture) * f64::from(target) / source;
             (scaled.round() as u32).max(1)
         };
-        (side(picture.0, source[2], target[2]), side(picture.1, source[3], target[3]))
+        (
+            side(picture.0, source[2], target[2]),
+            side(picture.1, source[3], target[3]),
+        )
     }
 }
 
@@ -103,20 +106,29 @@ impl Span {
             (start, (self.own[2 + at] / scale).min(picture[at] - start))
         };
         let (x, y) = (side(0), side(1));
-        Layout { source: [x.0, y.0, x.1, y.1], target: [0, 0, output.0, output.1] }
+        Layout {
+            source: [x.0, y.0, x.1, y.1],
+            target: [0, 0, output.0, output.1],
+        }
     }
 }
 
 fn covering(picture: u32, output: u32, at: f64, scale: f64) -> Side {
     let picture = f64::from(picture);
     let seen = (f64::from(output) / scale).min(picture);
-    Side { source: ((picture - seen) * at, seen), target: (0, output) }
+    Side {
+        source: ((picture - seen) * at, seen),
+        target: (0, output),
+    }
 }
 
 fn contained(picture: u32, output: u32, at: f64, scale: f64) -> Side {
     let length = ((f64::from(picture) * scale).round() as u32).clamp(1, output);
     let start = (f64::from(output - length) * at).round() as u32;
-    Side { source: (0.0, picture.into()), target: (start, length) }
+    Side {
+        source: (0.0, picture.into()),
+        target: (start, length),
+    }
 }
 
 /// Pixel for pixel: a larger picture is cut, a smaller one leaves a margin.
@@ -124,7 +136,10 @@ fn plain(picture: u32, output: u32, at: f64) -> Side {
     let length = picture.min(output);
     let room = |free: u32| (f64::from(free) * at).round() as u32;
     let from = f64::from(room(picture - length));
-    Side { source: (from, length.into()), target: (room(output - length), length) }
+    Side {
+        source: (from, length.into()),
+        target: (room(output - length), length),
+    }
 }
 
 #[cfg(test)]
@@ -140,16 +155,70 @@ mod tests {
             assert_eq!(placed, Layout { source, target }, "{fit:?} {picture:?}");
         };
         let square = (200, 200);
-        check(Fit::Cover, square, MIDDLE, [0.0, 50.0, 200.0, 100.0], [0, 0, 800, 400]);
+        check(
+            Fit::Cover,
+            square,
+            MIDDLE,
+            [0.0, 50.0, 200.0, 100.0],
+            [0, 0, 800, 400],
+        );
         let top = "top-right".parse().unwrap();
-        check(Fit::Cover, square, top, [0.0, 0.0, 200.0, 100.0], [0, 0, 800, 400]);
-        check(Fit::Cover, (800, 400), MIDDLE, [0.0, 0.0, 800.0, 400.0], [0, 0, 800, 400]);
-        check(Fit::Contain, square, MIDDLE, [0.0, 0.0, 200.0, 200.0], [200, 0, 400, 400]);
-        check(Fit::Contain, square, top, [0.0, 0.0, 200.0, 200.0], [400, 0, 400, 400]);
-        check(Fit::Fill, square, MIDDLE, [0.0, 0.0, 200.0, 200.0], [0, 0, 800, 400]);
-        check(Fit::Center, square, MIDDLE, [0.0, 0.0, 200.0, 200.0], [300, 100, 200, 200]);
-        check(Fit::Center, (1000, 300), MIDDLE, [100.0, 0.0, 800.0, 300.0], [0, 50, 800, 300]);
-        check(Fit::Tile, square, MIDDLE, [0.0, 0.0, 200.0, 200.0], [0, 0, 200, 200]);
+        check(
+            Fit::Cover,
+            square,
+            top,
+            [0.0, 0.0, 200.0, 100.0],
+            [0, 0, 800, 400],
+        );
+        check(
+            Fit::Cover,
+            (800, 400),
+            MIDDLE,
+            [0.0, 0.0, 800.0, 400.0],
+            [0, 0, 800, 400],
+        );
+        check(
+            Fit::Contain,
+            square,
+            MIDDLE,
+            [0.0, 0.0, 200.0, 200.0],
+            [200, 0, 400, 400],
+        );
+        check(
+            Fit::Contain,
+            square,
+            top,
+            [0.0, 0.0, 200.0, 200.0],
+            [400, 0, 400, 400],
+        );
+        check(
+            Fit::Fill,
+            square,
+            MIDDLE,
+            [0.0, 0.0, 200.0, 200.0],
+            [0, 0, 800, 400],
+        );
+        check(
+            Fit::Center,
+            square,
+            MIDDLE,
+            [0.0, 0.0, 200.0, 200.0],
+            [300, 100, 200, 200],
+        );
+        check(
+            Fit::Center,
+            (1000, 300),
+            MIDDLE,
+            [100.0, 0.0, 800.0, 300.0],
+            [0, 50, 800, 300],
+        );
+        check(
+            Fit::Tile,
+            square,
+            MIDDLE,
+            [0.0, 0.0, 200.0, 200.0],
+            [0, 0, 200, 200],
+        );
     }
 
     #[test]
@@ -166,7 +235,10 @@ mod tests {
     fn picture_over_two_outputs_has_no_seam() {
         let all = [-100.0, 0.0, 300.0, 100.0];
         let part = |own| Span { all, own }.layout((600, 400), (10, 20));
-        let (left, right) = (part([-100.0, 0.0, 100.0, 100.0]), part([0.0, 0.0, 200.0, 100.0]));
+        let (left, right) = (
+            part([-100.0, 0.0, 100.0, 100.0]),
+            part([0.0, 0.0, 200.0, 100.0]),
+        );
         assert_eq!(left.source, [0.0, 100.0, 200.0, 200.0]);
         assert_eq!(right.source, [200.0, 100.0, 400.0, 200.0]);
         assert_eq!(left.target, [0, 0, 10, 20]);

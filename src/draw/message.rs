@@ -135,7 +135,10 @@ impl Request {
 
 impl Response {
     pub(crate) fn new(outcome: Outcome) -> Self {
-        Self { version: VERSION.to_owned(), outcome }
+        Self {
+            version: VERSION.to_owned(),
+            outcome,
+        }
     }
 
     /// `None` for a response of another version.
@@ -185,13 +188,19 @@ impl Server {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, clients: Vec::new(), last: 0 })
+        Ok(Self {
+            listener,
+            clients: Vec::new(),
+            last: 0,
+        })
     }
 
     /// The descriptors to wait for.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let clients = self.clients.iter().map(|client| client.stream.as_fd());
-        std::iter::once(self.listener.as_fd()).chain(clients).collect()
+        std::iter::once(self.listener.as_fd())
+            .chain(clients)
+            .collect()
     }
 
     /// Returns the requests that have arrived, without waiting. A request whose client has disconnected
@@ -200,7 +209,11 @@ impl Server {
         while let Ok((stream, _)) = self.listener.accept() {
             if self.clients.len() < CLIENTS_MAX && stream.set_nonblocking(true).is_ok() {
                 self.last += 1;
-                self.clients.push(Client { id: self.last, stream, heard: Vec::new() });
+                self.clients.push(Client {
+                    id: self.last,
+                    stream,
+                    heard: Vec::new(),
+                });
             }
         }
         let mut requests = Vec::new();
@@ -249,9 +262,15 @@ impl Client {
     }
 
     fn lines(&mut self) -> Vec<Vec<u8>> {
-        let end = self.heard.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let end = self
+            .heard
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
         let whole: Vec<u8> = self.heard.drain(..end).collect();
-        let lines = whole.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let lines = whole
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty());
         lines.map(<[u8]>::to_vec).collect()
     }
 
@@ -282,7 +301,10 @@ mod tests {
                     span: None,
                     animate: false,
                 },
-                backdrop: Some(Backdrop { blur: 24.0, dim: 0.25 }),
+                backdrop: Some(Backdrop {
+                    blur: 24.0,
+                    dim: 0.25,
+                }),
             }],
             transition: Transition {
                 effect: Effect::Fade,
@@ -304,22 +326,46 @@ mod tests {
 
     #[test]
     fn message_of_another_version_is_not_understood() {
-        let other = Request { version: "0.0.1".to_owned(), ..request() };
+        let other = Request {
+            version: "0.0.1".to_owned(),
+            ..request()
+        };
         assert_eq!(Request::read(&line(&other)), None);
-        assert_eq!(Response::read(br#"{"version":"9.0","outcome":{"strange":1}}"#), None);
+        assert_eq!(
+            Response::read(br#"{"version":"9.0","outcome":{"strange":1}}"#),
+            None
+        );
         assert_eq!(Request::read(b"nonsense"), None);
     }
 
     #[test]
     fn picture_at_another_path_looks_the_same() {
         let one = request().outputs.remove(0);
-        assert!(one.looks_like(&Wanted { path: "/held.png".into(), ..one.clone() }));
-        assert!(!one.looks_like(&Wanted { content: "sha256:2".to_owned(), ..one.clone() }));
-        let nameless = Wanted { content: String::new(), ..one.clone() };
+        assert!(one.looks_like(&Wanted {
+            path: "/held.png".into(),
+            ..one.clone()
+        }));
+        assert!(!one.looks_like(&Wanted {
+            content: "sha256:2".to_owned(),
+            ..one.clone()
+        }));
+        let nameless = Wanted {
+            content: String::new(),
+            ..one.clone()
+        };
         assert!(nameless.looks_like(&nameless));
-        assert!(!nameless.looks_like(&Wanted { path: "/x".into(), ..nameless.clone() }));
-        let style = Style { fill: [9, 9, 9], ..one.style.clone() };
-        assert!(!one.looks_like(&Wanted { style, ..one.clone() }));
+        assert!(!nameless.looks_like(&Wanted {
+            path: "/x".into(),
+            ..nameless.clone()
+        }));
+        let style = Style {
+            fill: [9, 9, 9],
+            ..one.style.clone()
+        };
+        assert!(!one.looks_like(&Wanted {
+            style,
+            ..one.clone()
+        }));
     }
 
     fn request_line() -> String {
@@ -340,18 +386,27 @@ mod tests {
         let (one, other) = request.split_at(30);
         client.write_all(one.as_bytes()).unwrap();
         assert!(server.receive().is_empty());
-        client.write_all(format!("{other}\nnonsense\n").as_bytes()).unwrap();
+        client
+            .write_all(format!("{other}\nnonsense\n").as_bytes())
+            .unwrap();
         let requests = server.receive();
         assert_eq!(requests.len(), 1);
         server.respond(requests[0].0, Outcome::Shown(Vec::new()));
         let mut lines = BufReader::new(client).lines();
-        let mut next =
-            || Response::read(lines.next().unwrap().unwrap().as_bytes()).unwrap().outcome;
+        let mut next = || {
+            Response::read(lines.next().unwrap().unwrap().as_bytes())
+                .unwrap()
+                .outcome
+        };
         assert_eq!(next(), Outcome::NotUnderstood);
         assert_eq!(next(), Outcome::Shown(Vec::new()));
         drop(lines);
         server.receive();
-        assert_eq!(server.descriptors().len(), 1, "the closed connection is forgotten");
+        assert_eq!(
+            server.descriptors().len(),
+            1,
+            "the closed connection is forgotten"
+        );
     }
 
     #[test]
@@ -361,7 +416,9 @@ mod tests {
         let mut server = Server::bind(&path).unwrap();
         let ask = || {
             let mut client = crate::sys::connect(&path).unwrap();
-            client.write_all(format!("{}\n", request_line()).as_bytes()).unwrap();
+            client
+                .write_all(format!("{}\n", request_line()).as_bytes())
+                .unwrap();
             client
         };
         let (gone, waits) = (ask(), ask());

@@ -61,11 +61,16 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
         let path = Path::new(path);
         // The first frame's memory is allocated at the same time, which takes a sixth of decoding's
         // time.
-        let (picture, first) =
-            beside(|| Storage::new(tasks[0].size), || media::catch_panic(|| decode(path, &tasks)));
+        let (picture, first) = beside(
+            || Storage::new(tasks[0].size),
+            || media::catch_panic(|| decode(path, &tasks)),
+        );
         let (picture, natural, is_animated) = picture
             .unwrap_or_else(|what| Err(format!("the decoder crashed: {what}")))
-            .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;
+            .map_err(|why| Outcome::File {
+                path: path.as_os_str().to_owned(),
+                why,
+            })?;
         let mut first = Some(first);
         for task in tasks {
             let same = |(other, _): &&(&Task, Painted)| is_same(task, other);
@@ -85,14 +90,23 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
     }
     let of = |task: &Task| {
         let found = painted.iter().find(|(other, _)| std::ptr::eq(*other, task));
-        found.map(|(_, painted)| painted.clone()).expect("all tasks were painted")
+        found
+            .map(|(_, painted)| painted.clone())
+            .expect("all tasks were painted")
     };
     Ok(tasks.iter().map(of).collect())
 }
 
 fn with_backdrop(frame: Arc<Storage>, task: &Task) -> std::io::Result<Painted> {
-    let backdrop = task.wanted.backdrop.map(|effect| backdrop::paint(&frame, effect));
-    Ok(Painted { backdrop: backdrop.transpose()?, frame, moves: false })
+    let backdrop = task
+        .wanted
+        .backdrop
+        .map(|effect| backdrop::paint(&frame, effect));
+    Ok(Painted {
+        backdrop: backdrop.transpose()?,
+        frame,
+        moves: false,
+    })
 }
 
 /// The results of both functions; the first runs on a thread of its own if one can be started.
@@ -111,8 +125,17 @@ fn no_memory((width, height): Size, error: &std::io::Error) -> Outcome {
 }
 
 fn is_same(one: &Task, other: &Task) -> bool {
-    (one.size, &one.wanted.path, &one.wanted.style, one.wanted.backdrop)
-        == (other.size, &other.wanted.path, &other.wanted.style, other.wanted.backdrop)
+    (
+        one.size,
+        &one.wanted.path,
+        &one.wanted.style,
+        one.wanted.backdrop,
+    ) == (
+        other.size,
+        &other.wanted.path,
+        &other.wanted.style,
+        other.wanted.backdrop,
+    )
 }
 
 /// Decodes the picture, upright and with as many pixels as any of the tasks can show. Also returns the
@@ -122,11 +145,16 @@ fn decode(path: &Path, tasks: &[&Task]) -> Result<(Picture, Size, bool), String>
     let mut file = BufReader::new(file);
     let probe: Probe = media::probe(&mut file).map_err(|error| chain(&error))?;
     let natural = (probe.width, probe.height);
-    let scaled = tasks.iter().map(|task| task.layout(natural).scaled(natural));
-    let (width, height) =
-        scaled.fold((1, 1), |most, size| (most.0.max(size.0), most.1.max(size.1)));
+    let scaled = tasks
+        .iter()
+        .map(|task| task.layout(natural).scaled(natural));
+    let (width, height) = scaled.fold((1, 1), |most, size| {
+        (most.0.max(size.0), most.1.max(size.1))
+    });
     let target = (width.min(natural.0), height.min(natural.1));
-    let picture = probe.decode(&mut file, target).map_err(|error| chain(&error))?;
+    let picture = probe
+        .decode(&mut file, target)
+        .map_err(|error| chain(&error))?;
     Ok((picture.upright(), natural, probe.animated))
 }
 
@@ -146,7 +174,11 @@ fn lay(
     let style = &task.wanted.style;
     let layout = task.layout(natural);
     let part = part(picture, natural, &layout);
-    let mut canvas = Canvas { pixels: &mut pixels, size: task.size, fill: style.fill };
+    let mut canvas = Canvas {
+        pixels: &mut pixels,
+        size: task.size,
+        fill: style.fill,
+    };
     canvas.draw(&part, layout.target, style);
     drop(pixels);
     Ok(storage)
@@ -158,8 +190,12 @@ fn part<'a>(picture: &'a Picture, natural: Size, layout: &Layout) -> Cow<'a, Pic
     // A picture that was reduced in decoding has fewer pixels.
     let (across, down) = picture.extent();
     let (across, down) = (across / f64::from(natural.0), down / f64::from(natural.1));
-    let region =
-        Region { x: x * across, y: y * down, width: width * across, height: height * down };
+    let region = Region {
+        x: x * across,
+        y: y * down,
+        width: width * across,
+        height: height * down,
+    };
     let [_, _, width, height] = layout.target;
     if picture.is(region, width, height) {
         return Cow::Borrowed(picture);
@@ -182,14 +218,19 @@ impl Canvas<'_> {
         let tiled = style.fit == Fit::Tile && style.span.is_none();
         for y in 0..self.size.1 as usize {
             let row = &mut self.pixels[y * line..(y + 1) * line];
-            let inside = if tiled { Some(y % height) } else { y.checked_sub(top) };
+            let inside = if tiled {
+                Some(y % height)
+            } else {
+                y.checked_sub(top)
+            };
             let Some(from) = inside.filter(|&from| from < height) else {
                 fill(row, self.fill);
                 continue;
             };
             let from = &part.pixels()[from * width * channels..(from + 1) * width * channels];
             if tiled {
-                row.chunks_mut(width * PIXEL).for_each(|row| copy(from, channels, self.fill, row));
+                row.chunks_mut(width * PIXEL)
+                    .for_each(|row| copy(from, channels, self.fill, row));
                 continue;
             }
             let (before, rest) = row.split_at_mut(left * PIXEL);
@@ -202,7 +243,8 @@ impl Canvas<'_> {
 }
 
 fn fill(row: &mut [u8], [red, green, blue]: [u8; 3]) {
-    row.chunks_exact_mut(PIXEL).for_each(|pixel| pixel.copy_from_slice(&[blue, green, red, 255]));
+    row.chunks_exact_mut(PIXEL)
+        .for_each(|pixel| pixel.copy_from_slice(&[blue, green, red, 255]));
 }
 
 /// Draws a row of the picture over the fill colour, as far as it fits.
@@ -243,8 +285,13 @@ mod tests {
     const GREY: [u8; 3] = [40, 50, 60];
 
     fn task(path: &Path, fit: Fit, size: Size) -> Task {
-        let style =
-            Style { fit, position: Position::CENTER, fill: GREY, span: None, animate: false };
+        let style = Style {
+            fit,
+            position: Position::CENTER,
+            fill: GREY,
+            span: None,
+            animate: false,
+        };
         let wanted = Wanted {
             output: "A".to_owned(),
             path: path.as_os_str().to_owned(),
@@ -269,7 +316,9 @@ mod tests {
     fn halves(dir: &Path) -> PathBuf {
         let path = dir.join("halves.png");
         let color = |y| if y < 10 { Rgb(RED) } else { Rgb(BLUE) };
-        RgbImage::from_fn(20, 20, |_, y| color(y)).save(&path).unwrap();
+        RgbImage::from_fn(20, 20, |_, y| color(y))
+            .save(&path)
+            .unwrap();
         path
     }
 
@@ -283,11 +332,28 @@ mod tests {
                 assert_eq!(at(x, y), color, "{fit:?} at {x}, {y}");
             }
         };
-        check(Fit::Cover, &[(0, 0, RED), (79, 0, RED), (0, 39, BLUE), (40, 5, RED)]);
-        check(Fit::Contain, &[(19, 0, GREY), (20, 0, RED), (59, 39, BLUE), (60, 39, GREY)]);
+        check(
+            Fit::Cover,
+            &[(0, 0, RED), (79, 0, RED), (0, 39, BLUE), (40, 5, RED)],
+        );
+        check(
+            Fit::Contain,
+            &[(19, 0, GREY), (20, 0, RED), (59, 39, BLUE), (60, 39, GREY)],
+        );
         check(Fit::Fill, &[(0, 0, RED), (79, 39, BLUE)]);
-        check(Fit::Center, &[(29, 10, GREY), (30, 10, RED), (49, 29, BLUE), (49, 30, GREY)]);
-        check(Fit::Tile, &[(0, 0, RED), (79, 9, RED), (79, 10, BLUE), (5, 20, RED)]);
+        check(
+            Fit::Center,
+            &[
+                (29, 10, GREY),
+                (30, 10, RED),
+                (49, 29, BLUE),
+                (49, 30, GREY),
+            ],
+        );
+        check(
+            Fit::Tile,
+            &[(0, 0, RED), (79, 9, RED), (79, 10, BLUE), (5, 20, RED)],
+        );
     }
 
     #[test]
@@ -311,7 +377,9 @@ mod tests {
     fn transparent_pixels_show_the_fill_colour() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("glass.png");
-        RgbaImage::from_pixel(4, 4, Rgba([255, 0, 0, 51])).save(&path).unwrap();
+        RgbaImage::from_pixel(4, 4, Rgba([255, 0, 0, 51]))
+            .save(&path)
+            .unwrap();
         assert_eq!(shown(task(&path, Fit::Fill, (8, 8)))(4, 4), [83, 40, 48]);
     }
 

@@ -43,7 +43,11 @@ impl Painting {
         };
         // A cancelled painting ends by itself.
         thread::expendable("paint", STACK, work)?.leave();
-        Ok(Self { tasks, result, done })
+        Ok(Self {
+            tasks,
+            result,
+            done,
+        })
     }
 
     /// Readable once [`Self::take`] returns a result.
@@ -54,7 +58,9 @@ impl Painting {
     /// The finished painting; `None` while it is in progress.
     pub(super) fn take(&self) -> Option<Finished> {
         let lost = || Outcome::Refused("the painting thread has failed".to_owned());
-        self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
+        self.done
+            .is_cancelled()
+            .then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
     }
 }
 
@@ -114,9 +120,13 @@ impl Drop for Ring {
 
 /// Plays the file once; returns whether to play it again.
 fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool {
-    let Ok(file) = open_regular(Path::new(&task.wanted.path)) else { return false };
+    let Ok(file) = open_regular(Path::new(&task.wanted.path)) else {
+        return false;
+    };
     let mut file = BufReader::new(file);
-    let Ok(probe) = media::probe(&mut file) else { return false };
+    let Ok(probe) = media::probe(&mut file) else {
+        return false;
+    };
     let (natural, mut count) = ((probe.width, probe.height), 0_u32);
     let mut is_wanted = true;
     let gone_through = probe.frames(&mut file, &mut |picture, stays| {
@@ -152,15 +162,38 @@ mod tests {
         let data = |at: &usize| matches!(&bytes[*at..at + 4], b"IDAT" | b"fdAT" | b"IEND");
         // Damages 16 bytes behind the type of a chunk; the last chunk has none to damage.
         let at = (0..bytes.len() - 3).filter(data).nth(damaged).unwrap() + 8;
-        bytes.iter_mut().skip(at).take(16).for_each(|byte| *byte = !*byte);
+        bytes
+            .iter_mut()
+            .skip(at)
+            .take(16)
+            .for_each(|byte| *byte = !*byte);
         std::fs::write(&path, &bytes).unwrap();
         let position = Position::CENTER;
-        let style = Style { fit: Fit::Fill, position, fill: [0; 3], span: None, animate: true };
+        let style = Style {
+            fit: Fit::Fill,
+            position,
+            fill: [0; 3],
+            span: None,
+            animate: true,
+        };
         let (output, content) = ("A".to_owned(), String::new());
-        let wanted = Wanted { output, path: path.into_os_string(), content, style, backdrop: None };
+        let wanted = Wanted {
+            output,
+            path: path.into_os_string(),
+            content,
+            style,
+            backdrop: None,
+        };
         let (send, frames) = sync_channel(9);
         let ring = Ring(Arc::new(Waker::new().unwrap()));
-        let again = run(&Task { wanted, size: (8, 4) }, &send, &ring);
+        let again = run(
+            &Task {
+                wanted,
+                size: (8, 4),
+            },
+            &send,
+            &ring,
+        );
         drop(send);
         (frames.iter().count(), again)
     }

@@ -41,14 +41,26 @@ fn show(request: &Request) -> Result<Outcome, Error> {
     confine([])?;
     let screen = &server.setup().roots[number];
     let Some(pixels) = Pixels::of(&server, screen) else {
-        return Ok(Outcome::Refused("the X server has no true-colour visual".to_owned()));
+        return Ok(Outcome::Refused(
+            "the X server has no true-colour visual".to_owned(),
+        ));
     };
-    let root = Root { server: &server, screen, pixels };
+    let root = Root {
+        server: &server,
+        screen,
+        pixels,
+    };
     let monitors = root.monitors()?;
     let (mut tasks, mut places) = (Vec::new(), Vec::new());
     for wanted in &request.outputs {
-        if let Some(monitor) = monitors.iter().find(|monitor| monitor.name == wanted.output) {
-            tasks.push(Task { wanted: wanted.clone(), size: monitor.size });
+        if let Some(monitor) = monitors
+            .iter()
+            .find(|monitor| monitor.name == wanted.output)
+        {
+            tasks.push(Task {
+                wanted: wanted.clone(),
+                size: monitor.size,
+            });
             places.push(monitor.place);
         }
     }
@@ -60,7 +72,11 @@ fn show(request: &Request) -> Result<Outcome, Error> {
         Ok(frames) => frames,
         Err(outcome) => return Ok(outcome),
     };
-    let before = if tasks.is_empty() { None } else { root.current()? };
+    let before = if tasks.is_empty() {
+        None
+    } else {
+        root.current()?
+    };
     let pixmap = root.canvas(before)?;
     let context = server.generate_id()?;
     server.create_gc(context, pixmap, &CreateGCAux::new())?;
@@ -70,7 +86,12 @@ fn show(request: &Request) -> Result<Outcome, Error> {
     }
     server.free_gc(context)?;
     root.set_background(pixmap)?;
-    let shown = tasks.into_iter().map(|Task { wanted: Wanted { output, .. }, .. }| output);
+    let shown = tasks.into_iter().map(
+        |Task {
+             wanted: Wanted { output, .. },
+             ..
+         }| output,
+    );
     Ok(Outcome::Shown(shown.collect()))
 }
 
@@ -89,7 +110,12 @@ struct Monitor {
 impl Root<'_> {
     fn monitors(&self) -> Result<Vec<Monitor>, Error> {
         let mut monitors = Vec::new();
-        for info in self.server.randr_get_monitors(self.screen.root, true)?.reply()?.monitors {
+        for info in self
+            .server
+            .randr_get_monitors(self.screen.root, true)?
+            .reply()?
+            .monitors
+        {
             let name = self.server.get_atom_name(info.name)?.reply()?.name;
             monitors.push(Monitor {
                 name: String::from_utf8_lossy(&name).into_owned(),
@@ -106,9 +132,14 @@ impl Root<'_> {
         for (named, name) in named.iter_mut().zip(PROPERTIES) {
             let atom = self.server.intern_atom(false, name)?.reply()?.atom;
             let kind = AtomEnum::PIXMAP;
-            let property =
-                self.server.get_property(false, self.screen.root, atom, kind, 0, 1)?.reply()?;
-            *named = property.value32().and_then(|mut ids| ids.next()).filter(|&id| id != 0);
+            let property = self
+                .server
+                .get_property(false, self.screen.root, atom, kind, 0, 1)?
+                .reply()?;
+            *named = property
+                .value32()
+                .and_then(|mut ids| ids.next())
+                .filter(|&id| id != 0);
         }
         Ok(named)
     }
@@ -116,9 +147,13 @@ impl Root<'_> {
     /// The current picture of the root window, if it can be copied: monitors that the request does not
     /// name keep it.
     fn current(&self) -> Result<Option<Pixmap>, Error> {
-        let Some(pixmap) = self.named()?[0] else { return Ok(None) };
+        let Some(pixmap) = self.named()?[0] else {
+            return Ok(None);
+        };
         let geometry = self.server.get_geometry(pixmap)?.reply().ok();
-        Ok(geometry.filter(|it| it.depth == self.screen.root_depth).map(|_| pixmap))
+        Ok(geometry
+            .filter(|it| it.depth == self.screen.root_depth)
+            .map(|_| pixmap))
     }
 
     /// A pixmap as large as the root window, with the picture from before or black.
@@ -128,13 +163,29 @@ impl Root<'_> {
         let geometry = server.get_geometry(screen.root)?.reply()?;
         let (width, height) = (geometry.width, geometry.height);
         let (pixmap, context) = (server.generate_id()?, server.generate_id()?);
-        server.create_pixmap(screen.root_depth, pixmap, screen.root, width, height)?.check()?;
-        let black = CreateGCAux::new().foreground(screen.black_pixel).graphics_exposures(0);
+        server
+            .create_pixmap(screen.root_depth, pixmap, screen.root, width, height)?
+            .check()?;
+        let black = CreateGCAux::new()
+            .foreground(screen.black_pixel)
+            .graphics_exposures(0);
         server.create_gc(context, pixmap, &black)?;
-        server.poly_fill_rectangle(pixmap, context, &[Rectangle { x: 0, y: 0, width, height }])?;
+        server.poly_fill_rectangle(
+            pixmap,
+            context,
+            &[Rectangle {
+                x: 0,
+                y: 0,
+                width,
+                height,
+            }],
+        )?;
         if let Some(before) = before {
             // The old pixmap may vanish at any time, which leaves black.
-            server.copy_area(before, pixmap, context, 0, 0, 0, 0, width, height)?.check().ok();
+            server
+                .copy_area(before, pixmap, context, 0, 0, 0, 0, width, height)?
+                .check()
+                .ok();
         }
         server.free_gc(context)?;
         Ok(pixmap)
@@ -160,8 +211,9 @@ impl Root<'_> {
             let depth = self.screen.root_depth;
             let format = ImageFormat::Z_PIXMAP;
             let (width, height) = (width as u16, count as u16);
-            self.server
-                .put_image(format, pixmap, context, width, height, x, top, 0, depth, &data)?;
+            self.server.put_image(
+                format, pixmap, context, width, height, x, top, 0, depth, &data,
+            )?;
         }
         Ok(())
     }
@@ -205,10 +257,15 @@ struct Pixels {
 impl Pixels {
     /// `None` if the visual is not true colour, or has no pixels of 2 or 4 bytes.
     fn of(server: &RustConnection, screen: &Screen) -> Option<Self> {
-        let mut visuals = screen.allowed_depths.iter().flat_map(|depth| &depth.visuals);
+        let mut visuals = screen
+            .allowed_depths
+            .iter()
+            .flat_map(|depth| &depth.visuals);
         let visual: &Visualtype = visuals.find(|it| it.visual_id == screen.root_visual)?;
         let formats = &server.setup().pixmap_formats;
-        let format = formats.iter().find(|format| format.depth == screen.root_depth)?;
+        let format = formats
+            .iter()
+            .find(|format| format.depth == screen.root_depth)?;
         let bytes = usize::from(format.bits_per_pixel) / 8;
         let fits = visual.class == VisualClass::TRUE_COLOR && matches!(bytes, 2 | 4);
         fits.then_some(Self {
@@ -248,7 +305,11 @@ impl Pixels {
             let most = u64::from(mask >> mask.trailing_zeros().min(31));
             (((u64::from(value) * most + 127) / 255) << mask.trailing_zeros().min(31)) as u32
         };
-        color.into_iter().zip(&self.masks).map(channel).fold(0, |all, one| all | one)
+        color
+            .into_iter()
+            .zip(&self.masks)
+            .map(channel)
+            .fold(0, |all, one| all | one)
     }
 }
 
@@ -258,13 +319,26 @@ mod tests {
 
     #[test]
     fn pixels_have_the_format_of_the_server() {
-        let deep =
-            Pixels { masks: [0x3ff << 20, 0x3ff << 10, 0x3ff], bytes: 4, pad: 4, is_little: true };
+        let deep = Pixels {
+            masks: [0x3ff << 20, 0x3ff << 10, 0x3ff],
+            bytes: 4,
+            pad: 4,
+            is_little: true,
+        };
         assert_eq!(deep.value([255, 0, 128]), 0x3ff << 20 | 514);
-        let small = Pixels { masks: [0xf800, 0x7e0, 0x1f], bytes: 2, pad: 4, is_little: false };
+        let small = Pixels {
+            masks: [0xf800, 0x7e0, 0x1f],
+            bytes: 2,
+            pad: 4,
+            is_little: false,
+        };
         assert_eq!(small.packed(&[255, 0, 0, 9], 1), [0x00, 0x1f, 0, 0]);
         assert_eq!(small.packed(&[0, 0, 255, 9], 1), [0xf8, 0x00, 0, 0]);
-        let usual = Pixels { masks: [0xff_0000, 0xff00, 0xff], is_little: true, ..deep };
+        let usual = Pixels {
+            masks: [0xff_0000, 0xff00, 0xff],
+            is_little: true,
+            ..deep
+        };
         assert_eq!(usual.packed(&[1, 2, 3, 4], 1), [1, 2, 3, 4]);
     }
 }

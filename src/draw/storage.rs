@@ -55,8 +55,13 @@ impl AsFd for Storage {
 
 /// `None` for no bytes, and for more than the protocol's 32 bits can hold.
 fn bytes((width, height): (u32, u32)) -> Option<usize> {
-    let bytes = u64::from(width).checked_mul(height.into())?.checked_mul(PIXEL as u64)?;
-    i32::try_from(bytes).ok().filter(|&bytes| bytes > 0).map(|bytes| bytes as usize)
+    let bytes = u64::from(width)
+        .checked_mul(height.into())?
+        .checked_mul(PIXEL as u64)?;
+    i32::try_from(bytes)
+        .ok()
+        .filter(|&bytes| bytes > 0)
+        .map(|bytes| bytes as usize)
 }
 
 /// The pixels of a storage, for as long as this lives.

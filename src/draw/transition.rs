@@ -27,7 +27,9 @@ pub(super) fn blend(
     let height = into.len() / line.max(1);
     let threads = match width * height {
         ..SHARED_FROM => 1,
-        _ => std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX),
+        _ => std::thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(THREADS_MAX),
     };
     let share = height.div_ceil(threads).max(1);
     let mask = Mask::new(effect, gone as f32, (width as f32, height as f32));
@@ -56,7 +58,12 @@ enum Mask {
     /// Behind a straight edge that moves along a direction.
     Edge { x: f32, y: f32, at: f32, seam: f32 },
     /// Inside a circle.
-    Circle { x: f32, y: f32, radius: f32, seam: f32 },
+    Circle {
+        x: f32,
+        y: f32,
+        radius: f32,
+        seam: f32,
+    },
 }
 
 impl Mask {
@@ -64,22 +71,38 @@ impl Mask {
         match effect {
             Effect::None | Effect::Fade => {
                 // The first frame already shows some of the new picture.
-                Self::Even((gone * f32::from(WHOLE)).round().clamp(1.0, f32::from(WHOLE)) as u16)
+                Self::Even(
+                    (gone * f32::from(WHOLE))
+                        .round()
+                        .clamp(1.0, f32::from(WHOLE)) as u16,
+                )
             }
             Effect::Wipe { angle } => {
                 let angle = angle.to_radians() as f32;
                 let (x, y) = (-angle.cos(), angle.sin());
                 let ends = [0.0, x * width, y * height, x * width + y * height];
-                let (first, last) =
-                    (ends.into_iter().fold(0.0, f32::min), ends.into_iter().fold(0.0, f32::max));
+                let (first, last) = (
+                    ends.into_iter().fold(0.0, f32::min),
+                    ends.into_iter().fold(0.0, f32::max),
+                );
                 let seam = (last - first) * SEAM;
-                Self::Edge { x, y, at: first + gone * (last - first + seam), seam }
+                Self::Edge {
+                    x,
+                    y,
+                    at: first + gone * (last - first + seam),
+                    seam,
+                }
             }
             Effect::Grow { origin } => {
                 let (x, y) = (origin.x() as f32 * width, origin.y() as f32 * height);
                 let farthest = x.max(width - x).hypot(y.max(height - y));
                 let seam = farthest * SEAM;
-                Self::Circle { x, y, radius: gone * (farthest + seam), seam }
+                Self::Circle {
+                    x,
+                    y,
+                    radius: gone * (farthest + seam),
+                    seam,
+                }
             }
         }
     }
@@ -87,13 +110,25 @@ impl Mask {
     fn row(&self, y: f32, from: &[u8], to: &[u8], into: &mut [u8]) {
         match *self {
             Self::Even(weight) => even(from, to, weight, into),
-            Self::Edge { x: across, y: down, at, seam } => {
+            Self::Edge {
+                x: across,
+                y: down,
+                at,
+                seam,
+            } => {
                 let start = at - (y + 0.5) * down;
                 each(from, to, into, |x| (start - (x + 0.5) * across) / seam);
             }
-            Self::Circle { x: middle, y: level, radius, seam } => {
+            Self::Circle {
+                x: middle,
+                y: level,
+                radius,
+                seam,
+            } => {
                 let rise = y + 0.5 - level;
-                each(from, to, into, |x| (radius - (x + 0.5 - middle).hypot(rise)) / seam);
+                each(from, to, into, |x| {
+                    (radius - (x + 0.5 - middle).hypot(rise)) / seam
+                });
             }
         }
     }
@@ -160,7 +195,11 @@ mod tests {
         };
         assert_eq!(at(1.0), to);
         assert_eq!(at(0.5), [128, 128, 17, 150]);
-        assert_ne!(at(0.0), from, "its first frame has something of the new picture");
+        assert_ne!(
+            at(0.0),
+            from,
+            "its first frame has something of the new picture"
+        );
     }
 
     /// Whether the new picture is visible at the left, right, top and bottom.
@@ -177,7 +216,9 @@ mod tests {
         assert_eq!(wipe(0.0), [false, true, false, false], "from the right");
         assert_eq!(wipe(90.0), [false, false, true, false], "from the top");
         assert_eq!(wipe(180.0), [true, false, false, false], "from the left");
-        let grow = |origin: &str| Effect::Grow { origin: origin.parse().unwrap() };
+        let grow = |origin: &str| Effect::Grow {
+            origin: origin.parse().unwrap(),
+        };
         assert_eq!(shape(grow("bottom"), 0.3), [false, false, false, true]);
         for effect in [Effect::Wipe { angle: 33.0 }, grow("bottom-left")] {
             assert_eq!(shape(effect, 1.0), [true; 4]);
@@ -198,7 +239,10 @@ mod tests {
     fn easing_follows_the_curve() {
         let check = |curve, time, expected: f64| {
             let seen = ease(curve, time);
-            assert!((seen - expected).abs() < 1e-3, "{curve:?} at {time}: {seen}");
+            assert!(
+                (seen - expected).abs() < 1e-3,
+                "{curve:?} at {time}: {seen}"
+            );
         };
         let linear = [0.0, 0.0, 1.0, 1.0];
         for time in [0.0, 0.25, 0.5, 1.0] {

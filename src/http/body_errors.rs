@@ -50,7 +50,9 @@ fn wrong_value(path: &str, what: &str) -> String {
 
 /// JSON's words for what serde calls `string "x"`, integer `5` or map.
 fn in_json(found: &str) -> Cow<'_, str> {
-    let value = found.split_once('`').map(|(_, value)| value.trim_end_matches('`'));
+    let value = found
+        .split_once('`')
+        .map(|(_, value)| value.trim_end_matches('`'));
     match (found, value) {
         ("map", _) => "an object".into(),
         ("sequence", _) => "a list".into(),
@@ -66,7 +68,9 @@ fn in_json(found: &str) -> Cow<'_, str> {
 /// each in backticks.
 fn unknown_field(what: &str) -> Option<(&str, &str)> {
     let rest = what.strip_prefix("unknown field `")?;
-    ["`, expected ", "`, there are no "].iter().find_map(|middle| rest.rsplit_once(middle))
+    ["`, expected ", "`, there are no "]
+        .iter()
+        .find_map(|middle| rest.rsplit_once(middle))
 }
 
 /// The known word with the smallest edit distance, without regard to case.
@@ -116,8 +120,16 @@ mod tests {
     fn distances_are_levenshteins() {
         let check = |one: &str, other: &str, expected: usize| {
             let letters = |word: &str| word.chars().collect::<Vec<_>>();
-            assert_eq!(distance(&letters(one), &letters(other)), expected, "{one} {other}");
-            assert_eq!(distance(&letters(other), &letters(one)), expected, "{other} {one}");
+            assert_eq!(
+                distance(&letters(one), &letters(other)),
+                expected,
+                "{one} {other}"
+            );
+            assert_eq!(
+                distance(&letters(other), &letters(one)),
+                expected,
+                "{other} {one}"
+            );
         };
         check("kitten", "sitting", 3);
         check("", "abc", 3);

@@ -90,13 +90,22 @@ enum Stop {
     Refuse(Refusal),
 }
 
-const LATE: Stop =
-    Stop::Refuse(Refusal { status: 408, why: "the request was not completed in time" });
+const LATE: Stop = Stop::Refuse(Refusal {
+    status: 408,
+    why: "the request was not completed in time",
+});
 
 impl<'s> Connection<'s> {
     pub(super) fn new(shared: &'s ServerState, client: Arc<Client>) -> Self {
         let (input, output) = (Input::default(), Vec::new());
-        Self { shared, client, input, output, served: 0, idle_since: Instant::now() }
+        Self {
+            shared,
+            client,
+            input,
+            output,
+            served: 0,
+            idle_since: Instant::now(),
+        }
     }
 
     /// Serves requests until the connection ends.
@@ -262,6 +271,9 @@ mod tests {
             text
         };
         assert!(answer(b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 204 "));
-        assert_eq!((answer(b"GET / HTT"), answer(b"")), (String::new(), String::new()));
+        assert_eq!(
+            (answer(b"GET / HTT"), answer(b"")),
+            (String::new(), String::new())
+        );
     }
 }

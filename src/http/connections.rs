@@ -68,7 +68,11 @@ impl Connections {
     pub(super) fn idle_time(&self, limits: &Limits) -> Duration {
         let is_full = self.number() + limits.reserve() > limits.connections;
         let is_scarce = self.scarce.load(Ordering::Relaxed);
-        if is_full || is_scarce { limits.idle_when_full } else { limits.idle }
+        if is_full || is_scarce {
+            limits.idle_when_full
+        } else {
+            limits.idle
+        }
     }
 
     /// Ends all reads, or all reads and writes. Bytes that have arrived can still be read.
@@ -120,12 +124,24 @@ struct Started {
 impl ClientThreads {
     pub(super) fn of_connections(limits: &Limits) -> Self {
         let (name, what, most, stack) = ("http", "connections", limits.connections, limits.stack);
-        Self { name, what, most, stack, started: Mutex::default() }
+        Self {
+            name,
+            what,
+            most,
+            stack,
+            started: Mutex::default(),
+        }
     }
 
     pub(super) fn of_streams(limits: &Limits) -> Self {
         let (name, what, most) = ("sse", "event streams", limits.streams);
-        Self { name, what, most, stack: limits.stream_stack, started: Mutex::default() }
+        Self {
+            name,
+            what,
+            most,
+            stack: limits.stream_stack,
+            started: Mutex::default(),
+        }
     }
 
     /// Starts a thread; fails (503) if there are too many, or if none can be started.
@@ -136,7 +152,10 @@ impl ClientThreads {
         }
         started.running.retain(|thread| !thread.has_ended());
         if started.running.len() >= self.most {
-            return Err(Error::busy(format!("too many {}: {}", self.what, self.most)));
+            return Err(Error::busy(format!(
+                "too many {}: {}",
+                self.what, self.most
+            )));
         }
         // The number is for the log; the kernel shows ten digits of it.
         let name = format!("{}-{}", self.name, started.number % 10_000_000_000);
@@ -165,7 +184,10 @@ mod tests {
 
     #[test]
     fn connections_are_closed_sooner_when_few_more_fit() {
-        let limits = Limits { connections: 32, ..Limits::default() };
+        let limits = Limits {
+            connections: 32,
+            ..Limits::default()
+        };
         let connections = Connections::default();
         let mut pairs: Vec<_> = (0..30)
             .map(|_| {
@@ -189,7 +211,9 @@ mod tests {
         let mut read = |at: usize| (&pairs[at].0.socket).read(&mut piece).unwrap();
         assert_eq!([read(0), read(0), read(1)], [1, 0, 0]);
         assert!(!connections.wait_empty(Instant::now()));
-        pairs.iter().for_each(|(client, _)| connections.remove(client));
+        pairs
+            .iter()
+            .for_each(|(client, _)| connections.remove(client));
         assert!(connections.wait_empty(Instant::now()));
     }
 }

@@ -32,7 +32,15 @@ impl Error {
     pub fn new(status: u16, error: impl Into<Cow<'static, str>>) -> Self {
         let error = error.into();
         let (details, code, meta, headers, cause) = (None, None, None, Vec::new(), None);
-        Self { status, error, details, code, meta, headers, cause }
+        Self {
+            status,
+            error,
+            details,
+            code,
+            meta,
+            headers,
+            cause,
+        }
     }
 
     /// 400
@@ -123,7 +131,9 @@ impl Error {
 
 fn clipped(mut text: String) -> String {
     if text.len() > TEXT_MAX {
-        let end = (0..=TEXT_MAX).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default();
+        let end = (0..=TEXT_MAX)
+            .rfind(|&at| text.is_char_boundary(at))
+            .unwrap_or_default();
         text.truncate(end);
         text.push('…');
     }
@@ -144,13 +154,22 @@ mod tests {
 
     #[test]
     fn body_has_only_the_fields_that_are_set() {
-        check(Error::not_found("no image 7"), 404, r#"{"error":"no image 7","code":404}"#);
         check(
-            Error::from(BadParameter::word("mode", &"stretch".parse::<Mode>().unwrap_err())),
+            Error::not_found("no image 7"),
+            404,
+            r#"{"error":"no image 7","code":404}"#,
+        );
+        check(
+            Error::from(BadParameter::word(
+                "mode",
+                &"stretch".parse::<Mode>().unwrap_err(),
+            )),
             400,
             r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode must be one of individual, clone, extend, each"}"#,
         );
-        let meta = [("checked".to_owned(), Value::from(vec!["feh"]))].into_iter().collect();
+        let meta = [("checked".to_owned(), Value::from(vec!["feh"]))]
+            .into_iter()
+            .collect();
         check(
             Error::busy("no backend").code(ErrorCode::NoBackend, meta),
             503,
@@ -162,7 +181,11 @@ mod tests {
     fn error_messages_quote_only_the_beginning() {
         let failure = Error::bad_request("é".repeat(1 << 20)).details("x".repeat(TEXT_MAX));
         let text = failure.into_response("id-1").text();
-        assert!(text.len() < 3 * TEXT_MAX && text.contains("éé…"), "{}", text.len());
+        assert!(
+            text.len() < 3 * TEXT_MAX && text.contains("éé…"),
+            "{}",
+            text.len()
+        );
         assert!(text.contains("xx\"}"), "{text}");
     }
 

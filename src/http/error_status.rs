@@ -26,7 +26,9 @@ impl From<Arc<store::Error>> for Error {
             // Something the user can fix: the message says what.
             Self::new(500, error.to_string()).cause(error)
         } else if error.is_damage() {
-            Self::new(500, "the database is damaged").details(RECOVERY).cause(error)
+            Self::new(500, "the database is damaged")
+                .details(RECOVERY)
+                .cause(error)
         } else {
             Self::internal(error)
         }
@@ -41,7 +43,13 @@ impl From<serde_json::Error> for Error {
 }
 
 impl From<BadParameter> for Error {
-    fn from(BadParameter { name, value, allowed }: BadParameter) -> Self {
+    fn from(
+        BadParameter {
+            name,
+            value,
+            allowed,
+        }: BadParameter,
+    ) -> Self {
         Self::parameter(&name, &value, allowed)
     }
 }
@@ -81,7 +89,14 @@ impl From<wallpaper::Error> for Error {
         match error {
             Why::NoBackend { checked, .. } | Why::NotUsable { checked, .. } => Self::new(503, text)
                 .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
-            Why::Incompatible { backend, media_type, image_id, image_name, remedy, .. } => {
+            Why::Incompatible {
+                backend,
+                media_type,
+                image_id,
+                image_name,
+                remedy,
+                ..
+            } => {
                 let meta = json!({
                     "backend": backend.as_str(),
                     "media_type": media_type,
@@ -176,7 +191,9 @@ impl From<library::Error> for Error {
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),
             // Usually the disk is full or read-only, which the user can fix.
-            Why::File { source: ref why, .. } => fixable(text, why.to_string(), error),
+            Why::File {
+                source: ref why, ..
+            } => fixable(text, why.to_string(), error),
             Why::Trash { ref why } => fixable(text, why.clone(), error),
             // Errors of single files: imports report them as events.
             Why::TooLong { .. }
@@ -234,16 +251,32 @@ mod tests {
 
     #[test]
     fn every_error_has_its_status() {
-        check(store::Error::Damaged { what: "x".into() }, 500, "`murald library restore`");
+        check(
+            store::Error::Damaged { what: "x".into() },
+            500,
+            "`murald library restore`",
+        );
         let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
         let corrupt = rusqlite::Error::SqliteFailure(corrupt, None);
-        check(store::Error::Query(corrupt), 500, r#""error":"the database is damaged""#);
+        check(
+            store::Error::Query(corrupt),
+            500,
+            r#""error":"the database is damaged""#,
+        );
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let full = rusqlite::Error::SqliteFailure(full, None);
-        check(store::Error::Query(full), 500, "cannot be written: the disk is full");
+        check(
+            store::Error::Query(full),
+            500,
+            "cannot be written: the disk is full",
+        );
         let held = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
         let held = rusqlite::Error::SqliteFailure(held, None);
-        check(store::Error::Query(held), 500, "another program has locked it");
+        check(
+            store::Error::Query(held),
+            500,
+            "another program has locked it",
+        );
         check(
             Why::NoBackend {
                 lack: UnavailableReason::Leave,
@@ -277,28 +310,70 @@ mod tests {
         );
         let names = || vec!["DP-1".to_owned()];
         check(
-            Why::UnknownMonitors { names: names(), connected: names() },
+            Why::UnknownMonitors {
+                names: names(),
+                connected: names(),
+            },
             400,
             "(connected: DP-1)",
         );
         let denied = || std::io::ErrorKind::PermissionDenied.into();
-        let write = config::Error::Write { path: "/c.toml".into(), source: denied() };
+        let write = config::Error::Write {
+            path: "/c.toml".into(),
+            source: denied(),
+        };
         check(
             write,
             500,
             r#"cannot write /c.toml; nothing was changed","code":500,"details":"perm"#,
         );
-        let broken = config::Error::Broken { message: "line 7".into() };
-        check(broken, 409, "line 7; nothing was changed, fix the file first");
-        let written = config::Error::BeingWritten { path: "/c.toml".into() };
+        let broken = config::Error::Broken {
+            message: "line 7".into(),
+        };
+        check(
+            broken,
+            409,
+            "line 7; nothing was changed, fix the file first",
+        );
+        let written = config::Error::BeingWritten {
+            path: "/c.toml".into(),
+        };
         check(written, 409, "another program is writing /c.toml");
-        check(config::Error::UnknownKey { key: "app.x".into() }, 400, "unknown setting app.x");
-        check(config::Error::UnknownSection { section: "x".into() }, 400, "sections are app");
+        check(
+            config::Error::UnknownKey {
+                key: "app.x".into(),
+            },
+            400,
+            "unknown setting app.x",
+        );
+        check(
+            config::Error::UnknownSection {
+                section: "x".into(),
+            },
+            400,
+            "sections are app",
+        );
         check(Why::NoMonitor, 400, "no monitor");
         check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");
         check(Why::NoImage { id: 7 }, 404, "no image with ID 7");
-        check(Why::FileGone { id: 7, path: "/x".into(), away: false }, 404, "missing");
-        check(Why::FileGone { id: 7, path: "/x".into(), away: true }, 404, "is unavailable: /x");
+        check(
+            Why::FileGone {
+                id: 7,
+                path: "/x".into(),
+                away: false,
+            },
+            404,
+            "missing",
+        );
+        check(
+            Why::FileGone {
+                id: 7,
+                path: "/x".into(),
+                away: true,
+            },
+            404,
+            "is unavailable: /x",
+        );
         check(Why::EmptyLibrary, 404, "");
         check(Why::NoMatch, 404, "no image");
         check(Why::Busy, 503, "try again");
@@ -306,8 +381,16 @@ mod tests {
         use playlist::Error as Not;
         use store::playlists::Refusal;
         let name = || "x".to_owned();
-        check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist with ID 7");
-        check(Not::Refused(Refusal::Taken { name: name() }), 409, "already");
+        check(
+            Not::Refused(Refusal::NoPlaylist { id: 7 }),
+            404,
+            "no playlist with ID 7",
+        );
+        check(
+            Not::Refused(Refusal::Taken { name: name() }),
+            409,
+            "already",
+        );
         check(
             Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }),
             400,
@@ -315,32 +398,87 @@ mod tests {
         );
         check(Not::NotRunning { name: name() }, 409, "is not running");
         check(Not::Empty { name: name() }, 400, "no images");
-        check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
-        let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into(), away: false });
+        check(
+            Not::NoMonitor {
+                declared: names(),
+                connected: vec![],
+            },
+            400,
+            "no monitor",
+        );
+        let gone = Not::Picture(Why::FileGone {
+            id: 7,
+            path: "/x".into(),
+            away: false,
+        });
         check(gone, 404, "missing");
         check(Not::Overtaken { name: name() }, 500, "newer request");
         check(Not::Busy, 503, "try again");
-        check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder with ID 7");
+        check(
+            folders::Refusal::NoFolder { id: 7 },
+            404,
+            "no folder with ID 7",
+        );
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");
         check(folders::Refusal::Cycle { id: 7 }, 409, "into itself");
         check(folders::Refusal::TooDeep, 400, "deep");
         check(library::Error::Busy, 503, "try again");
         check(library::Error::Ended, 503, "shutting down");
         check(library::Error::NoBatch("b".into()), 404, "no import");
-        check(library::Error::NotVideo { id: 7, name: "a".into() }, 400, "not a video");
+        check(
+            library::Error::NotVideo {
+                id: 7,
+                name: "a".into(),
+            },
+            400,
+            "not a video",
+        );
         check(library::Error::Same { id: 7 }, 409, "image 7");
-        check(library::Error::NotKept { path: "/x".into() }, 404, "has a file at /x");
-        check(library::Error::NotKnown { path: "/x".into() }, 409, "/x is no longer the file of");
-        let ffmpeg = |source| library::Error::Transcode { path: "/x".into(), source };
-        check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");
+        check(
+            library::Error::NotKept { path: "/x".into() },
+            404,
+            "has a file at /x",
+        );
+        check(
+            library::Error::NotKnown { path: "/x".into() },
+            409,
+            "/x is no longer the file of",
+        );
+        let ffmpeg = |source| library::Error::Transcode {
+            path: "/x".into(),
+            source,
+        };
+        check(
+            ffmpeg(transcode::Error::Missing { program: "ffmpeg" }),
+            503,
+            "not installed",
+        );
         check(ffmpeg(transcode::Error::Busy), 503, "try again");
         check(ffmpeg(transcode::Error::Truncated), 500, "truncated");
         check(library::Error::NotFile { path: "/x".into() }, 404, "/x");
-        check(library::Error::FileGone { id: 7 }, 404, "image 7 is missing");
-        let trash = library::Error::Trash { why: "/x: read-only".into() };
-        check(trash, 500, r#"nothing was deleted","code":500,"details":"/x: read-only""#);
+        check(
+            library::Error::FileGone { id: 7 },
+            404,
+            "image 7 is missing",
+        );
+        let trash = library::Error::Trash {
+            why: "/x: read-only".into(),
+        };
+        check(
+            trash,
+            500,
+            r#"nothing was deleted","code":500,"details":"/x: read-only""#,
+        );
         let full = std::io::ErrorKind::StorageFull.into();
-        let full = library::Error::File { action: "write", path: "/x".into(), source: full };
-        check(full, 500, r#"cannot write /x","code":500,"details":"no storage space""#);
+        let full = library::Error::File {
+            action: "write",
+            path: "/x".into(),
+            source: full,
+        };
+        check(
+            full,
+            500,
+            r#"cannot write /x","code":500,"details":"no storage space""#,
+        );
     }
 }

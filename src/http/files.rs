@@ -20,8 +20,18 @@ pub fn file(
     path: &Path,
     content_type: &'static str,
 ) -> Result<Response, Error> {
-    let range = request.fields.range.filter(|_| *request.method() == Method::Get);
-    answer(&Fields { range, ..request.fields }, path, content_type)
+    let range = request
+        .fields
+        .range
+        .filter(|_| *request.method() == Method::Get);
+    answer(
+        &Fields {
+            range,
+            ..request.fields
+        },
+        path,
+        content_type,
+    )
 }
 
 /// Answers with a file: 200, 206 for a single range, 304 if the client has it already, 416 for a
@@ -32,7 +42,11 @@ fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Resul
     let tag = tag(&metadata);
     let size = metadata.len();
     let full = |status, offset, length| {
-        let body = Body::File { file, offset, length };
+        let body = Body::File {
+            file,
+            offset,
+            length,
+        };
         Response::new(status, content_type, body)
             .header("ETag", tag.as_str())
             .header("Last-Modified", httpdate::fmt_http_date(modified))
@@ -95,12 +109,18 @@ fn open(path: &Path) -> Result<(File, Metadata), Error> {
 /// A strong tag: a replaced file has another inode, and a rewritten one another time.
 fn tag(metadata: &Metadata) -> String {
     let (inode, size) = (metadata.ino(), metadata.size());
-    format!("\"{inode:x}-{size:x}-{:x}{:08x}\"", metadata.mtime(), metadata.mtime_nsec())
+    format!(
+        "\"{inode:x}-{size:x}-{:x}{:08x}\"",
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    )
 }
 
 /// HTTP's dates have no fractions.
 fn whole_seconds(time: SystemTime) -> SystemTime {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
 }
 
@@ -117,21 +137,25 @@ pub(super) enum Range {
 
 /// A malformed range counts as none, and so does a list of ranges.
 pub(super) fn part(text: &str, length: u64) -> Range {
-    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-'))
+    let Some((first, last)) = text
+        .strip_prefix("bytes=")
+        .and_then(|range| range.split_once('-'))
     else {
         return Range::Whole;
     };
     match (number(first), number(last)) {
         (Some(None), Some(Some(0))) => Range::Beyond,
         (Some(None), Some(Some(_))) if length == 0 => Range::Beyond,
-        (Some(None), Some(Some(suffix))) => {
-            Range::Part { first: length.saturating_sub(suffix), last: length - 1 }
-        }
+        (Some(None), Some(Some(suffix))) => Range::Part {
+            first: length.saturating_sub(suffix),
+            last: length - 1,
+        },
         (Some(Some(first)), Some(Some(last))) if first > last => Range::Whole,
         (Some(Some(first)), Some(_)) if first >= length => Range::Beyond,
-        (Some(Some(first)), Some(last)) => {
-            Range::Part { first, last: last.unwrap_or(u64::MAX).min(length - 1) }
-        }
+        (Some(Some(first)), Some(last)) => Range::Part {
+            first,
+            last: last.unwrap_or(u64::MAX).min(length - 1),
+        },
         _ => Range::Whole,
     }
 }
@@ -169,8 +193,15 @@ mod tests {
         check("bytes=-0", 10, Range::Beyond);
         check("bytes=0-", 0, Range::Beyond);
         check("bytes=-1", 0, Range::Beyond);
-        for ignored in ["bytes=5-2", "bytes=0-1,3-4", "bytes=-", "bytes=a-b", "lines=1-2", "", "-"]
-        {
+        for ignored in [
+            "bytes=5-2",
+            "bytes=0-1,3-4",
+            "bytes=-",
+            "bytes=a-b",
+            "lines=1-2",
+            "",
+            "-",
+        ] {
             check(ignored, 10, Range::Whole);
         }
     }

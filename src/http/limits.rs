@@ -99,7 +99,10 @@ impl Limits {
         let mut soft = now.current.unwrap_or(u64::MAX);
         let reachable = wanted.min(now.maximum.unwrap_or(u64::MAX));
         if soft < reachable {
-            let raised = Rlimit { current: Some(reachable), maximum: now.maximum };
+            let raised = Rlimit {
+                current: Some(reachable),
+                maximum: now.maximum,
+            };
             match setrlimit(Resource::Nofile, raised) {
                 Ok(()) => soft = reachable,
                 Err(error) => log::warn!("cannot raise the descriptor limit: {error}"),
@@ -139,16 +142,29 @@ mod tests {
         for told in [
             format!("in UTF-8, at most {body} MiB"),
             format!("The body is larger than {body} MiB"),
-            format!("At most {} connections and {} event", limits.connections, limits.streams),
+            format!(
+                "At most {} connections and {} event",
+                limits.connections, limits.streams
+            ),
             format!("is closed after {} idle seconds", seconds(limits.idle)),
-            format!("or after {} if fewer than {} more", idle_when_full, limits.reserve()),
+            format!(
+                "or after {} if fewer than {} more",
+                idle_when_full,
+                limits.reserve()
+            ),
             format!("At most {} requests wait for slow work", limits.waiting),
             format!("follows every {} seconds", seconds(limits.keepalive)),
             format!("{} seconds to send the header", seconds(limits.head_time)),
             format!("{} seconds for the body", seconds(limits.body_time)),
             format!("{} seconds between two parts", seconds(limits.body_pause)),
-            format!("{} seconds to read a part of an answer", seconds(limits.write_pause)),
-            format!("{} seconds on an event stream", seconds(limits.stream_pause)),
+            format!(
+                "{} seconds to read a part of an answer",
+                seconds(limits.write_pause)
+            ),
+            format!(
+                "{} seconds on an event stream",
+                seconds(limits.stream_pause)
+            ),
         ] {
             assert!(manual.contains(&told), "the manual does not say: {told}");
         }
@@ -159,7 +175,10 @@ mod tests {
     fn few_descriptors_mean_few_clients_and_room_for_quick_requests() {
         let check = |descriptors, expected: (usize, usize, usize)| {
             let limits = Limits::default().for_descriptors(descriptors);
-            assert_eq!((limits.connections, limits.streams, limits.waiting), expected);
+            assert_eq!(
+                (limits.connections, limits.streams, limits.waiting),
+                expected
+            );
         };
         check(u64::MAX, (256, 256, 64));
         check(OURS + 1024, (256, 256, 64));

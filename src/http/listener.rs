@@ -51,14 +51,23 @@ impl Listener {
         end: Arc<Waker>,
     ) -> Self {
         let (complained, refused, release_at) = (None, VecDeque::new(), None);
-        Self { socket, shared, end, complained, refused, release_at }
+        Self {
+            socket,
+            shared,
+            end,
+            complained,
+            refused,
+            release_at,
+        }
     }
 
     /// Accepts clients until the server ends or its socket is replaced.
     pub(super) fn run(mut self) {
         while !self.is_ending() {
-            let mut waited =
-                [PollFd::new(&*self.socket, PollFlags::IN), PollFd::new(&*self.end, PollFlags::IN)];
+            let mut waited = [
+                PollFd::new(&*self.socket, PollFlags::IN),
+                PollFd::new(&*self.end, PollFlags::IN),
+            ];
             let polled = poll_until(&mut waited, self.release_at);
             let come = waited[0].revents();
             match polled {
@@ -119,7 +128,9 @@ impl Listener {
         let client = self.shared.connections.add(socket);
         let started = if is_ours(&client.socket) {
             let (shared, client) = (Arc::clone(&self.shared), Arc::clone(&client));
-            self.shared.threads.start(move || Connection::new(&shared, client).serve())
+            self.shared
+                .threads
+                .start(move || Connection::new(&shared, client).serve())
         } else {
             Err(Error::new(403, "this socket is another user's"))
         };
@@ -140,14 +151,20 @@ impl Listener {
         }
         // The buffer of a new socket is empty, so this does not block.
         let mut socket = &client.socket;
-        socket.write_all(&bytes).and_then(|()| socket.shutdown(Shutdown::Write)).ok();
+        socket
+            .write_all(&bytes)
+            .and_then(|()| socket.shutdown(Shutdown::Write))
+            .ok();
         log::info!(target: "http", request_id = id; "refused a client: {}", answer.status);
         self.refused.truncate(REFUSED - 1);
         self.refused.push_front(client);
     }
 
     fn complain(&mut self, error: Errno) {
-        if self.complained.is_none_or(|last| last.elapsed() >= COMPLAINT) {
+        if self
+            .complained
+            .is_none_or(|last| last.elapsed() >= COMPLAINT)
+        {
             self.complained = Some(Instant::now());
             log::warn!(target: "http", "cannot accept clients: {error}; closing idle connections");
         }
@@ -196,15 +213,23 @@ mod tests {
         let path = directory.path().join("s");
         let listening = Listening::new(UnixListener::bind(&path).unwrap()).unwrap();
         let (release, released) = unbounded();
-        let limits = Limits { release_after: Duration::from_millis(10), ..Limits::default() };
+        let limits = Limits {
+            release_after: Duration::from_millis(10),
+            ..Limits::default()
+        };
         let (spawner, _deaths) = Spawner::new();
         let _server = Server::start(listening, &spawner, Releasing(release), limits).unwrap();
         let mut client = crate::sys::connect(&path).unwrap();
         client.set_nonblocking(false).unwrap();
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         client.read_exact(&mut [0; 12]).unwrap();
-        assert!(released.recv_timeout(Duration::from_millis(50)).is_err(), "one is connected");
+        assert!(
+            released.recv_timeout(Duration::from_millis(50)).is_err(),
+            "one is connected"
+        );
         drop(client);
-        released.recv_timeout(Duration::from_secs(60)).expect("it is released");
+        released
+            .recv_timeout(Duration::from_secs(60))
+            .expect("it is released");
     }
 }

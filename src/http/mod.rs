@@ -77,7 +77,11 @@ pub struct Listening {
 impl Listening {
     pub fn new(socket: UnixListener) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, end: Waker::new()?, streams_end: Waker::new()? })
+        Ok(Self {
+            socket,
+            end: Waker::new()?,
+            streams_end: Waker::new()?,
+        })
     }
 }
 
@@ -89,10 +93,19 @@ impl Server {
         service: impl Service,
         limits: Limits,
     ) -> io::Result<Self> {
-        let Listening { socket, end, streams_end } = listening;
+        let Listening {
+            socket,
+            end,
+            streams_end,
+        } = listening;
         let shared = Arc::new(ServerState::new(service, streams_end, limits));
         let (end, socket_before) = (Arc::new(end), Weak::new());
-        let mut server = Self { shared, end, socket: socket_before, listener: None };
+        let mut server = Self {
+            shared,
+            end,
+            socket: socket_before,
+            listener: None,
+        };
         server.listen(socket, spawner)?;
         Ok(server)
     }

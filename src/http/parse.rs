@@ -86,7 +86,15 @@ pub(super) fn head<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Option<Head<'
     let minor = request.version.unwrap_or(1);
     let fields = fields(request.headers);
     let framing = framing(request.headers, minor, limits);
-    Ok(Some(Head { method, path, query, fields, size, minor, framing }))
+    Ok(Some(Head {
+        method,
+        path,
+        query,
+        fields,
+        size,
+        minor,
+        framing,
+    }))
 }
 
 /// Refuses a lone LF: it ends a line for some readers and not for others.
@@ -108,7 +116,11 @@ fn too_large(bytes: &[u8]) -> Refusal {
 
 /// Another version of HTTP, or no HTTP at all.
 fn version(bytes: &[u8]) -> Refusal {
-    let line = bytes.trim_ascii_start().split(|&byte| byte == b'\r').next().unwrap_or_default();
+    let line = bytes
+        .trim_ascii_start()
+        .split(|&byte| byte == b'\r')
+        .next()
+        .unwrap_or_default();
     match line.rsplit(|&byte| byte == b' ').next() {
         Some([b'H', b'T', b'T', b'P', b'/', digit, ..]) if digit.is_ascii_digit() => {
             refusal(505, "only HTTP/1.1 and HTTP/1.0 are supported")
@@ -171,14 +183,21 @@ fn framing(
             length = Some(this);
         } else if is("transfer-encoding") {
             // A list of encodings, in one header or several, is not supported.
-            encoding = Some(if encoding.is_none() { header.value } else { b"several" });
+            encoding = Some(if encoding.is_none() {
+                header.value
+            } else {
+                b"several"
+            });
         } else if is("host") {
             if has_host {
                 return Err(refusal(400, "two Host headers"));
             }
             has_host = true;
         } else if is("connection") {
-            let mut options = header.value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+            let mut options = header
+                .value
+                .split(|&byte| byte == b',')
+                .map(<[u8]>::trim_ascii);
             keep_alive &= !options.any(|option| option.eq_ignore_ascii_case(b"close"));
         } else if is("expect") && minor == 1 {
             if !header.value.eq_ignore_ascii_case(b"100-continue") {
@@ -188,7 +207,11 @@ fn framing(
         }
     }
     // An HTTP/1.0 connection is always closed after the answer.
-    let framing = |length| Framing { length, keep_alive: keep_alive && minor == 1, wants_continue };
+    let framing = |length| Framing {
+        length,
+        keep_alive: keep_alive && minor == 1,
+        wants_continue,
+    };
     match (encoding, length) {
         (Some(_), Some(_)) => Err(refusal(400, "both a length and a transfer encoding")),
         (Some(_), None) if minor == 0 => Err(refusal(400, "HTTP/1.0 has no transfer encodings")),
@@ -206,7 +229,9 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
         return Err(refusal(400, "the Content-Length is not a number"));
     }
     // The text has only digits: a number that does not parse is too large.
-    let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+    let number = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse().ok());
     Ok(number.unwrap_or(u64::MAX))
 }
 
@@ -221,12 +246,20 @@ mod tests {
         let found = match head(bytes, &Limits::default()) {
             Ok(None) => Ok(None),
             Ok(Some(head)) => match head.framing {
-                Ok(framing) => Ok(Some((framing.length.unwrap_or(CHUNKED), framing.keep_alive))),
+                Ok(framing) => Ok(Some((
+                    framing.length.unwrap_or(CHUNKED),
+                    framing.keep_alive,
+                ))),
                 Err(refusal) => Err(refusal.status),
             },
             Err(refusal) => Err(refusal.status),
         };
-        assert_eq!(found, expected, "{:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(80)]));
+        assert_eq!(
+            found,
+            expected,
+            "{:?}",
+            String::from_utf8_lossy(&bytes[..bytes.len().min(80)])
+        );
     }
 
     #[test]
@@ -240,23 +273,47 @@ mod tests {
         check(&get("Host: x\r\nhost: x\r\n"), Err(400));
         check(&get("connection: Upgrade, Close\r\n"), Ok(Some((0, false))));
         check(b"\r\nGET / HTTP/1.1\r\n\r\n", Ok(Some((0, true))));
-        check(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Ok(Some((0, false))));
+        check(
+            b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            Ok(Some((0, false))),
+        );
         check(&get("Content-Length: 5\r\n"), Ok(Some((5, true))));
-        check(&get("Content-Length: 5\r\ncontent-length: 5\r\n"), Ok(Some((5, true))));
+        check(
+            &get("Content-Length: 5\r\ncontent-length: 5\r\n"),
+            Ok(Some((5, true))),
+        );
         check(&get("Content-Length: 3\r\nContent-Length: 5\r\n"), Err(400));
         check(&get("Content-Length: 3, 3\r\n"), Err(400));
         check(&get("Content-Length: -1\r\n"), Err(400));
         check(&get("Content-Length: +1\r\n"), Err(400));
         check(&get("Content-Length: \r\n"), Err(400));
-        check(&get("Content-Length: 8388608\r\n"), Ok(Some((8 << 20, true))));
+        check(
+            &get("Content-Length: 8388608\r\n"),
+            Ok(Some((8 << 20, true))),
+        );
         check(&get("Content-Length: 8388609\r\n"), Err(413));
-        check(&get("Content-Length: 99999999999999999999999\r\n"), Err(413));
-        check(&get("Transfer-Encoding: Chunked\r\n"), Ok(Some((CHUNKED, true))));
+        check(
+            &get("Content-Length: 99999999999999999999999\r\n"),
+            Err(413),
+        );
+        check(
+            &get("Transfer-Encoding: Chunked\r\n"),
+            Ok(Some((CHUNKED, true))),
+        );
         check(&get("Transfer-Encoding: gzip, chunked\r\n"), Err(501));
-        check(&get("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), Err(501));
+        check(
+            &get("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+            Err(501),
+        );
         check(&get("Transfer-Encoding: gzip\r\n"), Err(501));
-        check(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Err(400));
-        check(&get("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), Err(400));
+        check(
+            b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Err(400),
+        );
+        check(
+            &get("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
+            Err(400),
+        );
         check(&get("Expect: 100-continue\r\n"), Ok(Some((0, true))));
         check(&get("Expect: a miracle\r\n"), Err(417));
         check(&get("nocolon\r\n"), Err(400));
@@ -285,7 +342,10 @@ mod tests {
         check(b"CONNECT host:80 HTTP/1.1\r\n\r\n", Err(400));
         check(b"OPTIONS * HTTP/1.1\r\n\r\n", Ok(Some((0, true))));
         check(b"FROB / HTTP/1.1\r\n\r\n", Ok(Some((0, true))));
-        check(b"GET http://localhost/x HTTP/1.1\r\n\r\n", Ok(Some((0, true))));
+        check(
+            b"GET http://localhost/x HTTP/1.1\r\n\r\n",
+            Ok(Some((0, true))),
+        );
         let long = |bytes| format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(bytes)).into_bytes();
         check(&long((8 << 10) - 1), Ok(Some((0, true))));
         check(&long(8 << 10), Err(414));

@@ -18,11 +18,16 @@ pub(crate) struct Paging {
 
 /// Parses the query of a request.
 pub(super) fn parse(raw: Option<&str>) -> Result<Parameters<'_>, Error> {
-    let Some(raw) = raw else { return Ok(Parameters::default()) };
+    let Some(raw) = raw else {
+        return Ok(Parameters::default());
+    };
     let bad = || Error::bad_request("the query has a bad percent sequence");
     let pairs = raw.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Ok((decode(name, true).ok_or_else(bad)?, decode(value, true).ok_or_else(bad)?))
+        Ok((
+            decode(name, true).ok_or_else(bad)?,
+            decode(value, true).ok_or_else(bad)?,
+        ))
     });
     Ok(Parameters::of_pairs(pairs.collect::<Result<_, Error>>()?))
 }
@@ -31,8 +36,13 @@ impl Paging {
     /// `page` and `per_page` are integers from 1; a `per_page` above 200 counts as 200.
     pub(super) fn read(parameters: &Parameters<'_>) -> Result<Self, BadParameter> {
         let page = parameters.integer("page", 1, u64::MAX)?.unwrap_or(1);
-        let per_page = parameters.integer("per_page", 1, u64::MAX)?.unwrap_or(PER_PAGE);
-        Ok(Self { page, per_page: per_page.min(PER_PAGE_MOST) })
+        let per_page = parameters
+            .integer("per_page", 1, u64::MAX)?
+            .unwrap_or(PER_PAGE);
+        Ok(Self {
+            page,
+            per_page: per_page.min(PER_PAGE_MOST),
+        })
     }
 
     /// The number of items before this page. It saturates, so that a huge page lies behind any end.
@@ -53,7 +63,10 @@ impl Paging {
 /// Percent-decodes once; with `plus`, reads `+` as a space, as forms write it. `None` if a `%` is
 /// not followed by two hexadecimal digits, or if the result is not UTF-8.
 pub(super) fn decode(raw: &str, plus: bool) -> Option<Cow<'_, str>> {
-    if !raw.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+    if !raw
+        .bytes()
+        .any(|byte| byte == b'%' || (plus && byte == b'+'))
+    {
         return Some(Cow::Borrowed(raw));
     }
     let mut bytes = Vec::with_capacity(raw.len());
@@ -80,7 +93,11 @@ mod tests {
     fn pages_have_bounds() {
         let check = |raw: &str, expected: Option<(u64, u64)>| {
             let found = Paging::read(&parse(Some(raw)).unwrap()).ok();
-            assert_eq!(found.map(|paging| (paging.page, paging.per_page)), expected, "{raw}");
+            assert_eq!(
+                found.map(|paging| (paging.page, paging.per_page)),
+                expected,
+                "{raw}"
+            );
         };
         check("", Some((1, 50)));
         check("page=3&per_page=7", Some((3, 7)));
@@ -93,7 +110,10 @@ mod tests {
             check(&format!("page={bad}"), None);
             check(&format!("per_page={bad}"), None);
         }
-        let last = Paging { page: u64::MAX, per_page: 200 };
+        let last = Paging {
+            page: u64::MAX,
+            per_page: 200,
+        };
         assert_eq!(last.offset(), u64::MAX);
         assert_eq!((last.of(0).total_pages, last.of(201).total_pages), (0, 2));
     }
@@ -101,11 +121,20 @@ mod tests {
     #[test]
     fn values_are_decoded_and_named_when_wrong() {
         let query = parse(Some("a=1+2%2B3&a=no&mode=up&&flag&c=x%2Cy,z")).unwrap();
-        assert_eq!((query.get("a"), query.get("flag")), (Some("1 2+3"), Some("")));
+        assert_eq!(
+            (query.get("a"), query.get("flag")),
+            (Some("1 2+3"), Some(""))
+        );
         assert_eq!(query.get("b"), None);
         let text = query.word::<Mode>("mode").unwrap_err().to_string();
-        assert!(text.contains("mode") && text.contains("up") && text.contains("extend"), "{text}");
-        let list = query.list("c", |item| Ok(item.to_owned())).unwrap().unwrap();
+        assert!(
+            text.contains("mode") && text.contains("up") && text.contains("extend"),
+            "{text}"
+        );
+        let list = query
+            .list("c", |item| Ok(item.to_owned()))
+            .unwrap()
+            .unwrap();
         assert_eq!(list, ["x", "y", "z"]);
         assert!(query.list("flag", |_| Ok(())).is_err());
         assert!(query.list("b", |_| Ok(())).unwrap().is_none());

@@ -44,17 +44,31 @@ impl<'a> Request<'a> {
         let query = parse_query(head.query)?;
         let Head { method, fields, .. } = head;
         let (captures, client) = ([0; 2], None);
-        Ok(Self { method, segments, captures, query, body, id, fields, waiting, client })
+        Ok(Self {
+            method,
+            segments,
+            captures,
+            query,
+            body,
+            id,
+            fields,
+            waiting,
+            client,
+        })
     }
 
     /// Adds the connection of the request, and the list of all connections.
     pub(super) fn among(self, connections: &'a Connections, client: &'a Client) -> Self {
-        Self { client: Some((client, connections)), ..self }
+        Self {
+            client: Some((client, connections)),
+            ..self
+        }
     }
 
     /// The number of connected clients, without event streams.
     pub(super) fn clients(&self) -> usize {
-        self.client.map_or(0, |(_, connections)| connections.number())
+        self.client
+            .map_or(0, |(_, connections)| connections.number())
     }
 
     pub fn method(&self) -> &Method {
@@ -94,18 +108,21 @@ impl<'a> Request<'a> {
     /// The route's first placeholder as a record's id; 400 if it is not an integer.
     pub fn record(&self) -> Result<i64, Error> {
         let text = self.placeholder(0);
-        text.parse().or_else(|error: ParseIntError| match error.kind() {
-            // An integer that no record has.
-            IntErrorKind::PosOverflow => Ok(i64::MAX),
-            IntErrorKind::NegOverflow => Ok(i64::MIN),
-            _ => Err(Error::bad_request(format!("{text:?} is not an ID"))),
-        })
+        text.parse()
+            .or_else(|error: ParseIntError| match error.kind() {
+                // An integer that no record has.
+                IntErrorKind::PosOverflow => Ok(i64::MAX),
+                IntErrorKind::NegOverflow => Ok(i64::MIN),
+                _ => Err(Error::bad_request(format!("{text:?} is not an ID"))),
+            })
     }
 
     /// The body as an object of type `T`; 400 with line, column and field if it is malformed.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if self.body.trim_ascii().is_empty() {
-            return Err(Error::bad_request("the body is empty: it must be a JSON object"));
+            return Err(Error::bad_request(
+                "the body is empty: it must be a JSON object",
+            ));
         }
         // serde would read a struct's fields from an array, too.
         if !self.body.trim_ascii_start().starts_with(b"{") {
@@ -121,7 +138,11 @@ impl<'a> Request<'a> {
 
     /// The same, with `T`'s default if the body is empty.
     pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
-        if self.body.trim_ascii().is_empty() { Ok(T::default()) } else { self.json() }
+        if self.body.trim_ascii().is_empty() {
+            Ok(T::default())
+        } else {
+            self.json()
+        }
     }
 
     /// Lets another thread do something slow, and waits for its result. Fails (503) after
@@ -144,7 +165,9 @@ impl<'a> Request<'a> {
 fn segments(path: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     let bad = || Error::bad_request("the path has a bad percent sequence");
     let parts = path.strip_prefix('/').unwrap_or(path).split('/');
-    parts.map(|raw| decode(raw, false).ok_or_else(bad)).collect()
+    parts
+        .map(|raw| decode(raw, false).ok_or_else(bad))
+        .collect()
 }
 
 #[cfg(test)]
@@ -166,12 +189,15 @@ mod tests {
     #[test]
     fn paths_are_decoded_once_per_segment() {
         let check = |path: &str, expected: Option<&[&str]>| {
-            with(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes(), |request| {
-                let found = request.ok();
-                let parts = found.as_ref().map(|request| &request.segments);
-                let parts = parts.map(|parts| parts.iter().map(|part| &**part).collect());
-                assert_eq!(parts, expected.map(<[&str]>::to_vec), "{path}");
-            });
+            with(
+                format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes(),
+                |request| {
+                    let found = request.ok();
+                    let parts = found.as_ref().map(|request| &request.segments);
+                    let parts = parts.map(|parts| parts.iter().map(|part| &**part).collect());
+                    assert_eq!(parts, expected.map(<[&str]>::to_vec), "{path}");
+                },
+            );
         };
         check("/", Some(&[""]));
         check("/a/b", Some(&["a", "b"]));
@@ -185,39 +211,54 @@ mod tests {
         check("/%4", None);
         check("/%zz", None);
         check("/%+1", None);
-        check("/1/2/3/4/5/6/7/8/9", Some(&["1", "2", "3", "4", "5", "6", "7", "8", "9"]));
+        check(
+            "/1/2/3/4/5/6/7/8/9",
+            Some(&["1", "2", "3", "4", "5", "6", "7", "8", "9"]),
+        );
     }
 
     #[test]
     fn bodies_say_where_they_are_wrong() {
         fn check<T: DeserializeOwned>(body: &str, expected: Result<(), [&str; 2]>) {
-            with(format!("POST / HTTP/1.1\r\n\r\n{body}").as_bytes(), |request| {
-                let failure = match (request.unwrap().json::<T>(), expected) {
-                    (Ok(_), Ok(())) => return,
-                    (found, Err(_)) => found.err().expect(body),
-                    (Err(failure), Ok(())) => panic!("{body}: {failure:?}"),
-                };
-                let text = failure.into_response("x").text();
-                for part in expected.unwrap_err() {
-                    assert!(text.contains(part), "{body} gave {text} without {part}");
-                }
-            });
+            with(
+                format!("POST / HTTP/1.1\r\n\r\n{body}").as_bytes(),
+                |request| {
+                    let failure = match (request.unwrap().json::<T>(), expected) {
+                        (Ok(_), Ok(())) => return,
+                        (found, Err(_)) => found.err().expect(body),
+                        (Err(failure), Ok(())) => panic!("{body}: {failure:?}"),
+                    };
+                    let text = failure.into_response("x").text();
+                    for part in expected.unwrap_err() {
+                        assert!(text.contains(part), "{body} gave {text} without {part}");
+                    }
+                },
+            );
         }
         check::<ImportImages>(r#" {"paths": ["/a"], "new": 1} "#, Ok(()));
         check::<ImportImages>("", Err(["empty", "400"]));
-        check::<ImportImages>("[[\"/a\"]]", Err(["must be a JSON object", "line 1 column 1"]));
+        check::<ImportImages>(
+            "[[\"/a\"]]",
+            Err(["must be a JSON object", "line 1 column 1"]),
+        );
         check::<ImportImages>("null", Err(["must be a JSON object", ""]));
         check::<ImportImages>("{}", Err(["missing field `paths`", "line 1, column 2"]));
         check::<ImportImages>(
             "{\"paths\":\n[\"a\", 7]}",
             Err(["paths[1] must be a string, not 7", "line 2, column 7"]),
         );
-        check::<ImportImages>("{\"paths\": [}", Err(["is not valid JSON", "line 1, column 12"]));
+        check::<ImportImages>(
+            "{\"paths\": [}",
+            Err(["is not valid JSON", "line 1, column 12"]),
+        );
         check::<ImportImages>("{\"paths\": []} x", Err(["trailing", "column 15"]));
         check::<ImportImages>("{\"paths\": [\"", Err(["is not valid JSON", "column"]));
         check::<SetWallpaper>(
             r#"{"image_id": 1, "mode": "up"}"#,
-            Err([r"mode must be one of individual, clone, extend", r#", not \"up\""#]),
+            Err([
+                r"mode must be one of individual, clone, extend",
+                r#", not \"up\""#,
+            ]),
         );
         let mode = "mode must be one of individual, clone, extend";
         check::<SetWallpaper>(r#"{"image_id": 1, "mode": 5}"#, Err([mode, ", not 5"]));
@@ -229,9 +270,15 @@ mod tests {
             check::<PatchPlaylist>(&body, Err(["configuration must be an object, not ", ""]));
         }
         let item = "must be an object, not ";
-        check::<CreatePlaylist>(r#"{"name": "x", "images": [[1]]}"#, Err([item, "images[0]"]));
+        check::<CreatePlaylist>(
+            r#"{"name": "x", "images": [[1]]}"#,
+            Err([item, "images[0]"]),
+        );
         check::<PatchPlaylist>(r#"{"images": [[1]]}"#, Err([item, "images[0]"]));
-        check::<PatchImage>(r#"{"web_capabilities": [true]}"#, Err([item, "web_capabilities"]));
+        check::<PatchImage>(
+            r#"{"web_capabilities": [true]}"#,
+            Err([item, "web_capabilities"]),
+        );
         let inner = r#"{"images": [{"image_id": 1}, {"image_id": "x"}]}"#;
         check::<PatchPlaylist>(
             inner,
@@ -239,11 +286,17 @@ mod tests {
         );
         check::<SetWallpaper>(
             r#"{"image_id": 1, "moniter": "A"}"#,
-            Err(["unknown field `moniter`; did you mean `monitor`?", "line 1, column"]),
+            Err([
+                "unknown field `moniter`; did you mean `monitor`?",
+                "line 1, column",
+            ]),
         );
         check::<PatchPlaylist>(
             r#"{"configuration": {"intervall": 5}}"#,
-            Err(["unknown field `configuration.intervall`; did you mean `interval`?", ""]),
+            Err([
+                "unknown field `configuration.intervall`; did you mean `interval`?",
+                "",
+            ]),
         );
         check::<NoFields>("{}", Ok(()));
         let none = "unknown field `monitor`: this request has no fields";
@@ -251,6 +304,9 @@ mod tests {
         // A field's name may look like a part of the message.
         let odd = "; did you mean `name`?";
         check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
-        check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));
+        check::<SetWallpaper>(
+            r#"{"image_id": 99999999999999999999}"#,
+            Err(["", "image_id"]),
+        );
     }
 }

@@ -36,15 +36,21 @@ impl RequestIds {
     pub(super) fn new() -> Self {
         // A collision would only make the log ambiguous.
         let run = random::seed() as u32;
-        Self { run, next: AtomicU64::new(1) }
+        Self {
+            run,
+            next: AtomicU64::new(1),
+        }
     }
 
     /// The client's own id if it is valid, otherwise a new one.
     pub(super) fn take(&self, offered: Option<&str>) -> String {
-        offered.filter(|id| is_proper(id)).map(str::to_owned).unwrap_or_else(|| {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            format!("{:08x}-{number:x}", self.run)
-        })
+        offered
+            .filter(|id| is_proper(id))
+            .map(str::to_owned)
+            .unwrap_or_else(|| {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                format!("{:08x}-{number:x}", self.run)
+            })
     }
 }
 

@@ -61,12 +61,20 @@ impl Response {
     }
 
     pub fn events(bus: &EventBus, filter: EventFilter) -> Self {
-        let body = Body::Events { bus: bus.clone(), filter };
+        let body = Body::Events {
+            bus: bus.clone(),
+            filter,
+        };
         Self::new(200, "text/event-stream", body).header("Cache-Control", "no-store")
     }
 
     pub(super) fn new(status: u16, content_type: &'static str, body: Body) -> Self {
-        Self { status, content_type, headers: Vec::new(), body }
+        Self {
+            status,
+            content_type,
+            headers: Vec::new(),
+            body,
+        }
     }
 
     #[must_use]
@@ -124,7 +132,11 @@ impl Response {
         for (name, value) in &self.headers {
             put(out, format_args!("\r\n{name}: {value}"));
         }
-        let end: &[u8] = if keep_alive { b"" } else { b"\r\nConnection: close" };
+        let end: &[u8] = if keep_alive {
+            b""
+        } else {
+            b"\r\nConnection: close"
+        };
         out.extend_from_slice(end);
         out.extend_from_slice(b"\r\n\r\n");
     }
@@ -140,7 +152,9 @@ fn put_date(out: &mut Vec<u8>) {
         static DATE: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
     }
     let now = SystemTime::now();
-    let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let second = now
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     DATE.with_borrow_mut(|(of, text)| {
         if *of != second {
             *of = second;
@@ -156,20 +170,40 @@ mod tests {
 
     #[test]
     fn head_announces_the_body() {
-        let events = || Body::Events { bus: EventBus::new(), filter: EventFilter::ALL };
+        let events = || Body::Events {
+            bus: EventBus::new(),
+            filter: EventFilter::ALL,
+        };
         let bytes = |length| Body::Bytes(vec![b'x'; length].into());
         let check = |status, body, minor, keep_alive, has: &[&str], lacks: &[&str]| {
             let mut out = Vec::new();
             let answer = Response::new(status, "", body).header("Allow", "GET");
             answer.write_head(&mut out, "r-1", keep_alive, minor);
             let text = String::from_utf8(out).unwrap();
-            assert!(text.ends_with("\r\n\r\n") && text.contains("\r\nDate: "), "{text}");
+            assert!(
+                text.ends_with("\r\n\r\n") && text.contains("\r\nDate: "),
+                "{text}"
+            );
             assert!(text.contains("X-Request-ID: r-1\r\n") && text.contains("Allow: GET\r\n"));
             assert!(has.iter().all(|part| text.contains(part)), "{text}");
             assert!(!lacks.iter().any(|part| text.contains(part)), "{text}");
         };
-        check(405, bytes(7), 1, true, &["405 Method Not Allowed", "Length: 7"], &["close"]);
-        check(304, bytes(0), 1, true, &["304 Not Modified"], &["Content-Length"]);
+        check(
+            405,
+            bytes(7),
+            1,
+            true,
+            &["405 Method Not Allowed", "Length: 7"],
+            &["close"],
+        );
+        check(
+            304,
+            bytes(0),
+            1,
+            true,
+            &["304 Not Modified"],
+            &["Content-Length"],
+        );
         check(200, events(), 1, true, &["chunked"], &["Content-Length"]);
         check(200, events(), 0, false, &["n: close"], &["chunked"]);
     }

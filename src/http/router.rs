@@ -61,18 +61,31 @@ impl<C> Router<C> {
         let mut resources: Vec<Resource<C>> = Vec::new();
         for route in table {
             let parts = parts(route.pattern);
-            match resources.iter_mut().find(|resource| resource.parts == parts) {
+            match resources
+                .iter_mut()
+                .find(|resource| resource.parts == parts)
+            {
                 Some(resource) => resource.routes.push(route),
-                None => resources.push(Resource { parts, routes: vec![route] }),
+                None => resources.push(Resource {
+                    parts,
+                    routes: vec![route],
+                }),
             }
         }
         resources.sort_by(|one, other| one.parts.cmp(&other.parts));
-        Self { context, resources, release_memory: |_| {} }
+        Self {
+            context,
+            resources,
+            release_memory: |_| {},
+        }
     }
 
     /// Sets the function that frees unused descriptors and memory.
     pub(crate) fn sparing(self, release_memory: fn(&C)) -> Self {
-        Self { release_memory, ..self }
+        Self {
+            release_memory,
+            ..self
+        }
     }
 
     fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Error> {
@@ -86,11 +99,18 @@ impl<C> Router<C> {
         let route = resource.routes.iter().find(|route| route.method == *wanted);
         let route = route.ok_or_else(|| {
             let allow = allow(&resource.routes);
-            Error::new(405, format!("this path does not support {}", request.method()))
-                .details(format!("allowed: {allow}"))
-                .header("Allow", allow)
+            Error::new(
+                405,
+                format!("this path does not support {}", request.method()),
+            )
+            .details(format!("allowed: {allow}"))
+            .header("Allow", allow)
         })?;
-        let places = resource.parts.iter().enumerate().filter(|(_, part)| **part == Part::Any);
+        let places = resource
+            .parts
+            .iter()
+            .enumerate()
+            .filter(|(_, part)| **part == Part::Any);
         for (capture, (place, _)) in request.captures.iter_mut().zip(places) {
             *capture = place as u8;
         }
@@ -115,16 +135,25 @@ impl<C: Send + Sync> Service for Router<C> {
 fn parts(pattern: &'static str) -> Vec<Part> {
     let segments = pattern.strip_prefix('/').unwrap_or(pattern).split('/');
     segments
-        .map(|text| if text.starts_with('{') { Part::Any } else { Part::Literal(text) })
+        .map(|text| {
+            if text.starts_with('{') {
+                Part::Any
+            } else {
+                Part::Literal(text)
+            }
+        })
         .collect()
 }
 
 fn matches(parts: &[Part], segments: &[Cow<'_, str>]) -> bool {
     parts.len() == segments.len()
-        && parts.iter().zip(segments).all(|(part, segment)| match part {
-            Part::Literal(text) => segment == text,
-            Part::Any => !segment.is_empty(),
-        })
+        && parts
+            .iter()
+            .zip(segments)
+            .all(|(part, segment)| match part {
+                Part::Literal(text) => segment == text,
+                Part::Any => !segment.is_empty(),
+            })
 }
 
 /// The value of `Allow`: `GET` answers `HEAD`, too.
@@ -151,7 +180,13 @@ mod tests {
     }
 
     const fn route(method: Method, pattern: &'static str, handler: Handler<()>) -> Route<()> {
-        Route { method, pattern, summary: "", handler, bare: false }
+        Route {
+            method,
+            pattern,
+            summary: "",
+            handler,
+            bare: false,
+        }
     }
 
     static TABLE: [Route<()>; 6] = [
@@ -168,13 +203,18 @@ mod tests {
         let site = Router::new((), &TABLE);
         let check = |line: &str, status: u16, said: &str| {
             let bytes = format!("{line} HTTP/1.1\r\n\r\n");
-            let head = parse::head(bytes.as_bytes(), &Limits::default()).unwrap().unwrap();
+            let head = parse::head(bytes.as_bytes(), &Limits::default())
+                .unwrap()
+                .unwrap();
             let waiting = PendingRequests::new(1);
             let request = Request::new(head, b"", "x", &waiting).unwrap();
             let failure = site.handle(request).unwrap_err();
             assert_eq!(failure.status(), status, "{line}");
             let full = failure.into_response("x");
-            assert!(format!("{full:?} {}", full.text()).contains(said), "{line}: {full:?}");
+            assert!(
+                format!("{full:?} {}", full.text()).contains(said),
+                "{line}: {full:?}"
+            );
         };
         check("GET /images/7", 201, "\"7\"");
         check("HEAD /images/7", 201, "\"7\"");
@@ -186,8 +226,14 @@ mod tests {
         check("DELETE /images/tags", 405, "\"GET, HEAD\"");
         check("GET /shutdown", 405, "\"POST\"");
         check("get /monitors/x", 405, "\"GET, HEAD\"");
-        for nothing in ["/", "/images", "/images/", "/images//raw", "//images/7", "/images/7/raw/"]
-        {
+        for nothing in [
+            "/",
+            "/images",
+            "/images/",
+            "/images//raw",
+            "//images/7",
+            "/images/7/raw/",
+        ] {
             check(&format!("GET {nothing}"), 404, "no such path");
         }
         check("OPTIONS *", 404, "no such path");
@@ -198,13 +244,25 @@ mod tests {
     fn routes_are_unique_and_documented() {
         for (at, route) in ROUTES.iter().enumerate() {
             assert!(route.pattern.starts_with('/'), "{}", route.pattern);
-            assert!(!route.summary.is_empty(), "{} has no summary", route.pattern);
+            assert!(
+                !route.summary.is_empty(),
+                "{} has no summary",
+                route.pattern
+            );
             let placeholders = route.pattern.matches('{').count();
-            assert!(placeholders <= 2, "{}: a request keeps two placeholders", route.pattern);
+            assert!(
+                placeholders <= 2,
+                "{}: a request keeps two placeholders",
+                route.pattern
+            );
             let same = |other: &&Route<_>| {
                 parts(other.pattern) == parts(route.pattern) && other.method == route.method
             };
-            assert!(!ROUTES[..at].iter().any(|other| same(&other)), "{} twice", route.pattern);
+            assert!(
+                !ROUTES[..at].iter().any(|other| same(&other)),
+                "{} twice",
+                route.pattern
+            );
         }
     }
 }

@@ -79,7 +79,13 @@ impl Streams {
         let failed = |error: io::Error| Error::busy("no descriptor is available").cause(error);
         let rung = Arc::new(Waker::new().map_err(failed)?);
         let ring = Arc::clone(&rung);
-        let Opening { client, head, bus, filter, chunked } = opening;
+        let Opening {
+            client,
+            head,
+            bus,
+            filter,
+            chunked,
+        } = opening;
         let now = Instant::now();
         let stream = Stream {
             client,
@@ -147,7 +153,8 @@ impl Stream {
 
     fn push(&mut self, bytes: &[u8]) {
         if self.chunked {
-            self.pending.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+            self.pending
+                .extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
             self.pending.extend_from_slice(bytes);
             self.pending.extend_from_slice(b"\r\n");
         } else {
@@ -176,27 +183,44 @@ impl Stream {
     /// Waits for something to do.
     fn wait(&mut self) -> io::Result<Flow> {
         let stuck = !self.pending.is_empty();
-        let due =
-            if stuck { self.progress + self.limits.stream_pause } else { self.next_keepalive };
+        let due = if stuck {
+            self.progress + self.limits.stream_pause
+        } else {
+            self.next_keepalive
+        };
         if due <= Instant::now() {
             return Ok(if stuck { Flow::Ended } else { Flow::Goes });
         }
         // Without flags a socket still reports that its other end is gone.
-        let socket = if stuck { PollFlags::OUT } else { PollFlags::empty() };
+        let socket = if stuck {
+            PollFlags::OUT
+        } else {
+            PollFlags::empty()
+        };
         // The bus drops events that do not fit, so the waker is ignored while the client is stuck.
-        let events = if stuck { PollFlags::empty() } else { PollFlags::IN };
+        let events = if stuck {
+            PollFlags::empty()
+        } else {
+            PollFlags::IN
+        };
         let mut waited = [
             PollFd::new(&self.client.socket, socket),
             PollFd::from_borrowed_fd(self.rung.as_fd(), events),
             PollFd::from_borrowed_fd(self.end.as_fd(), PollFlags::IN),
         ];
         poll_until(&mut waited, Some(due))?;
-        let gone = waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
+        let gone = waited[0]
+            .revents()
+            .intersects(PollFlags::HUP | PollFlags::ERR);
         let ending = waited[2].revents().contains(PollFlags::IN);
         if ending && !gone {
             self.farewell();
         }
-        Ok(if gone || ending { Flow::Ended } else { Flow::Goes })
+        Ok(if gone || ending {
+            Flow::Ended
+        } else {
+            Flow::Goes
+        })
     }
 
     /// Sends the events from before the end, and ends the stream properly. A client that does not

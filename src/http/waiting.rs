@@ -27,12 +27,19 @@ pub(super) struct PendingRequests {
 impl PendingRequests {
     pub(super) fn new(most: usize) -> Self {
         let (end, ended) = bounded(0);
-        Self { free: Arc::new(AtomicUsize::new(most)), end: Mutex::new(Some(end)), ended }
+        Self {
+            free: Arc::new(AtomicUsize::new(most)),
+            end: Mutex::new(Some(end)),
+            ended,
+        }
     }
 
     pub(super) fn permit(&self) -> Result<Permit, Error> {
         let take = |free: usize| free.checked_sub(1);
-        match self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+        match self
+            .free
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+        {
             Ok(_) => Ok(Permit(Arc::clone(&self.free))),
             Err(_) => Err(Error::busy("too many slow requests at once")),
         }
@@ -108,7 +115,13 @@ mod tests {
         assert_eq!(waiting.permit().unwrap_err().status(), 503);
         drop(permit);
         // Each wait returns its permit.
-        assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
-        assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
+        assert_eq!(
+            status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))),
+            1
+        );
+        assert_eq!(
+            status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))),
+            1
+        );
     }
 }

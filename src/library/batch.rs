@@ -64,7 +64,11 @@ impl Batch {
         task: Task,
         files: Vec<FoundFile>,
     ) -> Self {
-        Self { id: Some(id), folder, ..Self::own(task, files, None) }
+        Self {
+            id: Some(id),
+            folder,
+            ..Self::own(task, files, None)
+        }
     }
 
     /// A batch of the daemon itself, with files that it found.
@@ -94,7 +98,12 @@ impl Batch {
     /// Has the client answered when the batch has ended.
     pub(super) fn answer_at_end(&mut self, reply: Reply<ImportedBatch>) {
         let (images, notes, errors) = Default::default();
-        self.waiting = Some(WaitingClient { images, notes, errors, reply });
+        self.waiting = Some(WaitingClient {
+            images,
+            notes,
+            errors,
+            reply,
+        });
     }
 
     pub(super) fn total(&self) -> usize {
@@ -107,13 +116,20 @@ impl Batch {
         self.started = Instant::now();
         self.told = self.started;
         if let Some(id) = &self.id {
-            bus.publish(&Event::ProcessingStarted { batch_id: id.clone(), total: self.total });
+            bus.publish(&Event::ProcessingStarted {
+                batch_id: id.clone(),
+                total: self.total,
+            });
         }
     }
 
     /// The next file, until there is none or the batch was cancelled.
     pub(super) fn next(&mut self) -> Option<FoundFile> {
-        if self.is_cancelled() { None } else { self.files.next() }
+        if self.is_cancelled() {
+            None
+        } else {
+            self.files.next()
+        }
     }
 
     /// Counts a file that has ended, and publishes its event. Only one thread does this, so `current`
@@ -157,7 +173,11 @@ impl Batch {
         let elapsed_ms = self.elapsed_ms();
         let path = path.to_string_lossy().into_owned();
         bus.publish(&match result {
-            Ok(Imported { image, duplicate, note }) => {
+            Ok(Imported {
+                image,
+                duplicate,
+                note,
+            }) => {
                 let (image, note) = (Box::new(image), note.map(|note| note.text().to_owned()));
                 Event::ImageProcessed {
                     batch_id,
@@ -193,7 +213,9 @@ impl Batch {
 
     pub(super) fn tell_gallery(&mut self, bus: &EventBus) {
         if self.changed {
-            bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+            bus.publish(&Event::GalleryChanged {
+                domain: GalleryDomain::Images,
+            });
             self.changed = false;
             self.told = Instant::now();
         }
@@ -211,7 +233,12 @@ impl Batch {
         let Some(batch_id) = self.id else { return };
         let waiting = self.waiting.take();
         let answer = waiting.map(|waiting| {
-            let WaitingClient { images, notes, errors, reply } = waiting;
+            let WaitingClient {
+                images,
+                notes,
+                errors,
+                reply,
+            } = waiting;
             let batch_id = batch_id.clone();
             let status = if cancelled { "cancelled" } else { "complete" };
             let answer = ImportedBatch {
@@ -228,9 +255,23 @@ impl Batch {
             (reply, answer)
         });
         bus.publish(&if cancelled {
-            Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms, skipped }
+            Event::ProcessingCancelled {
+                batch_id,
+                total,
+                succeeded,
+                failed,
+                elapsed_ms,
+                skipped,
+            }
         } else {
-            Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms, skipped }
+            Event::ProcessingComplete {
+                batch_id,
+                total,
+                succeeded,
+                failed,
+                elapsed_ms,
+                skipped,
+            }
         });
         if let Some((reply, answer)) = answer {
             reply(Ok(answer));
@@ -249,7 +290,9 @@ impl Batch {
 
     /// The decoder for the batch's files, which stops when the batch is cancelled.
     pub(super) fn decoder(&self, imports: &Decoder) -> Decoder {
-        self.cancel.as_ref().map_or_else(|| imports.clone(), |cancel| imports.until(cancel))
+        self.cancel
+            .as_ref()
+            .map_or_else(|| imports.clone(), |cancel| imports.until(cancel))
     }
 
     fn elapsed_ms(&self) -> u64 {
@@ -263,13 +306,21 @@ impl WaitingClient {
         match result {
             Ok(imported) => {
                 self.images.insert(place, imported.image.id);
-                let note =
-                    imported.note.map(|note| ImportNote { path, note: note.text().to_owned() });
+                let note = imported.note.map(|note| ImportNote {
+                    path,
+                    note: note.text().to_owned(),
+                });
                 self.notes.extend(note.map(|note| (place, note)));
             }
             Err(_) if skipped => {}
             Err(error) => {
-                self.errors.insert(place, ImportProblem { path, error: error.reason() });
+                self.errors.insert(
+                    place,
+                    ImportProblem {
+                        path,
+                        error: error.reason(),
+                    },
+                );
             }
         }
     }

@@ -109,7 +109,9 @@ impl ImportContext {
 
     /// Whether a path is directly in the library's directory, which the path may name over a link.
     pub(super) fn is_in_library(&self, path: &Path) -> bool {
-        let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else { return false };
+        let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else {
+            return false;
+        };
         let is_it = |home: PathBuf| self.directory.canonicalize().is_ok_and(|own| own == home);
         home == self.directory || home.canonicalize().is_ok_and(is_it)
     }
@@ -121,19 +123,28 @@ impl ImportContext {
             // Checked before a new file makes the directory look as if its disk were mounted.
             self.guard.look(|_, _| Ok(()))?;
             if !directory.is_dir() {
-                return Err(Error::Unmounted { path: directory.clone() });
+                return Err(Error::Unmounted {
+                    path: directory.clone(),
+                });
             }
         }
         // If this fails, the write into the directory says why.
         if !directory.is_dir() {
             make_directories(directory).ok();
         }
-        Ok(Copy::new(directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed)))
+        Ok(Copy::new(
+            directory,
+            self.run,
+            self.serial.fetch_add(1, Ordering::Relaxed),
+        ))
     }
 
     /// The tools for threads on which a client waits.
     pub(super) fn tools(&self) -> Tools<'_> {
-        Tools { decoder: &self.decoder, ffmpeg: &self.ffmpeg }
+        Tools {
+            decoder: &self.decoder,
+            ffmpeg: &self.ffmpeg,
+        }
     }
 
     pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {

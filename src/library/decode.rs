@@ -51,7 +51,14 @@ impl Tools<'_> {
         to: Option<&Path>,
     ) -> Result<FileLook, Error> {
         match self.decoder.thumbnail(path, resolution.fits(), to) {
-            Err(source @ decode::Error::NeedsTranscoder { format, special, traits, .. }) => {
+            Err(
+                source @ decode::Error::NeedsTranscoder {
+                    format,
+                    special,
+                    traits,
+                    ..
+                },
+            ) => {
                 let made = match format.media_type() {
                     MediaType::Video => self.frame((path, format), None, resolution, scratch, to),
                     _ => self.picture((path, format), &traits, (resolution, &scratch()?), to),
@@ -63,9 +70,25 @@ impl Tools<'_> {
                 }
             }
             drawn => {
-                let Drawn { format, header, colors } = drawn.map_err(Error::decoding(path))?;
-                let Header { width, height, animated, .. } = header;
-                Ok(FileLook { format, width, height, animated, colors, facts: None })
+                let Drawn {
+                    format,
+                    header,
+                    colors,
+                } = drawn.map_err(Error::decoding(path))?;
+                let Header {
+                    width,
+                    height,
+                    animated,
+                    ..
+                } = header;
+                Ok(FileLook {
+                    format,
+                    width,
+                    height,
+                    animated,
+                    colors,
+                    facts: None,
+                })
             }
         }
     }
@@ -80,14 +103,21 @@ impl Tools<'_> {
         scratch: MakeScratch<'_>,
         to: Option<&Path>,
     ) -> Result<FileLook, Error> {
-        let facts = self.ffmpeg.facts(path, format).map_err(Error::transcoding(path))?;
+        let facts = self
+            .ffmpeg
+            .facts(path, format)
+            .map_err(Error::transcoding(path))?;
         let at = moment_of(&facts, moment);
         let (whole, frame) = ((facts.width, facts.height), resolution.fits());
         let (width, height) = fit(whole, frame);
         let spare = if frame.0 <= CHEAP { 2 } else { 1 };
         // Exactly the thumbnail's shape; never larger than the source.
         let ample = (width * spare, height * spare);
-        let size = if ample.0 <= whole.0 && ample.1 <= whole.1 { ample } else { whole };
+        let size = if ample.0 <= whole.0 && ample.1 <= whole.1 {
+            ample
+        } else {
+            whole
+        };
         let scratch = scratch()?;
         self.ffmpeg
             .frame((path, format), &facts, at, size, scratch.path())
@@ -95,7 +125,14 @@ impl Tools<'_> {
         let drawn = self.decoder.thumbnail(scratch.path(), frame, to);
         let Drawn { colors, .. } = drawn.map_err(Error::decoding(path))?;
         let (width, height) = whole;
-        Ok(FileLook { format, width, height, animated: false, colors, facts: Some(facts) })
+        Ok(FileLook {
+            format,
+            width,
+            height,
+            animated: false,
+            colors,
+            facts: Some(facts),
+        })
     }
 
     /// Like [`Self::thumbnail`], for a picture that another program decodes.
@@ -110,7 +147,14 @@ impl Tools<'_> {
         let drawn = reader.thumbnail(scratch.path(), resolution.fits(), to);
         let Drawn { header, colors, .. } = drawn.map_err(Error::decoding(file.0))?;
         let Header { width, height, .. } = header;
-        Ok(FileLook { format: file.1, width, height, animated: false, colors, facts: None })
+        Ok(FileLook {
+            format: file.1,
+            width,
+            height,
+            animated: false,
+            colors,
+            facts: None,
+        })
     }
 
     /// Has another program write a picture as PNG; returns the decoder that reads it right.
@@ -135,14 +179,21 @@ impl Tools<'_> {
             let reader = self.converted((path, format), &traits, to)?;
             return reader.still(to, size, to).map_err(decoding);
         }
-        let facts = self.ffmpeg.facts(path, format).map_err(Error::transcoding(path))?;
+        let facts = self
+            .ffmpeg
+            .facts(path, format)
+            .map_err(Error::transcoding(path))?;
         let size = fit((facts.width, facts.height), size);
         let at = moment_of(&facts, None);
-        self.ffmpeg.frame((path, format), &facts, at, size, to).map_err(Error::transcoding(path))
+        self.ffmpeg
+            .frame((path, format), &facts, at, size, to)
+            .map_err(Error::transcoding(path))
     }
 }
 
 /// The position of a frame within the video, in seconds.
 fn moment_of(facts: &Facts, moment: Option<f64>) -> f64 {
-    moment.unwrap_or(facts.duration * POSTER).clamp(0.0, facts.duration)
+    moment
+        .unwrap_or(facts.duration * POSTER)
+        .clamp(0.0, facts.duration)
 }

@@ -35,7 +35,9 @@ impl Departed {
     ) -> Result<(), Error> {
         for some in all.chunks(AT_ONCE) {
             let mut ended = Self::default();
-            context.store.write(|c| some.iter().try_for_each(|one| end(c, one, &mut ended)))?;
+            context
+                .store
+                .write(|c| some.iter().try_for_each(|one| end(c, one, &mut ended)))?;
             ended.tell(context);
         }
         Ok(())
@@ -50,12 +52,20 @@ impl Departed {
 
     /// Removes the thumbnails and previews of the images, and publishes the changes.
     pub(super) fn tell(self, context: &ImportContext) {
-        let mut references = Purged { playlists: self.passed_on, ..Purged::default() };
+        let mut references = Purged {
+            playlists: self.passed_on,
+            ..Purged::default()
+        };
         for (image, purged) in &self.images {
             context.thumbnails.remove(image);
             references += *purged;
         }
-        clear_own(context, self.images.iter().filter_map(|(image, _)| purge::preview(image)));
+        clear_own(
+            context,
+            self.images
+                .iter()
+                .filter_map(|(image, _)| purge::preview(image)),
+        );
         let images = (self.images.len() + self.moved > 0).then_some(GalleryDomain::Images);
         for domain in images.into_iter().chain(references.domains()) {
             context.bus.publish(&Event::GalleryChanged { domain });
@@ -75,7 +85,11 @@ pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error
         };
         count += gone.images.len();
         for (image, purged) in &gone.images {
-            log::warn!("{} was deleted; removed image {}", image.home().display(), image.id);
+            log::warn!(
+                "{} was deleted; removed image {}",
+                image.home().display(),
+                image.id
+            );
             context.bus.publish(&Event::ImageOrphanPurged {
                 image_id: image.id,
                 reason: OrphanReason::FileMissing,
@@ -100,7 +114,10 @@ impl MissingRows {
         let returned_files = store.returned_files();
         let mut images = store.read(|c| images::by_ids(c, ids))?;
         images.retain(|image| is_gone(image.home()));
-        Ok(Self { images, returned_files })
+        Ok(Self {
+            images,
+            returned_files,
+        })
     }
 
     /// Removes the rows that have not changed since then. `None` if a missing file has returned since,
@@ -155,13 +172,22 @@ mod tests {
             web: None,
         };
         let insert = |row: &NewImage| store.write(|c| images::insert(c, row)).unwrap();
-        names.iter().enumerate().map(row).map(|row| insert(&row)).collect()
+        names
+            .iter()
+            .enumerate()
+            .map(row)
+            .map(|row| insert(&row))
+            .collect()
     }
 
     #[test]
     fn rows_are_purged_by_an_earlier_look_without_access_to_the_disk() {
         let (directory, store) = store::tests::scratch();
-        let ids = rows(&store, directory.path(), &["there", "gone", "renamed", "hangs"]);
+        let ids = rows(
+            &store,
+            directory.path(),
+            &["there", "gone", "renamed", "hangs"],
+        );
         std::fs::write(directory.path().join("there"), "").unwrap();
         let look = || MissingRows::look(&store, &ids).unwrap();
         let purged = |seen: MissingRows| -> Option<Vec<i64>> {
@@ -176,7 +202,9 @@ mod tests {
         count.unwrap();
         assert_eq!(purged(seen), None, "it may be the file of one of them");
         let seen = look();
-        store.write(|c| move_into_library(c, ids[2], &directory.path().join("other"))).unwrap();
+        store
+            .write(|c| move_into_library(c, ids[2], &directory.path().join("other")))
+            .unwrap();
         // A look now would find this file, or wait for its disk.
         std::fs::write(directory.path().join("hangs"), "").unwrap();
         assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));

@@ -57,7 +57,9 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
     };
     for entry in entries {
         let entry = entry.map_err(Error::file("list", directory))?;
-        let Ok(kind) = entry.file_type() else { continue };
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
         if !kind.is_file() && !kind.is_dir() {
             continue;
         }
@@ -80,7 +82,9 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
 /// Fails if the disk of a file does not answer: a thread that reads the file would hang.
 pub(super) fn answers(path: &Path) -> Result<(), Error> {
     let answers = paths::answers(path);
-    answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.to_owned() })
+    answers.then_some(()).ok_or_else(|| Error::NoAnswer {
+        path: path.to_owned(),
+    })
 }
 
 /// Whether the directory of a path is missing, so that nothing is known about the file.
@@ -116,8 +120,20 @@ pub(super) fn stamp(meta: &Metadata) -> Stamp {
 
 impl From<FileMeta> for Stamp {
     fn from(meta: FileMeta) -> Self {
-        let FileMeta { size, modified, changed, inode, device } = meta;
-        Self { size, modified, changed, inode, device }
+        let FileMeta {
+            size,
+            modified,
+            changed,
+            inode,
+            device,
+        } = meta;
+        Self {
+            size,
+            modified,
+            changed,
+            inode,
+            device,
+        }
     }
 }
 
@@ -132,21 +148,28 @@ impl Copy {
     /// run.
     pub(super) fn new(directory: &Path, run: Run, serial: u64) -> Self {
         let path = directory.join(format!("{}{serial}", run.prefix()));
-        Self { path, kept: false, checksum: [0; 32], size: 0 }
+        Self {
+            path,
+            kept: false,
+            checksum: [0; 32],
+            size: 0,
+        }
     }
 
     /// Copies `source` to the path, and sets the checksum and the size.
     pub(super) fn fill(&mut self, source: &Path, decoder: &Decoder) -> Result<(), Error> {
-        let Hashed { checksum, meta } =
-            decoder.copy(source, &self.path).map_err(Error::decoding(source))?;
+        let Hashed { checksum, meta } = decoder
+            .copy(source, &self.path)
+            .map_err(Error::decoding(source))?;
         (self.checksum, self.size) = (checksum, meta.size);
         Ok(())
     }
 
     /// Sets the checksum and the size of a copy that a program has written, and flushes it.
     pub(super) fn seal(&mut self, decoder: &Decoder) -> Result<(), Error> {
-        let Hashed { checksum, meta } =
-            decoder.checksum(&self.path).map_err(Error::decoding(&self.path))?;
+        let Hashed { checksum, meta } = decoder
+            .checksum(&self.path)
+            .map_err(Error::decoding(&self.path))?;
         (self.checksum, self.size) = (checksum, meta.size);
         flush(self)
     }
@@ -213,7 +236,11 @@ mod tests {
         for taken in ["file", "full"] {
             for from in ["file", "full"] {
                 let refused = rename_by_hand(&at(from), &at(taken)).unwrap_err();
-                assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{from} to {taken}");
+                assert_eq!(
+                    refused.kind(),
+                    io::ErrorKind::AlreadyExists,
+                    "{from} to {taken}"
+                );
             }
         }
         rename_by_hand(&at("file"), &at("other")).unwrap();

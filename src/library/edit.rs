@@ -42,7 +42,10 @@ impl Library {
         if let (Some(meta), Some(overrides)) = (&image.web_meta, &change.overrides) {
             package::check_overrides(meta, overrides)?;
         }
-        let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
+        let renamed = name
+            .map(|name| self.wanted_name(&image, name))
+            .transpose()?
+            .flatten();
         // The row is read in the transaction that changes it, so that no later error can report the
         // change as failed.
         let changed = match renamed {
@@ -88,9 +91,21 @@ impl Library {
     fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
         let extension = extension(image);
         let stem = name.trim();
-        let own = if extension.is_empty() { None } else { Some(format!(".{extension}")) };
-        let stem = own.and_then(|own| stem.strip_suffix(&own)).unwrap_or(stem).trim_end();
-        let bad = |why| Err(Error::BadName { name: name.to_owned(), why });
+        let own = if extension.is_empty() {
+            None
+        } else {
+            Some(format!(".{extension}"))
+        };
+        let stem = own
+            .and_then(|own| stem.strip_suffix(&own))
+            .unwrap_or(stem)
+            .trim_end();
+        let bad = |why| {
+            Err(Error::BadName {
+                name: name.to_owned(),
+                why,
+            })
+        };
         if stem.is_empty() {
             return bad("it is empty");
         }
@@ -103,11 +118,18 @@ impl Library {
         if stem.contains(['/', '\\']) || stem.chars().any(char::is_control) {
             return bad("it has a separator or a control character");
         }
-        let suffix = if extension.is_empty() { 0 } else { 1 + extension.len() };
+        let suffix = if extension.is_empty() {
+            0
+        } else {
+            1 + extension.len()
+        };
         if stem.len() + suffix > NAME_MAX {
             return bad("with its extension the file's name would have more than 255 bytes");
         }
-        let name = Name { stem: stem.to_owned(), extension: extension.to_owned() };
+        let name = Name {
+            stem: stem.to_owned(),
+            extension: extension.to_owned(),
+        };
         Ok((stem != image.name).then_some(name))
     }
 
@@ -123,7 +145,10 @@ impl Library {
         };
         self.context.names.look_anew(&name.stem);
         let own = Some(image.name.as_str());
-        let reserved = self.context.names.reserve(name, directory, &self.store, own)?;
+        let reserved = self
+            .context
+            .names
+            .reserve(name, directory, &self.store, own)?;
         if image.in_place {
             // The file belongs to its owner, and keeps its name.
             return self.store.write(|c| {
@@ -138,10 +163,16 @@ impl Library {
         let file_name = reserved.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {
             let why = "it is in use, and too long to append a number";
-            return Err(Error::BadName { name: name.stem.clone(), why });
+            return Err(Error::BadName {
+                name: name.stem.clone(),
+                why,
+            });
         }
-        let moving =
-            Rename { image_id: image.id, from: image.home().to_owned(), to: reserved.path.clone() };
+        let moving = Rename {
+            image_id: image.id,
+            from: image.home().to_owned(),
+            to: reserved.path.clone(),
+        };
         // Committed before the file moves, so that a power failure cannot lose the note.
         self.store.write(|c| edits::begin_rename(c, &moving))?;
         let (mut moved, mut manifest) = (false, None);
@@ -186,36 +217,53 @@ fn read(connection: &Connection, id: i64) -> Result<Image, Error> {
 fn extension(image: &Image) -> &str {
     match image.web_meta {
         Some(_) => "",
-        None => image.path.extension().and_then(|e| e.to_str()).unwrap_or_default(),
+        None => image
+            .path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default(),
     }
 }
 
 /// Writes changed capabilities into the package's manifest, as the host of web pages reads it.
 fn follow(changed: &Image, change: &ImageChange) -> Result<Option<Before>, Error> {
-    let meta = changed.web_meta.as_ref().filter(|_| change.capabilities.is_some());
+    let meta = changed
+        .web_meta
+        .as_ref()
+        .filter(|_| change.capabilities.is_some());
     meta.map(package::write_capabilities).transpose()
 }
 
 /// Restores a manifest after a failed change, which may have granted a page the network.
 fn put_back(manifest: Option<Before>) {
     if let Some(Err(error)) = manifest.map(|before| before.put_back()) {
-        log::error!("cannot restore the permissions of a package: {}", chain(&error));
+        log::error!(
+            "cannot restore the permissions of a package: {}",
+            chain(&error)
+        );
     }
 }
 
 /// Undoes renames that a kill has interrupted. Runs at the start, before anything else.
 pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
     let renames = context.store.read(edits::renames)?;
-    for moving in renames.into_iter().filter(|moving| !lacks_directory(&moving.from)) {
+    for moving in renames
+        .into_iter()
+        .filter(|moving| !lacks_directory(&moving.from))
+    {
         let image = context.store.read(|c| images::get(c, moving.image_id))?;
         // A database from another machine may name any files.
-        let is_ours = [&moving.from, &moving.to].iter().all(|path| context.is_ours(path));
+        let is_ours = [&moving.from, &moving.to]
+            .iter()
+            .all(|path| context.is_ours(path));
         let stays = is_ours && image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {
             rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             log::info!("restored the name of {}", moving.from.display());
         }
-        context.store.write(|c| edits::forget_rename(c, moving.image_id))?;
+        context
+            .store
+            .write(|c| edits::forget_rename(c, moving.image_id))?;
     }
     Ok(())
 }
@@ -244,7 +292,10 @@ impl Library {
     pub fn change_folder(&self, id: i64, change: &FolderChange) -> Result<Folder, Refusal> {
         let (changed, folder) = self.store.write(|c| -> Result<_, Refusal> {
             let changed = folders::update(c, id, change)?;
-            Ok((changed, folders::get(c, id)?.ok_or(Refusal::NoFolder { id })?))
+            Ok((
+                changed,
+                folders::get(c, id)?.ok_or(Refusal::NoFolder { id })?,
+            ))
         })?;
         if changed {
             self.changed(GalleryDomain::Folders);
@@ -259,13 +310,19 @@ impl Library {
             self.changed(GalleryDomain::Images);
         }
         self.changed(GalleryDomain::Folders);
-        Ok(Deleted { images: 0, folders: 1 })
+        Ok(Deleted {
+            images: 0,
+            folders: 1,
+        })
     }
 
     /// Removes a folder with all folders and images below it, and their files: into the trash, or for
     /// good. Files in place stay.
     pub fn delete_folder(&self, id: i64, trash: bool) -> Result<Deleted, Error> {
-        let files = Files { in_place: false, trash };
+        let files = Files {
+            in_place: false,
+            trash,
+        };
         let (gone, folders) = self.take_out(Which::In(id), files, |c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
@@ -273,12 +330,17 @@ impl Library {
             Ok(folders::remove(c, id)?)
         })?;
         self.changed(GalleryDomain::Folders);
-        Ok(Deleted { images: gone.count(), folders })
+        Ok(Deleted {
+            images: gone.count(),
+            folders,
+        })
     }
 
     /// Moves images into a folder, or with `None` to the root; returns how many of them exist.
     pub fn move_images(&self, images: &[i64], folder: Option<i64>) -> Result<usize, Refusal> {
-        let moved = self.store.write(|c| folders::move_images(c, images, folder))?;
+        let moved = self
+            .store
+            .write(|c| folders::move_images(c, images, folder))?;
         if moved.came > 0 {
             self.changed(GalleryDomain::Images);
         }

@@ -59,7 +59,11 @@ pub enum Error {
     TooLong { path: PathBuf, bytes: u64 },
     /// `action` completes "cannot ... the file".
     #[error("cannot {action} {}", .path.display())]
-    File { action: &'static str, path: PathBuf, source: io::Error },
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     /// A pipe, a socket or a device.
     #[error("{} is neither a file nor a directory", .path.display())]
     NotFile { path: PathBuf },
@@ -77,7 +81,10 @@ pub enum Error {
         of_no_kind: bool,
     },
     #[error("cannot import {}", .path.display())]
-    Media { path: PathBuf, source: decode::Error },
+    Media {
+        path: PathBuf,
+        source: decode::Error,
+    },
     /// A panic outside of the decoders.
     #[error("internal error, please report it: {what}")]
     Mistake { what: String },
@@ -91,7 +98,10 @@ pub enum Error {
     #[error("the loop already exists as image {id}")]
     Same { id: i64 },
     #[error("ffmpeg failed on {}", .path.display())]
-    Transcode { path: PathBuf, source: transcode::Error },
+    Transcode {
+        path: PathBuf,
+        source: transcode::Error,
+    },
     /// The file could not be moved to the trash.
     #[error("no trash directory available; nothing was deleted")]
     Trash { why: String },
@@ -116,7 +126,11 @@ impl Error {
         path: &Path,
     ) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| Self::File { action, path, source }
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
     }
 
     /// The failure of a job that was to decode, copy or read `path`.
@@ -124,11 +138,21 @@ impl Error {
         use decode::Error as Why;
         let path = path.to_owned();
         move |source| match source {
-            Why::Read(io) => Self::File { action: "read", path, source: io.error() },
-            Why::Copy(io) => Self::File { action: "copy", path, source: io.error() },
-            Why::Write { path, io } => {
-                Self::File { action: "write", path: path.into(), source: io.error() }
-            }
+            Why::Read(io) => Self::File {
+                action: "read",
+                path,
+                source: io.error(),
+            },
+            Why::Copy(io) => Self::File {
+                action: "copy",
+                path,
+                source: io.error(),
+            },
+            Why::Write { path, io } => Self::File {
+                action: "write",
+                path: path.into(),
+                source: io.error(),
+            },
             Why::Directory | Why::NotFile => Self::NotFile { path },
             Why::TooLong { bytes } => Self::TooLong { path, bytes },
             Why::Silent => Self::NoAnswer { path },
@@ -141,9 +165,11 @@ impl Error {
     pub(super) fn transcoding(path: &Path) -> impl FnOnce(transcode::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| match source {
-            transcode::Error::Write { path, source } => {
-                Self::File { action: "write", path, source }
-            }
+            transcode::Error::Write { path, source } => Self::File {
+                action: "write",
+                path,
+                source,
+            },
             source => Self::Transcode { path, source },
         }
     }
@@ -151,18 +177,22 @@ impl Error {
     /// The same failure, reported for the source `file` instead of its copy.
     pub(super) fn about(self, copy: &Path, file: &Path) -> Self {
         match self {
-            Self::Media { path, source } if path == copy => {
-                Self::Media { path: file.to_owned(), source }
-            }
-            Self::Transcode { path, source } if path == copy => {
-                Self::Transcode { path: file.to_owned(), source }
-            }
+            Self::Media { path, source } if path == copy => Self::Media {
+                path: file.to_owned(),
+                source,
+            },
+            Self::Transcode { path, source } if path == copy => Self::Transcode {
+                path: file.to_owned(),
+                source,
+            },
             other => other,
         }
     }
 
     pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
-        Self::Mistake { what: panic_text(panic).to_owned() }
+        Self::Mistake {
+            what: panic_text(panic).to_owned(),
+        }
     }
 
     /// Whether there was nothing to do.
@@ -179,9 +209,16 @@ impl Error {
     pub(super) fn is_of_no_kind(&self) -> bool {
         matches!(
             self,
-            Self::Media { source: decode::Error::Unknown(_), .. }
-                | Self::Transcode { source: transcode::Error::NoPicture, .. }
-                | Self::Package { of_no_kind: true, .. }
+            Self::Media {
+                source: decode::Error::Unknown(_),
+                ..
+            } | Self::Transcode {
+                source: transcode::Error::NoPicture,
+                ..
+            } | Self::Package {
+                of_no_kind: true,
+                ..
+            }
         )
     }
 
@@ -198,7 +235,10 @@ impl Error {
             _ => self,
         };
         let mut text = match self {
-            Self::File { action: action @ ("read" | "list" | "copy"), .. } => {
+            Self::File {
+                action: action @ ("read" | "list" | "copy"),
+                ..
+            } => {
                 format!("cannot {action} it")
             }
             // One of murald's own files: the caller does not know its path.

@@ -37,13 +37,22 @@ pub(super) enum ExpectedFile {
 impl ExpectedFile {
     /// The expected file of an image that is a copy.
     pub(super) fn copy(image: &Image) -> Self {
-        if image.web_meta.is_some() { Self::Package } else { Self::File }
+        if image.web_meta.is_some() {
+            Self::Package
+        } else {
+            Self::File
+        }
     }
 
     /// The expected file of a deleted image whose file stayed on the disk. Fails if the file is not the
     /// one that was seen.
     pub(super) fn kept(context: &ImportContext, file: &WatchedFile) -> Result<Self, Error> {
-        Self::noted(context, &file.path, Some(file.stamp), file.checksum.as_ref())
+        Self::noted(
+            context,
+            &file.path,
+            Some(file.stamp),
+            file.checksum.as_ref(),
+        )
     }
 
     /// The expected file of an image in place. Fails if the file is not the one that was seen, or if a
@@ -55,7 +64,9 @@ impl ExpectedFile {
         path: &Path,
     ) -> Result<Self, Error> {
         let note = context.store.read(|c| watched::get(c, path))?;
-        let note = note.filter(|note| note.image_id == Some(image.id)).map(|note| note.stamp);
+        let note = note
+            .filter(|note| note.image_id == Some(image.id))
+            .map(|note| note.stamp);
         Self::noted(context, path, note, Some(&image.checksum))
     }
 
@@ -65,18 +76,27 @@ impl ExpectedFile {
         note: Option<Stamp>,
         checksum: Option<&Checksum>,
     ) -> Result<Self, Error> {
-        let another = || Error::NotKnown { path: path.to_owned() };
+        let another = || Error::NotKnown {
+            path: path.to_owned(),
+        };
         if leads_elsewhere(context, path) {
             return Err(another());
         }
         let own = path.symlink_metadata().map_err(|_| another())?;
-        let file = path.metadata().ok().filter(Metadata::is_file).ok_or_else(another)?;
+        let file = path
+            .metadata()
+            .ok()
+            .filter(Metadata::is_file)
+            .ok_or_else(another)?;
         let now = stamp(&file);
         if note.is_some_and(|note| !note.is(&now)) {
             return Err(another());
         }
         if note != Some(now) {
-            let found = context.decoder.checksum(path).map_err(Error::decoding(path))?;
+            let found = context
+                .decoder
+                .checksum(path)
+                .map_err(Error::decoding(path))?;
             if Stamp::from(found.meta) != now || checksum != Some(&found.checksum) {
                 return Err(another());
             }
@@ -90,7 +110,9 @@ impl ExpectedFile {
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(Error::file("read", path)(error)),
             Ok(meta) if self.fits(&meta) => Ok(Some(stamp(&meta))),
-            Ok(_) => Err(Error::NotKnown { path: path.to_owned() }),
+            Ok(_) => Err(Error::NotKnown {
+                path: path.to_owned(),
+            }),
         }
     }
 
@@ -111,7 +133,12 @@ impl ExpectedFile {
         };
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let directory = openat(CWD, directory, flags | OFlags::DIRECTORY, Mode::empty())?;
-        let file = File::from(openat(&directory, name, flags | OFlags::NOFOLLOW, Mode::empty())?);
+        let file = File::from(openat(
+            &directory,
+            name,
+            flags | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?);
         if !self.fits(&file.metadata()?) {
             return Err(io::Error::other("it is no longer the file of the image"));
         }
@@ -134,15 +161,23 @@ impl ExpectedFile {
 /// somebody else. The watched directory itself may be reached over links.
 fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
     let roots = lock(&context.roots).clone();
-    let root =
-        roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.iter().count());
+    let root = roots
+        .iter()
+        .filter(|root| path.starts_with(root))
+        .max_by_key(|root| root.iter().count());
     let Some(root) = root else { return false };
-    path.ancestors().skip(1).take_while(|above| above != root).any(Path::is_symlink)
+    path.ancestors()
+        .skip(1)
+        .take_while(|above| above != root)
+        .any(Path::is_symlink)
 }
 
 /// Whether the file is missing, or a directory of its path has become a file.
 fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// A file to remove with its image, or with a row that cannot be read.
@@ -160,7 +195,10 @@ pub(super) fn clear<'a>(
     files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
 ) {
     if let Err(error) = try_clear(context, files) {
-        log::warn!("cannot finish removing files until the next start: {}", error.reason());
+        log::warn!(
+            "cannot finish removing files until the next start: {}",
+            error.reason()
+        );
     }
 }
 
@@ -174,7 +212,11 @@ fn try_clear<'a>(
         |&(path, known): &(&Path, ExpectedFile)| !may_go(path, known) || known.is_removed(path);
     let removed: Vec<&Path> = files.filter(removed).map(|(path, _)| path).collect();
     flush_directories(removed.iter().copied())?;
-    context.store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
+    context.store.note(|c| {
+        removed
+            .iter()
+            .try_for_each(|path| pending_files::unmark(c, path))
+    })?;
     Ok(())
 }
 
@@ -183,7 +225,9 @@ fn try_clear<'a>(
 pub(super) fn flush_directories<'a>(files: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
     let directories: BTreeSet<_> = files.filter_map(Path::parent).collect();
     // A deleted cache directory has nothing to flush.
-    let mut there = directories.into_iter().filter(|directory| directory.is_dir());
+    let mut there = directories
+        .into_iter()
+        .filter(|directory| directory.is_dir());
     there.try_for_each(sync_directory)
 }
 
@@ -197,7 +241,10 @@ pub(super) struct Trashed<'a> {
 
 impl<'a> Trashed<'a> {
     pub(super) fn new(context: &'a ImportContext) -> Self {
-        Self { context, from: BTreeMap::new() }
+        Self {
+            context,
+            from: BTreeMap::new(),
+        }
     }
 
     /// Moves a file or package into the trash of its disk, else into the trash of the home. Skips a
@@ -220,8 +267,16 @@ impl<'a> Trashed<'a> {
     /// The original paths of the files whose rows still exist. A row counts as existing if the database
     /// cannot be read, as its file is then better restored than in the trash.
     fn back(&self) -> Vec<&PathBuf> {
-        let has_row = |id| self.context.store.read(|c| images::exists(c, id)).unwrap_or(true);
-        let back = self.from.iter().filter(|&(path, &id)| is_gone(path) && has_row(id));
+        let has_row = |id| {
+            self.context
+                .store
+                .read(|c| images::exists(c, id))
+                .unwrap_or(true)
+        };
+        let back = self
+            .from
+            .iter()
+            .filter(|&(path, &id)| is_gone(path) && has_row(id));
         back.map(|(path, _)| path).collect()
     }
 }
@@ -240,7 +295,10 @@ impl Drop for Trashed<'_> {
         }
         let items = list().map(|items| newest(items, &back)).unwrap_or_default();
         if items.len() < back.len() {
-            log::error!("cannot find {} files in the trash", back.len() - items.len());
+            log::error!(
+                "cannot find {} files in the trash",
+                back.len() - items.len()
+            );
         }
         // One call for each file: if another file is at its path, the others are still restored.
         for item in items {
@@ -263,7 +321,9 @@ fn whole(path: &Path) -> PathBuf {
 /// The newest item for each path: the trash may hold older files from the same path.
 fn newest(items: Vec<TrashItem>, from: &[&PathBuf]) -> Vec<TrashItem> {
     let age = |item: &TrashItem| {
-        let written = Path::new(&item.id).metadata().and_then(|info| info.modified());
+        let written = Path::new(&item.id)
+            .metadata()
+            .and_then(|info| info.modified());
         (item.time_deleted, written.unwrap_or(SystemTime::UNIX_EPOCH))
     };
     let of = |path: &&PathBuf| {

@@ -43,7 +43,12 @@ type Signature = (u64, Option<(u64, u64, i64, i64)>);
 impl Guard {
     pub(super) fn new(store: &Store, directory: &Path, run: Run) -> Self {
         let (store, directory) = (store.clone(), directory.to_owned());
-        Self { store, directory, run, state: Mutex::default() }
+        Self {
+            store,
+            directory,
+            run,
+            state: Mutex::default(),
+        }
     }
 
     /// Looks at all copies and decides whether rows may be purged; `follow` gives rows the files that
@@ -58,7 +63,11 @@ impl Guard {
         let listed = disk::list(&self.directory, self.run)?;
         follow(&mut rows, &listed)?;
         let was_held = self.store.read(purge::is_guarded)?;
-        let verdict = judge(&rows, &Files::seen(&self.directory, &rows, &listed), was_held);
+        let verdict = judge(
+            &rows,
+            &Files::seen(&self.directory, &rows, &listed),
+            was_held,
+        );
         let (kept, total) = (verdict.keep.len(), rows.len());
         let (guarded, mut state) = (kept > 0, self.lock());
         if guarded && !state.health.guarded {
@@ -69,12 +78,16 @@ impl Guard {
         } else if state.health.guarded && !guarded {
             log::info!("no picture is missing any more");
         }
-        state.health = LibraryHealth { missing: kept, guarded };
+        state.health = LibraryHealth {
+            missing: kept,
+            guarded,
+        };
         (state.total, state.seen) = (total, guarded.then_some(signature));
         drop(state);
         self.store.keep_rows(guarded);
         if verdict.is_held != was_held {
-            self.store.write(|c| purge::set_guarded(c, verdict.is_held))?;
+            self.store
+                .write(|c| purge::set_guarded(c, verdict.is_held))?;
         }
         Ok(verdict)
     }
@@ -118,8 +131,14 @@ impl<'a> Files<'a> {
     pub(super) fn seen(directory: &Path, rows: &'a [Row], listed: &'a [PathBuf]) -> Self {
         let known: HashSet<&Path> = listed.iter().map(PathBuf::as_path).collect();
         let paths = rows.iter().map(|(_, path, _)| path.as_path());
-        let missing = paths.filter(|path| !known.contains(path) && is_gone(path)).collect();
-        Self { listed, missing, is_there: directory.is_dir() }
+        let missing = paths
+            .filter(|path| !known.contains(path) && is_gone(path))
+            .collect();
+        Self {
+            listed,
+            missing,
+            is_there: directory.is_dir(),
+        }
     }
 }
 
@@ -169,7 +188,10 @@ pub(super) fn judge(rows: &[Row], files: &Files<'_>, were_held: bool) -> Verdict
         verdict.keep.append(&mut verdict.purge);
     }
     let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
-    let strangers = files.listed.iter().filter(|path| !owned.contains(path.as_path()));
+    let strangers = files
+        .listed
+        .iter()
+        .filter(|path| !owned.contains(path.as_path()));
     verdict.adopt = strangers.cloned().collect();
     verdict
 }
@@ -181,17 +203,34 @@ mod tests {
     #[track_caller]
     fn check(missing: usize, total: usize, is_there: bool, (purged, kept): (usize, usize)) {
         let path = |file: usize| PathBuf::from(format!("/{file}"));
-        let rows: Vec<Row> = (0..total).map(|at| (0, path(at), Checksum::default())).collect();
+        let rows: Vec<Row> = (0..total)
+            .map(|at| (0, path(at), Checksum::default()))
+            .collect();
         let gone: Vec<PathBuf> = (0..missing).map(path).collect();
         let listed: Vec<PathBuf> = (missing..total + 1).map(path).collect();
         let missing = gone.iter().map(PathBuf::as_path).collect();
-        let files = Files { listed: &listed, missing, is_there };
+        let files = Files {
+            listed: &listed,
+            missing,
+            is_there,
+        };
         let verdict = judge(&rows, &files, false);
-        assert_eq!((verdict.purge.len(), verdict.keep.len()), (purged, kept), "{verdict:?}");
+        assert_eq!(
+            (verdict.purge.len(), verdict.keep.len()),
+            (purged, kept),
+            "{verdict:?}"
+        );
         assert_eq!(verdict.adopt, [path(total)]);
         let held = judge(&rows, &files, true);
-        assert_eq!((held.purge.len(), held.keep.len()), (0, purged + kept), "until all are back");
-        assert_eq!((verdict.is_held, held.is_held), (kept > 0, purged + kept > 0));
+        assert_eq!(
+            (held.purge.len(), held.keep.len()),
+            (0, purged + kept),
+            "until all are back"
+        );
+        assert_eq!(
+            (verdict.is_held, held.is_held),
+            (kept > 0, purged + kept > 0)
+        );
     }
 
     #[test]
@@ -214,8 +253,19 @@ mod tests {
 
     #[test]
     fn row_of_a_copy_outside_the_directory_is_kept() {
-        let rows = [(7, PathBuf::from("/a/b.png.murald-displaced-7"), Checksum::default())];
-        let verdict = judge(&rows, &Files { is_there: true, ..Files::default() }, false);
+        let rows = [(
+            7,
+            PathBuf::from("/a/b.png.murald-displaced-7"),
+            Checksum::default(),
+        )];
+        let verdict = judge(
+            &rows,
+            &Files {
+                is_there: true,
+                ..Files::default()
+            },
+            false,
+        );
         assert_eq!((verdict.purge, verdict.keep), (vec![], vec![7]));
         assert!(!verdict.is_held, "it holds no other row");
     }

@@ -89,7 +89,11 @@ impl Library {
             Err(TrySendError::Full(message)) => (Error::Busy, message),
             Err(TrySendError::Disconnected(message)) => (Error::Ended, message),
         };
-        if let Message::Start { answer: Answer::Ended(reply), .. } = message {
+        if let Message::Start {
+            answer: Answer::Ended(reply),
+            ..
+        } = message
+        {
             reply(Err(error));
         }
     }
@@ -112,7 +116,13 @@ impl Library {
         } else {
             (Task::Copy, None)
         };
-        Ok(move |answer| Message::Start { files, folder, task, done, answer })
+        Ok(move |answer| Message::Start {
+            files,
+            folder,
+            task,
+            done,
+            answer,
+        })
     }
 
     /// Walks the paths on this thread, as all other imports wait for the thread `import`.
@@ -129,7 +139,10 @@ impl Library {
 
     /// Stops a batch before its next file.
     pub fn cancel(&self, batch: &str) -> Result<(), Error> {
-        self.ask(|reply| Message::Cancel { batch: batch.to_owned(), reply })
+        self.ask(|reply| Message::Cancel {
+            batch: batch.to_owned(),
+            reply,
+        })
     }
 
     /// The cache of thumbnails.
@@ -191,10 +204,12 @@ impl Library {
             // The client may have gone.
             answer.send(result).ok();
         });
-        self.inbox.try_send(message(reply)).map_err(|error| match error {
-            TrySendError::Full(_) => Error::Busy,
-            TrySendError::Disconnected(_) => Error::Ended,
-        })?;
+        self.inbox
+            .try_send(message(reply))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => Error::Busy,
+                TrySendError::Disconnected(_) => Error::Ended,
+            })?;
         answered.recv().unwrap_or(Err(Error::Ended))
     }
 
@@ -245,7 +260,11 @@ impl Library {
 
     /// Fails if an image is in place and the disk of its file does not answer.
     pub(crate) fn answers(&self, image: &Image) -> Result<(), Error> {
-        if image.in_place { disk::answers(&image.path) } else { Ok(()) }
+        if image.in_place {
+            disk::answers(&image.path)
+        } else {
+            Ok(())
+        }
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {
@@ -279,7 +298,9 @@ impl Library {
     /// Imports a web package, which takes seconds if it is large.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
         disk::answers(source)?;
-        let prepared = self.context.prepare_web(source, folder, self.context.tools())?;
+        let prepared = self
+            .context
+            .prepare_web(source, folder, self.context.tools())?;
         Ok(self.land(prepared)?.image)
     }
 
@@ -297,19 +318,35 @@ impl Library {
         let looked = match self.context.decoder.look(source) {
             Err(decode::Error::Directory) => {
                 let (media_type, name) = package::content(source)?;
-                return Ok(Content { media_type, animated: false, name });
+                return Ok(Content {
+                    media_type,
+                    animated: false,
+                    name,
+                });
             }
             looked => looked,
         };
-        let Source { format, name, header, .. } = Source::of(source, looked)?;
+        let Source {
+            format,
+            name,
+            header,
+            ..
+        } = Source::of(source, looked)?;
         // A file that cannot be read is reported when it is imported.
         let animated = header.is_ok_and(|header| header.animated);
-        Ok(Content { media_type: format.media_type(), animated, name: name.stem })
+        Ok(Content {
+            media_type: format.media_type(),
+            animated,
+            name: name.stem,
+        })
     }
     /// Writes a still picture of an image to a new PNG file of 4K at most: the first frame of an
     /// animation, the poster frame of a video, the preview of a page.
     pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
-        let tools = Tools { decoder: &self.context.decoder, ffmpeg };
+        let tools = Tools {
+            decoder: &self.context.decoder,
+            ffmpeg,
+        };
         match &image.web_meta {
             Some(meta) => package::package_still(meta, SIZE, tools, to),
             None => tools.still(&image.path, SIZE, to),

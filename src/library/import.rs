@@ -70,7 +70,10 @@ pub(super) enum Message {
 /// Prepares the file of a job, in a worker.
 pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error> {
     let ffmpeg = context.ffmpeg.until(job.decoder.cancel());
-    let tools = Tools { decoder: &job.decoder, ffmpeg: &ffmpeg };
+    let tools = Tools {
+        decoder: &job.decoder,
+        ffmpeg: &ffmpeg,
+    };
     let (path, folder) = (&job.file.path, job.folder);
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),
@@ -107,8 +110,9 @@ impl Importer {
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);
-            let due =
-                due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
+            let due = due.map_or_else(never, |at| {
+                after(at.saturating_duration_since(Instant::now()))
+            });
             select! {
                 recv(self.inbox) -> message => match message {
                     Ok(message) => self.answer(message, &mut state),
@@ -138,8 +142,14 @@ impl Importer {
 
     /// Reports a file that has ended. A file that is ready to land waits for those before it.
     fn settle(&self, done: Worked, state: &mut ImportState) {
-        let Worked { number, file, result } = done;
-        let Some(batch) = state.batches.front_mut() else { return };
+        let Worked {
+            number,
+            file,
+            result,
+        } = done;
+        let Some(batch) = state.batches.front_mut() else {
+            return;
+        };
         let mut ready = None;
         match result {
             Ok(Prepared::Done(imported)) => batch.ended(&file, Ok(*imported), &self.bus),
@@ -153,7 +163,9 @@ impl Importer {
     /// Lands the files that are ready, up to the first gap.
     fn land(&self, state: &mut ImportState) {
         let run = state.line.take_run();
-        let Some(batch) = state.batches.front_mut().filter(|_| !run.is_empty()) else { return };
+        let Some(batch) = state.batches.front_mut().filter(|_| !run.is_empty()) else {
+            return;
+        };
         let (files, prepared): (Vec<_>, Vec<_>) = run.into_iter().unzip();
         for (file, landed) in files.iter().zip(self.context.land_run(prepared)) {
             batch.ended(file, landed, &self.bus);
@@ -176,7 +188,13 @@ impl Importer {
                 }
                 let (number, folder, task) = (line.next(), batch.folder, batch.task.clone());
                 let decoder = batch.decoder(&self.context.imports);
-                self.workers.give(Job { number, file, folder, task, decoder });
+                self.workers.give(Job {
+                    number,
+                    file,
+                    folder,
+                    task,
+                    decoder,
+                });
             }
             if !line.is_empty() {
                 return;
@@ -197,23 +215,36 @@ impl Importer {
                 Answer::Begun(reply) => reply(Err(Error::Busy)),
                 Answer::Ended(reply) => reply(Err(Error::Busy)),
             },
-            Message::Start { files, folder, task, done, answer } => {
+            Message::Start {
+                files,
+                folder,
+                task,
+                done,
+                answer,
+            } => {
                 // Greater than all ids before, so that no two are equal.
                 state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
                 let batch_id = format!("{:x}", state.last_id);
                 let mut batch = Batch::asked(batch_id.clone(), folder, task, files);
                 batch.done = done;
                 match answer {
-                    Answer::Begun(reply) => reply(Ok(Started { batch_id, total: batch.total() })),
+                    Answer::Begun(reply) => reply(Ok(Started {
+                        batch_id,
+                        total: batch.total(),
+                    })),
                     Answer::Ended(reply) => batch.answer_at_end(reply),
                 }
                 state.batches.push_back(batch);
             }
             Message::Adopt { files } => {
-                state.batches.push_back(Batch::own(Task::Adopt, found(files), None));
+                state
+                    .batches
+                    .push_back(Batch::own(Task::Adopt, found(files), None));
             }
             Message::Watched { files, task, done } => {
-                state.batches.push_back(Batch::own(task, found(files), Some(done)));
+                state
+                    .batches
+                    .push_back(Batch::own(task, found(files), Some(done)));
             }
             Message::Cancel { batch, reply } => reply(self.cancel(&batch, state)),
         }
@@ -221,14 +252,26 @@ impl Importer {
 
     fn cancel(&self, id: &str, state: &mut ImportState) -> Result<(), Error> {
         let is = |batch: &Batch| batch.id.as_deref() == Some(id);
-        let at = state.batches.iter().position(is).ok_or_else(|| Error::NoBatch(id.to_owned()))?;
+        let at = state
+            .batches
+            .iter()
+            .position(is)
+            .ok_or_else(|| Error::NoBatch(id.to_owned()))?;
         state.batches[at].cancel();
         // A waiting batch has no files in progress. The running one ends when its workers have given
         // up theirs.
         if at > 0 {
-            state.batches.remove(at).into_iter().for_each(|batch| batch.finish(&self.bus));
+            state
+                .batches
+                .remove(at)
+                .into_iter()
+                .for_each(|batch| batch.finish(&self.bus));
         } else {
-            state.line.give_up().iter().for_each(|(_, prepared)| self.context.give_up(prepared));
+            state
+                .line
+                .give_up()
+                .iter()
+                .for_each(|(_, prepared)| self.context.give_up(prepared));
             self.land(state);
         }
         Ok(())
@@ -236,7 +279,12 @@ impl Importer {
 }
 
 fn found(files: Vec<PathBuf>) -> Vec<FoundFile> {
-    let found = |(place, path)| FoundFile { path, place, inside: true, problem: None };
+    let found = |(place, path)| FoundFile {
+        path,
+        place,
+        inside: true,
+        problem: None,
+    };
     files.into_iter().enumerate().map(found).collect()
 }
 
@@ -252,7 +300,11 @@ struct Line<T> {
 
 impl<T> Default for Line<T> {
     fn default() -> Self {
-        Self { first: 0, next: 0, ready: BTreeMap::new() }
+        Self {
+            first: 0,
+            next: 0,
+            ready: BTreeMap::new(),
+        }
     }
 }
 

@@ -50,7 +50,10 @@ impl ImportContext {
         self.check(path, &source, tools)?;
         // Duplicates are rare, but come in thousands: reading a source is cheaper than copying it.
         if self.store.read(|c| images::has_size(c, source.meta.size))? {
-            let hashed = tools.decoder.checksum(path).map_err(Error::decoding(path))?;
+            let hashed = tools
+                .decoder
+                .checksum(path)
+                .map_err(Error::decoding(path))?;
             let present = self.present(&hashed.checksum)?;
             if let Some(imported) = present.filter(|imported| !has_lost_its_file(&imported.image)) {
                 return Ok(imported.into());
@@ -63,7 +66,13 @@ impl ImportContext {
         }
         let row = self.describe(path, &copy, folder, tools)?;
         flush(&copy)?;
-        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note, seen: None })))
+        Ok(Prepared::Copy(Box::new(Ready {
+            copy,
+            name,
+            row,
+            note,
+            seen: None,
+        })))
     }
 
     /// Refuses unsupported and too large files before they are copied.
@@ -73,8 +82,16 @@ impl ImportContext {
         source: &Source,
         tools: Tools<'_>,
     ) -> Result<(), Error> {
-        let Err(why) = &source.header else { return Ok(()) };
-        let decode::Error::NeedsTranscoder { format, special, ref traits, .. } = *why else {
+        let Err(why) = &source.header else {
+            return Ok(());
+        };
+        let decode::Error::NeedsTranscoder {
+            format,
+            special,
+            ref traits,
+            ..
+        } = *why
+        else {
             return Err(Error::decoding(path)(why.clone()));
         };
         let checked = match format.media_type() {
@@ -84,7 +101,10 @@ impl ImportContext {
         checked.map_err(|source| match special {
             // The decoder's error for it says more than ffmpeg's failure.
             true => Error::decoding(path)(why.clone()),
-            false => Error::Transcode { path: path.to_owned(), source },
+            false => Error::Transcode {
+                path: path.to_owned(),
+                source,
+            },
         })
     }
 
@@ -95,13 +115,21 @@ impl ImportContext {
             Err(decode::Error::Directory) => return self.adopt_package(path, tools),
             looked => Source::of(path, looked)?,
         };
-        let hashed = tools.decoder.checksum(path).map_err(Error::decoding(path))?;
+        let hashed = tools
+            .decoder
+            .checksum(path)
+            .map_err(Error::decoding(path))?;
         if let Some(imported) = self.present(&hashed.checksum)? {
             return Ok(imported);
         }
         // `kept` from the start, as the file belongs to its owner and must not be removed.
         let (checksum, size) = (hashed.checksum, hashed.meta.size);
-        let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
+        let copy = Copy {
+            path: path.to_owned(),
+            kept: true,
+            checksum,
+            size,
+        };
         let row = self.describe(path, &copy, None, tools)?;
         match self.store.read(|c| images::by_path(c, path))? {
             Some(old) => self.write_anew(&old, &row),
@@ -127,7 +155,9 @@ impl ImportContext {
     ) -> Result<Imported, Error> {
         if self.store.read(|c| pending_files::has(c, path))? {
             // The image was deleted a moment ago, and its file is about to be removed.
-            return Err(Error::NotFile { path: path.to_owned() });
+            return Err(Error::NotFile {
+                path: path.to_owned(),
+            });
         }
         let stem = &name.stem;
         let held = match own == Some(OsStr::new(stem)) {
@@ -139,7 +169,9 @@ impl ImportContext {
             Some(held) if !self.store.read(|c| images::has_name(c, stem))? => held,
             taken => {
                 drop(taken);
-                let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
+                let reserved = self
+                    .names
+                    .reserve(name, &self.directory, &self.store, None)?;
                 rename(path, &reserved.path).map_err(Error::file("rename", path))?;
                 reserved
             }
@@ -197,16 +229,24 @@ impl ImportContext {
     }
 
     pub(super) fn put_thumbnail(&self, source: &Path, checksum: &Checksum, new: &Scratch) {
-        let put = self.thumbnails.put(&digest::hex(checksum), Resolution::Default, new);
+        let put = self
+            .thumbnails
+            .put(&digest::hex(checksum), Resolution::Default, new);
         put.inspect_err(|error| no_thumbnail(source, error)).ok();
     }
 
     /// Removes the thumbnail of a file that does not land, unless an image has the same content.
     pub(super) fn give_up(&self, prepared: &Prepared) {
-        let Prepared::Copy(ready) = prepared else { return };
+        let Prepared::Copy(ready) = prepared else {
+            return;
+        };
         let checksum = &ready.copy.checksum;
-        if matches!(self.store.read(|c| images::by_checksum(c, checksum)), Ok(None)) {
-            self.thumbnails.take_back(&digest::hex(checksum), Resolution::Default);
+        if matches!(
+            self.store.read(|c| images::by_checksum(c, checksum)),
+            Ok(None)
+        ) {
+            self.thumbnails
+                .take_back(&digest::hex(checksum), Resolution::Default);
         }
     }
 
@@ -221,7 +261,11 @@ impl ImportContext {
         let scratch: MakeScratch<'_> = &|| self.thumbnails.scratch();
         let (path, size, to) = (&*copy.path, Resolution::Default, new.map(Scratch::path));
         let look = match tools.thumbnail(path, size, scratch, to) {
-            Err(error @ Error::File { action: "write", .. }) if to.is_some() => {
+            Err(
+                error @ Error::File {
+                    action: "write", ..
+                },
+            ) if to.is_some() => {
                 no_thumbnail(source, &error);
                 tools.thumbnail(path, size, scratch, None)
             }
@@ -281,7 +325,12 @@ impl ImportContext {
         let source = Source::look_at(path, tools.decoder)?;
         self.check(path, &source, tools)?;
         let size = source.meta.size;
-        let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
+        let copy = Copy {
+            path: path.to_owned(),
+            kept: true,
+            checksum,
+            size,
+        };
         let mut row = self.describe(path, &copy, folder, tools)?;
         row.in_place = true;
         let note = source.note();
@@ -291,5 +340,9 @@ impl ImportContext {
 
 /// Logs that a thumbnail was not written; it is made when a client asks for it.
 pub(super) fn no_thumbnail(source: &Path, error: &Error) {
-    log::warn!("cannot create a thumbnail of {}: {}", source.display(), error.reason());
+    log::warn!(
+        "cannot create a thumbnail of {}: {}",
+        source.display(),
+        error.reason()
+    );
 }

@@ -27,7 +27,9 @@ enum Placed<'a> {
 
 impl ImportContext {
     pub(super) fn land_one(&self, prepared: Prepared) -> Landed {
-        self.land_run(vec![prepared]).pop().unwrap_or(Err(Error::Ended))
+        self.land_run(vec![prepared])
+            .pop()
+            .unwrap_or(Err(Error::Ended))
     }
 
     /// Lands the prepared files, in this order and in one transaction. If the transaction fails, each
@@ -44,7 +46,11 @@ impl ImportContext {
         let mut written = None;
         if flushed.is_ok() && placed.iter().any(Result::is_ok) {
             let rows = self.store.write(|c| -> Result<Vec<_>, Error> {
-                placed.iter_mut().flatten().map(|one| self.write_row(c, one)).collect()
+                placed
+                    .iter_mut()
+                    .flatten()
+                    .map(|one| self.write_row(c, one))
+                    .collect()
             });
             written = rows.ok().map(Vec::into_iter);
         }
@@ -121,8 +127,10 @@ impl ImportContext {
     ) -> Result<(T, Reserved<'_>), Error> {
         let reserved = self.rename_to_free(&mut copy, name, own)?;
         // Flushed before the commit, so that no row survives a power failure without its file.
-        let written = sync_directory(&self.directory)
-            .and_then(|()| self.store.write(|transaction| write(transaction, &reserved)));
+        let written = sync_directory(&self.directory).and_then(|()| {
+            self.store
+                .write(|transaction| write(transaction, &reserved))
+        });
         copy.kept = written.is_ok();
         if !copy.kept {
             self.discard(copy, &reserved);
@@ -139,7 +147,9 @@ impl ImportContext {
         mut own: Option<&str>,
     ) -> Result<Reserved<'_>, Error> {
         loop {
-            let reserved = self.names.reserve(name, &self.directory, &self.store, own)?;
+            let reserved = self
+                .names
+                .reserve(name, &self.directory, &self.store, own)?;
             self.store.note(|c| mark(c, copy, &reserved))?;
             match rename(&copy.path, &reserved.path) {
                 Ok(()) => {
@@ -148,7 +158,8 @@ impl ImportContext {
                 }
                 Err(error) => {
                     // A file at this path is not murald's.
-                    self.store.note(|c| pending_files::unmark(c, &reserved.path))?;
+                    self.store
+                        .note(|c| pending_files::unmark(c, &reserved.path))?;
                     if error.kind() != io::ErrorKind::AlreadyExists {
                         return Err(Error::file("rename", &copy.path)(error));
                     }
@@ -168,7 +179,10 @@ fn mark(c: &Connection, copy: &Copy, reserved: &Reserved<'_>) -> Result<(), stor
 
 fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFile>) -> Landed {
     let note = |image: &Image| {
-        let note = seen.map(|seen| WatchedFile { image_id: Some(image.id), ..seen.clone() });
+        let note = seen.map(|seen| WatchedFile {
+            image_id: Some(image.id),
+            ..seen.clone()
+        });
         note.map_or(Ok(()), |note| watched::note(transaction, &note))
     };
     if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
@@ -189,7 +203,9 @@ fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFil
 
 /// A copy of the error, which is not `Clone`.
 fn again(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    error
+        .raw_os_error()
+        .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 impl ImportContext {
@@ -227,7 +243,9 @@ impl ImportContext {
             Ok((_, reserved)) => {
                 let path = reserved.path.display();
                 log::info!("found the missing file of {}: {path}", image.name);
-                self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+                self.bus.publish(&Event::GalleryChanged {
+                    domain: GalleryDomain::Images,
+                });
             }
             Err(Error::NothingToDo) => {}
             Err(error) => return Err(error),
@@ -240,7 +258,9 @@ impl ImportContext {
     fn discard(&self, copy: Copy, reserved: &Reserved<'_>) {
         drop(copy);
         if disk::is_gone(&reserved.path) {
-            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+            self.store
+                .note(|c| pending_files::unmark(c, &reserved.path))
+                .ok();
         }
     }
 }

@@ -113,14 +113,31 @@ pub fn start(
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let thumbnails = context.thumbnails.clone();
-    let library = Library { inbox, context, thumbnails, transcoder, store, bus, watching };
-    Ok((library, Running { watch, end, threads }))
+    let library = Library {
+        inbox,
+        context,
+        thumbnails,
+        transcoder,
+        store,
+        bus,
+        watching,
+    };
+    Ok((
+        library,
+        Running {
+            watch,
+            end,
+            threads,
+        },
+    ))
 }
 
 impl Running {
     /// Whether rows and files were compared. Files to adopt may still wait as a batch.
     pub fn is_reconciled(&self) -> bool {
-        self.threads.iter().all(|thread| thread.name() != RECONCILE || thread.has_ended())
+        self.threads
+            .iter()
+            .all(|thread| thread.name() != RECONCILE || thread.has_ended())
     }
 
     /// Tells the threads to end, and returns them to be joined.

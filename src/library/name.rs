@@ -20,7 +20,9 @@ const HINTS_MAX: usize = 4096;
 /// Whether files of this extension are pictures or videos. HTML is not: a page is imported with its
 /// package.
 pub(super) fn is_media_extension(extension: &str) -> bool {
-    let mut files = Format::ALL.iter().filter(|format| format.media_type() != MediaType::Web);
+    let mut files = Format::ALL
+        .iter()
+        .filter(|format| format.media_type() != MediaType::Web);
     files.any(|format| format.has_extension(extension))
 }
 
@@ -35,7 +37,9 @@ impl Name {
     /// The name of a source file. Its extension is kept if it fits the format.
     pub(super) fn of(source: &Path, format: Format) -> Result<Self, Error> {
         let name = source.file_name().unwrap_or_default();
-        let name = name.to_str().ok_or_else(|| Error::Name { path: source.to_owned() })?;
+        let name = name.to_str().ok_or_else(|| Error::Name {
+            path: source.to_owned(),
+        })?;
         let (stem, extension) = match name.rsplit_once('.') {
             Some((stem, extension)) if is_media_extension(extension) => (stem, extension),
             // The text after another dot is part of the name.
@@ -43,18 +47,27 @@ impl Name {
         };
         let truth = format.has_extension(extension);
         let extension = if truth { extension } else { format.as_str() }.to_owned();
-        Ok(Self { stem: fit(stem, extension.len() + 1), extension })
+        Ok(Self {
+            stem: fit(stem, extension.len() + 1),
+            extension,
+        })
     }
 
     /// The present name of a library file. Its owner may have chosen one that `of` would change.
     pub(super) fn as_is(file: &Path) -> Self {
         let word = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-        Self { stem: word(file.file_stem()), extension: word(file.extension()) }
+        Self {
+            stem: word(file.file_stem()),
+            extension: word(file.extension()),
+        }
     }
 
     /// The name of a package, from its title. A package that stays a directory has no extension.
     pub(super) fn of_title(title: &str, extension: String) -> Self {
-        Self { stem: fit(title, extension.len() + 1), extension }
+        Self {
+            stem: fit(title, extension.len() + 1),
+            extension,
+        }
     }
 
     /// The file name with `candidate` as its stem.
@@ -66,21 +79,40 @@ impl Name {
     }
 
     fn numbered(&self, number: u32) -> String {
-        if number == 0 { self.stem.clone() } else { format!("{}_{number}", self.stem) }
+        if number == 0 {
+            self.stem.clone()
+        } else {
+            format!("{}_{number}", self.stem)
+        }
     }
 }
 
 /// A stem without harmful characters, short enough for a number and `reserve` more bytes.
 fn fit(stem: &str, reserve: usize) -> String {
     // Backslashes and control characters break scripts and backends; a leading dot hides the file.
-    let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
+    let clean = |c: char| {
+        if c.is_control() || c == '\\' || c == '/' {
+            '_'
+        } else {
+            c
+        }
+    };
     let stem: String = stem.chars().map(clean).collect();
     // Removes leading dots, also with whitespace between them.
-    let stem = stem.trim().trim_start_matches(|c: char| c == '.' || c.is_whitespace());
+    let stem = stem
+        .trim()
+        .trim_start_matches(|c: char| c == '.' || c.is_whitespace());
     let room = NAME_MAX - SUFFIX_MAX - reserve;
-    let whole = (0..=room).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
+    let whole = (0..=room)
+        .rev()
+        .find(|&at| stem.is_char_boundary(at))
+        .unwrap_or(0);
     let stem = &stem[..whole.min(stem.len())];
-    if stem.is_empty() { "image".to_owned() } else { stem.to_owned() }
+    if stem.is_empty() {
+        "image".to_owned()
+    } else {
+        stem.to_owned()
+    }
 }
 
 /// The reserved names: no two workers choose the same.
@@ -138,7 +170,11 @@ impl Names {
             }
             inner.hints.insert(name.stem.clone(), number);
             inner.reserved.insert(candidate.clone());
-            return Ok(Reserved { names: self, name: candidate, path });
+            return Ok(Reserved {
+                names: self,
+                name: candidate,
+                path,
+            });
         }
         unreachable!("four billion pictures of one name")
     }
@@ -151,13 +187,21 @@ impl Names {
     /// Reserves a name until its picture has been removed from the disk.
     pub(super) fn hold(&self, name: &str, path: &Path) -> Reserved<'_> {
         self.lock().reserved.insert(name.to_owned());
-        Reserved { names: self, name: name.to_owned(), path: path.to_owned() }
+        Reserved {
+            names: self,
+            name: name.to_owned(),
+            path: path.to_owned(),
+        }
     }
 
     /// Like [`Self::hold`], but `None` if the name is already reserved.
     pub(super) fn try_hold(&self, name: &str, path: &Path) -> Option<Reserved<'_>> {
         let free = self.lock().reserved.insert(name.to_owned());
-        free.then(|| Reserved { names: self, name: name.to_owned(), path: path.to_owned() })
+        free.then(|| Reserved {
+            names: self,
+            name: name.to_owned(),
+            path: path.to_owned(),
+        })
     }
 
     /// Forgets the next number of a stem, so that a name that is free again is used without a number.
@@ -206,13 +250,23 @@ mod tests {
         check("/a/page.html", Format::Png, "page.html.png");
         let long = format!("/a/{}.png", "ö".repeat(125));
         let name = Name::of(Path::new(&long), Format::Png).unwrap();
-        assert!(name.stem.len() + ".png".len() + SUFFIX_MAX <= NAME_MAX, "{}", name.stem.len());
+        assert!(
+            name.stem.len() + ".png".len() + SUFFIX_MAX <= NAME_MAX,
+            "{}",
+            name.stem.len()
+        );
         assert_eq!(name.stem, "ö".repeat(120));
         let titled = |title: &str| Name::of_title(title, String::new()).stem;
         assert_eq!(titled("../../etc/\u{1b}[31m\n"), "_.._etc__[31m_");
-        assert_eq!((titled(" . "), titled(&"x".repeat(999)).len()), ("image".to_owned(), 243));
+        assert_eq!(
+            (titled(" . "), titled(&"x".repeat(999)).len()),
+            ("image".to_owned(), 243)
+        );
         let bad = Path::new(OsStr::from_bytes(b"/a/\xff.png"));
-        assert!(matches!(Name::of(bad, Format::Png), Err(Error::Name { .. })));
+        assert!(matches!(
+            Name::of(bad, Format::Png),
+            Err(Error::Name { .. })
+        ));
     }
 
     #[test]
@@ -220,8 +274,13 @@ mod tests {
         let (directory, store) = store::tests::scratch();
         let names = Names::default();
         let reserve = |stem: &str, extension: &str| {
-            let name = Name { stem: stem.into(), extension: extension.into() };
-            names.reserve(&name, directory.path(), &store, None).unwrap()
+            let name = Name {
+                stem: stem.into(),
+                extension: extension.into(),
+            };
+            names
+                .reserve(&name, directory.path(), &store, None)
+                .unwrap()
         };
         let first = reserve("a", "png");
         assert_eq!(first.path, directory.path().join("a.png"));

@@ -53,7 +53,10 @@ impl Reconciler {
         match self.reconcile() {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
-                log::info!("found {} new files in the library; importing them", files.len());
+                log::info!(
+                    "found {} new files in the library; importing them",
+                    files.len()
+                );
                 // The send fails only if the daemon is exiting.
                 importer.send(Message::Adopt { files }).ok();
             }
@@ -97,7 +100,11 @@ impl Reconciler {
         // Skips files that got a row or a pending note after the rows were read.
         let strangers = verdict.adopt.into_iter().filter(fit);
         strangers
-            .filter_map(|path| is_ours(&path).map(|ours| (!ours).then_some(path)).transpose())
+            .filter_map(|path| {
+                is_ours(&path)
+                    .map(|ours| (!ours).then_some(path))
+                    .transpose()
+            })
             .chain(rewritten.into_iter().map(|(path, _)| Ok(path)))
             .collect()
     }
@@ -112,7 +119,10 @@ fn follow_owner(
 ) -> Result<(), Error> {
     let verdict = judge(rows, &Files::seen(&context.directory, rows, files), false);
     let missing: HashSet<i64> = verdict.missing().into_iter().collect();
-    let lost = rows.iter().enumerate().filter(|(_, (id, ..))| missing.contains(id));
+    let lost = rows
+        .iter()
+        .enumerate()
+        .filter(|(_, (id, ..))| missing.contains(id));
     let lost: HashMap<Checksum, usize> = lost.map(|(at, (.., checksum))| (*checksum, at)).collect();
     let strangers = verdict.adopt.iter().filter(|_| !lost.is_empty());
     for path in strangers.filter(|path| path.is_file() && looks_like_picture(path)) {
@@ -124,7 +134,9 @@ fn follow_owner(
         if !context.store.read(|c| images::has_size(c, size))? {
             continue;
         }
-        let Ok(hashed) = context.imports.checksum(path) else { continue };
+        let Ok(hashed) = context.imports.checksum(path) else {
+            continue;
+        };
         let Some((id, home, _)) = lost.get(&hashed.checksum).map(|&at| &mut rows[at]) else {
             continue;
         };
@@ -138,11 +150,17 @@ fn follow_owner(
 
 /// Gives a row the present name of its file, if that is a valid and free name for a picture.
 fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<bool, Error> {
-    let Some(image) = context.store.read(|c| images::get(c, id))? else { return Ok(false) };
+    let Some(image) = context.store.read(|c| images::get(c, id))? else {
+        return Ok(false);
+    };
     let name = Name::of(to, image.format)?;
-    let fits = to.file_name().is_some_and(|own| own == &*name.file(&name.stem));
+    let fits = to
+        .file_name()
+        .is_some_and(|own| own == &*name.file(&name.stem));
     // Another thread may be about to use the name for another picture.
-    let Some(_held) = context.names.try_hold(&name.stem, to) else { return Ok(false) };
+    let Some(_held) = context.names.try_hold(&name.stem, to) else {
+        return Ok(false);
+    };
     let done = context.store.write(|c| -> Result<_, Error> {
         // Read again: clients may have renamed or deleted the image, or restored its file.
         let Some(image) = images::get(c, id)?.filter(|now| now.path == from && is_gone(from))
@@ -153,7 +171,11 @@ fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<b
         if !fits || !free || image.web_meta.is_some() {
             return Ok(false);
         }
-        let moved = Rename { image_id: id, from: image.path.clone(), to: to.to_owned() };
+        let moved = Rename {
+            image_id: id,
+            from: image.path.clone(),
+            to: to.to_owned(),
+        };
         edits::finish_rename(c, &image, &moved, &name.stem)?;
         context.store.count_returned(c);
         Ok(true)
@@ -178,12 +200,16 @@ impl Leftovers {
             .inspect_err(|error| {
                 log::error!("cannot clean up after the last run: {}", error.reason())
             });
-        Self { pending: pending.unwrap_or_default() }
+        Self {
+            pending: pending.unwrap_or_default(),
+        }
     }
 
     /// Removes the files, and then their notes.
     pub(super) fn clear(self, context: &ImportContext) -> Result<(), Error> {
-        self.pending.chunks(AT_ONCE).try_for_each(|some| clear(context, some))
+        self.pending
+            .chunks(AT_ONCE)
+            .try_for_each(|some| clear(context, some))
     }
 }
 
@@ -194,7 +220,9 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
         // might be removed instead.
         let stem = stem(&note.path);
         if let Entry::Vacant(place) = held.entry(stem) {
-            let Some(name) = context.names.try_hold(place.key(), &note.path) else { continue };
+            let Some(name) = context.names.try_hold(place.key(), &note.path) else {
+                continue;
+            };
             place.insert(name);
         }
         // A file that has a row is kept, in spite of its note.
@@ -203,7 +231,10 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
             if !known.is_removed(&note.path) {
                 continue;
             }
-            log::info!("removed {}, whose import was not finished", note.path.display());
+            log::info!(
+                "removed {}, whose import was not finished",
+                note.path.display()
+            );
         }
         removed.push(note);
     }
@@ -216,13 +247,18 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
             false => pending_files::unmark(c, &note.path),
         }
     };
-    Ok(context.store.note(|c| removed.iter().try_for_each(|note| unmark(c, note)))?)
+    Ok(context
+        .store
+        .note(|c| removed.iter().try_for_each(|note| unmark(c, note)))?)
 }
 
 fn confine(context: &ImportContext) {
     let directory = &context.directory;
     let is_ours = |path: &Path| context.is_in_library(path);
-    match context.store.write(|c| elsewhere::confine(c, directory, &is_ours)) {
+    match context
+        .store
+        .write(|c| elsewhere::confine(c, directory, &is_ours))
+    {
         Ok(0) => {}
         Ok(away) => log::warn!(
             "{away} images have paths outside {}; they are neither shown nor deleted",
@@ -235,7 +271,9 @@ fn confine(context: &ImportContext) {
 /// The file that a note says to remove; `None` if another file has replaced it.
 fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
     let ours = context.is_ours(&note.path);
-    let Ok(meta) = note.path.symlink_metadata() else { return ours.then_some(ExpectedFile::File) };
+    let Ok(meta) = note.path.symlink_metadata() else {
+        return ours.then_some(ExpectedFile::File);
+    };
     let now = stamp(&meta);
     // A half-removed package has a new modification time: only its inode number is compared.
     let is_it = match &note.stamp {
@@ -246,7 +284,10 @@ fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
         (true, true) if ours => Some(ExpectedFile::Package),
         (true, false) => Some(ExpectedFile::This(now)),
         _ => {
-            log::info!("not removing {}: another file has this name now", note.path.display());
+            log::info!(
+                "not removing {}: another file has this name now",
+                note.path.display()
+            );
             None
         }
     }
@@ -255,6 +296,10 @@ fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
 /// The name under which a file of the library is reserved.
 fn stem(path: &Path) -> String {
     // A package's name has no extension.
-    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    let name = if path.is_dir() {
+        path.file_name()
+    } else {
+        path.file_stem()
+    };
     name.unwrap_or_default().to_string_lossy().into_owned()
 }

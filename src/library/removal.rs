@@ -63,9 +63,16 @@ impl Library {
     /// Removes images with their files, thumbnails and every reference to them. Returns how many there
     /// were, and how many of their files are kept because they are in place.
     pub fn delete(&self, asked: &DeleteImages) -> Result<(usize, usize), Error> {
-        let files = Files { in_place: asked.takes_files(), trash: asked.trash };
+        let files = Files {
+            in_place: asked.takes_files(),
+            trash: asked.trash,
+        };
         let (gone, ()) = self.take_out(Which::These(&asked.ids), files, |_| Ok(()))?;
-        let kept = gone.images.iter().filter(|image| !gone.takes(image)).count();
+        let kept = gone
+            .images
+            .iter()
+            .filter(|image| !gone.takes(image))
+            .count();
         Ok((gone.count(), kept))
     }
 
@@ -79,7 +86,9 @@ impl Library {
         let mut trashed = Trashed::new(&self.context);
         let mut known = BTreeMap::new();
         if files.in_place || files.trash {
-            let gone = self.store.read(|c| Gone::would_be(c, &which.ids(c)?, files.in_place))?;
+            let gone = self
+                .store
+                .read(|c| Gone::would_be(c, &which.ids(c)?, files.in_place))?;
             known = self.known(&gone)?;
             if files.trash {
                 self.trash(which, &gone, &known, &mut trashed)?;
@@ -107,7 +116,11 @@ impl Library {
     /// is moved, and outside the transaction, as it may take a while.
     fn known(&self, gone: &Gone) -> Result<InPlace, Error> {
         let mut known = InPlace::new();
-        for image in gone.images.iter().filter(|image| image.in_place && gone.takes(image)) {
+        for image in gone
+            .images
+            .iter()
+            .filter(|image| image.in_place && gone.takes(image))
+        {
             let mut files =
                 BTreeSet::from_iter(self.store.read(|c| watched::of_image(c, image.id))?);
             files.insert(image.path.clone());
@@ -146,8 +159,10 @@ impl Library {
         gone: &Gone,
         going: Vec<Going>,
     ) -> Result<Leaving<'_>, Error> {
-        let directories: BTreeSet<_> =
-            going.iter().filter_map(|(_, path, _)| path.parent()).collect();
+        let directories: BTreeSet<_> = going
+            .iter()
+            .filter_map(|(_, path, _)| path.parent())
+            .collect();
         for directory in directories {
             match rustix::fs::access(directory, Access::WRITE_OK) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -169,13 +184,19 @@ impl Library {
 
     /// Removes the files, thumbnails and previews after the transaction, and publishes the changes.
     fn discard(&self, gone: &Gone, (files, _names): Leaving<'_>) {
-        let Gone { images, references, .. } = gone;
-        images.iter().for_each(|image| self.thumbnails.remove(image));
+        let Gone {
+            images, references, ..
+        } = gone;
+        images
+            .iter()
+            .for_each(|image| self.thumbnails.remove(image));
         // Waits until no other deletion is restoring a file from the trash.
         let turn = self.context.names.turn();
         let files = files.iter().map(|(path, known)| (&**path, *known));
-        let previews =
-            images.iter().filter_map(purge::preview).map(|path| (path, ExpectedFile::File));
+        let previews = images
+            .iter()
+            .filter_map(purge::preview)
+            .map(|path| (path, ExpectedFile::File));
         clear(&self.context, files.chain(previews));
         drop(turn);
         if gone.count() > 0 {
@@ -193,10 +214,17 @@ fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
             going.push((image.id, image.home().to_owned(), ExpectedFile::copy(image)));
             continue;
         }
-        let files =
-            known.get(&image.id).filter(|files| files.iter().any(|(path, _)| *path == image.path));
-        let files = files.ok_or_else(|| Error::NotKnown { path: image.path.clone() })?;
-        going.extend(files.iter().map(|(path, known)| (image.id, path.clone(), *known)));
+        let files = known
+            .get(&image.id)
+            .filter(|files| files.iter().any(|(path, _)| *path == image.path));
+        let files = files.ok_or_else(|| Error::NotKnown {
+            path: image.path.clone(),
+        })?;
+        going.extend(
+            files
+                .iter()
+                .map(|(path, known)| (image.id, path.clone(), *known)),
+        );
     }
     let copy = |(id, file): &(i64, Option<PathBuf>)| Some((*id, file.clone()?, ExpectedFile::File));
     going.extend(gone.unreadable.iter().filter_map(copy));
@@ -218,9 +246,16 @@ impl Library {
         }
         let known = |file: &watched::WatchedFile| {
             disk::answers(&file.path)?;
-            Ok((NOBODY, file.path.clone(), ExpectedFile::kept(&self.context, file)?))
+            Ok((
+                NOBODY,
+                file.path.clone(),
+                ExpectedFile::kept(&self.context, file)?,
+            ))
         };
-        let going = files.values().map(known).collect::<Result<Vec<Going>, Error>>()?;
+        let going = files
+            .values()
+            .map(known)
+            .collect::<Result<Vec<Going>, Error>>()?;
         let mut trashed = Trashed::new(&self.context);
         let turn = self.context.names.turn();
         for one @ (_, path, known) in &going {

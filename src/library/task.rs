@@ -58,7 +58,12 @@ impl Directory {
     /// The directory of a single file in place.
     pub(super) fn of(file: &Path, which: Which) -> Self {
         let path = file.parent().unwrap_or(file).to_owned();
-        Self { path, in_place: true, which, ..Self::default() }
+        Self {
+            path,
+            in_place: true,
+            which,
+            ..Self::default()
+        }
     }
 
     /// Whether the path of a file is among those that are imported.
@@ -95,11 +100,18 @@ pub(super) struct Imported {
 
 impl Imported {
     pub(super) fn new(image: Image, duplicate: bool) -> Self {
-        Self { image, duplicate, note: None }
+        Self {
+            image,
+            duplicate,
+            note: None,
+        }
     }
 
     pub(super) fn noted(self, note: Option<Note>) -> Self {
-        Self { note: note.filter(|_| !self.duplicate), ..self }
+        Self {
+            note: note.filter(|_| !self.duplicate),
+            ..self
+        }
     }
 }
 
@@ -136,7 +148,11 @@ pub(super) struct ReadyInPlace {
 /// The change of rows for a file that stays where it is.
 pub(super) enum InPlace {
     /// The file gets a new row.
-    New { name: Name, row: NewImage, note: Option<Note> },
+    New {
+        name: Name,
+        row: NewImage,
+        note: Option<Note>,
+    },
     /// The file has the content of this image, whose own file is missing or has another content.
     Moved(Image, Pass),
     /// The file has the content of this image, whose own file is intact.
@@ -166,8 +182,9 @@ pub(super) fn insert_image(connection: &Connection, row: &NewImage) -> Result<Im
 }
 
 pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, store::Error> {
-    let gone =
-        || store::Error::Damaged { what: format!("image {id} is missing after it was written") };
+    let gone = || store::Error::Damaged {
+        what: format!("image {id} is missing after it was written"),
+    };
     images::get(connection, id)?.ok_or_else(gone)
 }
 
@@ -188,11 +205,20 @@ impl Source {
     }
 
     pub(super) fn of(path: &Path, looked: Result<Looked, decode::Error>) -> Result<Self, Error> {
-        let Looked { format, meta, header } = looked.map_err(Error::decoding(path))?;
+        let Looked {
+            format,
+            meta,
+            header,
+        } = looked.map_err(Error::decoding(path))?;
         if format.media_type() == MediaType::Video && !transcode::is_available() {
             return Err(header.err().map_or(Error::Ended, Error::decoding(path)));
         }
-        Ok(Self { format, name: Name::of(path, format)?, meta, header })
+        Ok(Self {
+            format,
+            name: Name::of(path, format)?,
+            meta,
+            header,
+        })
     }
 
     pub(super) fn note(&self) -> Option<Note> {

@@ -76,7 +76,9 @@ impl Thumbnails {
             seen: SeenThumbnails::default(),
             running: SingleFlight::default(),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// The file of a thumbnail. Makes it if it is missing, which takes tens to hundreds of milliseconds.
@@ -87,7 +89,13 @@ impl Thumbnails {
         let key = key(image, resolution);
         // Another thread may have made it after the first check.
         let is_made = || self.present(image, resolution).is_some();
-        let make = || if is_made() { Ok(()) } else { self.make(image, &key) };
+        let make = || {
+            if is_made() {
+                Ok(())
+            } else {
+                self.make(image, &key)
+            }
+        };
         self.shared.running.run(&key, make)?;
         Ok(self.path(&key.0, key.1))
     }
@@ -108,7 +116,10 @@ impl Thumbnails {
         let may = lock(&self.shared.extra).of(number) | bit(Resolution::Default);
         // A size for which a smaller one is used has no file of its own.
         let own = |made: &&Resolution| made_as(size, **made) == **made && may & bit(**made) != 0;
-        let there = Resolution::ALL.iter().filter(own).filter(|&&made| is_there(made));
+        let there = Resolution::ALL
+            .iter()
+            .filter(own)
+            .filter(|&&made| is_there(made));
         there.fold(0, |bits, &made| bits | bit(made))
     }
 
@@ -117,7 +128,9 @@ impl Thumbnails {
         let (changes, sizes) = (&self.shared.changes, &self.shared.sizes);
         let changes = changes.load(Ordering::Acquire);
         let bits = sizes.load(Ordering::Acquire);
-        let sizes = Resolution::ALL.iter().filter(|&&size| bits & bit(size) != 0);
+        let sizes = Resolution::ALL
+            .iter()
+            .filter(|&&size| bits & bit(size) != 0);
         let paths = sizes.map(|size| self.shared.directory.join(size.as_str()));
         Directories::of((changes, bits), paths)
     }
@@ -151,12 +164,16 @@ impl Thumbnails {
 
     /// The path of a video's preview, which may not exist yet.
     pub(super) fn preview(&self, image: &Image) -> PathBuf {
-        self.shared.directory.join(PREVIEWS).join(format!("{}.mp4", digest::hex(&image.checksum)))
+        self.shared
+            .directory
+            .join(PREVIEWS)
+            .join(format!("{}.mp4", digest::hex(&image.checksum)))
     }
 
     /// Whether this is the path of a preview.
     pub(super) fn is_preview(&self, path: &Path) -> bool {
-        path.parent().is_some_and(|home| home == self.shared.directory.join(PREVIEWS))
+        path.parent()
+            .is_some_and(|home| home == self.shared.directory.join(PREVIEWS))
     }
 
     /// The path for a new temporary file, on the file system of the cache.
@@ -165,7 +182,9 @@ impl Thumbnails {
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
         // Programs choose the format by the extension.
-        Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}.png"))))
+        Ok(Scratch::at(
+            directory.join(format!("{TEMPORARY}{serial}.png")),
+        ))
     }
 
     /// The temporary path for a new thumbnail, in the directory of its size.
@@ -199,7 +218,9 @@ impl Thumbnails {
         fs::rename(new.path(), &path).map_err(Error::file("write", &path))?;
         if resolution != Resolution::Default {
             lock(&self.shared.extra).add(number(hex), bit(resolution));
-            self.shared.sizes.fetch_or(bit(resolution), Ordering::Release);
+            self.shared
+                .sizes
+                .fetch_or(bit(resolution), Ordering::Release);
         }
         self.shared.changes.fetch_add(1, Ordering::Release);
         Ok(())
@@ -208,13 +229,17 @@ impl Thumbnails {
     /// Removes temporary files of a run that was killed, and thumbnails and previews without an image.
     /// `is_known` says whether an image has a checksum.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
-        let sizes = Resolution::ALL.iter().map(|&size| (size.as_str(), Some(size)));
+        let sizes = Resolution::ALL
+            .iter()
+            .map(|&size| (size.as_str(), Some(size)));
         for (directory, size) in sizes.chain([(PREVIEWS, None)]) {
             let directory = self.shared.directory.join(directory);
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
-                let stem = name.strip_suffix(".webp").or_else(|| name.strip_suffix(".mp4"));
+                let stem = name
+                    .strip_suffix(".webp")
+                    .or_else(|| name.strip_suffix(".mp4"));
                 let stale = match stem {
                     Some(hex) => hex.len() == 64 && !is_known(hex),
                     None => self.is_stale(name),
@@ -242,13 +267,18 @@ impl Thumbnails {
     /// Whether this is a temporary file of the last run. Requests are already served, so a file counts
     /// as this run's if its number has already been used.
     fn is_stale(&self, name: &str) -> bool {
-        let serial = name.strip_prefix(TEMPORARY).and_then(|name| name.split(['.', '-']).next());
+        let serial = name
+            .strip_prefix(TEMPORARY)
+            .and_then(|name| name.split(['.', '-']).next());
         let serial = serial.and_then(|serial| serial.parse::<u64>().ok());
         serial.is_some_and(|serial| serial >= self.shared.serial.load(Ordering::Relaxed))
     }
 
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
-        let tools = Tools { decoder: &self.shared.decoder, ffmpeg: &self.shared.ffmpeg };
+        let tools = Tools {
+            decoder: &self.shared.decoder,
+            ffmpeg: &self.shared.ffmpeg,
+        };
         let new = self.new_file(*resolution)?;
         match &image.web_meta {
             Some(meta) => package_thumbnail(meta, *resolution, tools, new.path())?,
@@ -269,14 +299,18 @@ impl Thumbnails {
         if now.is_some_and(same) {
             return Ok(());
         }
-        Err(Error::file("read", &image.path)(io::ErrorKind::NotFound.into()))
+        Err(Error::file("read", &image.path)(
+            io::ErrorKind::NotFound.into(),
+        ))
     }
 
     pub(super) fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
         let (directory, name) = (&self.shared.directory, resolution.as_str());
         let length = directory.as_os_str().len() + name.len() + hex.len();
         let mut path = PathBuf::with_capacity(length + "//.webp".len());
-        [directory.as_path(), name.as_ref(), hex.as_ref()].iter().for_each(|part| path.push(part));
+        [directory.as_path(), name.as_ref(), hex.as_ref()]
+            .iter()
+            .for_each(|part| path.push(part));
         path.as_mut_os_string().push(".webp");
         path
     }
@@ -288,7 +322,10 @@ pub(super) fn is_whole(path: &Path) -> bool {
 }
 
 fn key(image: &Image, wanted: Resolution) -> Key {
-    (digest::hex(&image.checksum), made_as((image.width, image.height), wanted))
+    (
+        digest::hex(&image.checksum),
+        made_as((image.width, image.height), wanted),
+    )
 }
 
 /// The existing size, of these bits, that serves for a size.
@@ -303,7 +340,11 @@ fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
         let frame = resolution.fits();
         width <= frame.0 && height <= frame.1
     };
-    let smallest = Resolution::ALL.iter().find(holds).copied().unwrap_or(wanted);
+    let smallest = Resolution::ALL
+        .iter()
+        .find(holds)
+        .copied()
+        .unwrap_or(wanted);
     smallest.min(wanted)
 }
 
@@ -313,5 +354,7 @@ pub(super) fn bit(resolution: Resolution) -> u8 {
 
 /// The first eight bytes of a checksum; what is none has none.
 fn number(hex: &str) -> u64 {
-    hex.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
+    hex.get(..16)
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .unwrap_or_default()
 }

@@ -48,10 +48,19 @@ impl Thumbnails {
     }
 
     pub(super) fn look_at(&self, now: SystemTime) -> PageThumbnails<'_> {
-        let Directories { generation, sizes, changed } = self.directories();
+        let Directories {
+            generation,
+            sizes,
+            changed,
+        } = self.directories();
         let is_settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED);
         let lasting = if is_settled { sizes } else { 0 };
-        PageThumbnails { thumbnails: self, generation, lasting, zone: OnceCell::new() }
+        PageThumbnails {
+            thumbnails: self,
+            generation,
+            lasting,
+            zone: OnceCell::new(),
+        }
     }
 }
 
@@ -76,7 +85,10 @@ impl PageThumbnails<'_> {
 
     /// The sizes that are there, as bits.
     fn there(&self, image: &Image) -> u8 {
-        let number = image.checksum.first_chunk().map_or(0, |&first| u64::from_be_bytes(first));
+        let number = image
+            .checksum
+            .first_chunk()
+            .map_or(0, |&first| u64::from_be_bytes(first));
         let seen = self.thumbnails.seen();
         if self.lasting != 0
             && let Some(known) = seen.of(number, self.generation)
@@ -85,7 +97,9 @@ impl PageThumbnails<'_> {
         }
         let hex = digest::hex(&image.checksum);
         let is_there = |made| is_whole(&self.thumbnails.path(&hex, made));
-        let there = self.thumbnails.there((image.width, image.height), number, is_there);
+        let there = self
+            .thumbnails
+            .there((image.width, image.height), number, is_there);
         if self.lasting != 0 && there & !self.lasting == 0 {
             seen.add(number, there, self.generation);
         }

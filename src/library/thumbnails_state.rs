@@ -57,7 +57,11 @@ pub(super) struct Extra {
 impl Extra {
     /// The sizes that may be there, as bits.
     pub(super) fn of(&self, number: u64) -> u8 {
-        if self.complete { self.made.get(&number).copied().unwrap_or_default() } else { u8::MAX }
+        if self.complete {
+            self.made.get(&number).copied().unwrap_or_default()
+        } else {
+            u8::MAX
+        }
     }
 
     pub(super) fn add(&mut self, number: u64, size: u8) {
@@ -80,7 +84,11 @@ impl Directories {
             changed = is.map_or(changed, |(.., (seconds, _))| changed.max(seconds));
         }
         let changed = Duration::from_secs(u64::try_from(changed).unwrap_or_default());
-        Self { generation: hasher.finish(), sizes, changed: SystemTime::UNIX_EPOCH + changed }
+        Self {
+            generation: hasher.finish(),
+            sizes,
+            changed: SystemTime::UNIX_EPOCH + changed,
+        }
     }
 }
 
@@ -88,7 +96,11 @@ impl SeenThumbnails {
     /// The sizes that were there, as bits, if anybody looked.
     pub(super) fn of(&self, number: u64, generation: u64) -> Option<u8> {
         let known = self.read();
-        known.sizes.get(&number).copied().filter(|_| known.generation == generation)
+        known
+            .sizes
+            .get(&number)
+            .copied()
+            .filter(|_| known.generation == generation)
     }
 
     /// Keeps the sizes that exist in this generation of the directories: they are true for as long as
@@ -96,7 +108,10 @@ impl SeenThumbnails {
     pub(super) fn add(&self, number: u64, sizes: u8, generation: u64) {
         let mut known = write(&self.known);
         if known.generation != generation || known.sizes.len() >= SEEN_MAX {
-            *known = KnownSizes { generation, sizes: HashMap::new() };
+            *known = KnownSizes {
+                generation,
+                sizes: HashMap::new(),
+            };
         }
         known.sizes.insert(number, sizes);
     }
@@ -145,7 +160,11 @@ impl<K: Clone + Eq + Hash> SingleFlight<K> {
             return running.wait();
         }
         // Ended on every way out, a panic too: the others must not wait for ever.
-        let ending = Ending { flight: self, key, running: &running };
+        let ending = Ending {
+            flight: self,
+            key,
+            running: &running,
+        };
         let outcome = make().map_err(Arc::new);
         ending.with(outcome.clone());
         outcome
@@ -154,7 +173,9 @@ impl<K: Clone + Eq + Hash> SingleFlight<K> {
 
 impl<K: Eq + Hash> Default for SingleFlight<K> {
     fn default() -> Self {
-        Self { running: Mutex::default() }
+        Self {
+            running: Mutex::default(),
+        }
     }
 }
 

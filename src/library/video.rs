@@ -45,9 +45,10 @@ impl Library {
         match ready {
             Ok(Some(image)) => reply(Ok(image)),
             Ok(None) => {
-                self.transcoder.submit(self.job(id, reply, move |library, ffmpeg, image| {
-                    library.make_preview(ffmpeg, image, force)
-                }))
+                self.transcoder
+                    .submit(self.job(id, reply, move |library, ffmpeg, image| {
+                        library.make_preview(ffmpeg, image, force)
+                    }))
             }
             Err(error) => reply(Err(error)),
         }
@@ -58,9 +59,10 @@ impl Library {
         if let Err(error) = self.video(id).and_then(|image| require(&image)) {
             return reply(Err(error));
         }
-        self.transcoder.submit_frame(
-            self.job(id, reply, move |library, ffmpeg, image| library.palette(ffmpeg, image, at)),
-        );
+        self.transcoder
+            .submit_frame(self.job(id, reply, move |library, ffmpeg, image| {
+                library.palette(ffmpeg, image, at)
+            }));
     }
 
     /// Cuts a loop out of a video; the reply has the image of the loop.
@@ -81,11 +83,12 @@ impl Library {
         if let Err(error) = ready {
             return reply(Err(error));
         }
-        self.transcoder.submit(self.job(id, reply, move |library, ffmpeg, image| {
-            // A shorter video may have replaced it while the job waited.
-            check_cut(cut, image.duration)?;
-            library.make_loop(ffmpeg, image, (cut, preset), goes)
-        }));
+        self.transcoder
+            .submit(self.job(id, reply, move |library, ffmpeg, image| {
+                // A shorter video may have replaced it while the job waited.
+                check_cut(cut, image.duration)?;
+                library.make_loop(ffmpeg, image, (cut, preset), goes)
+            }));
     }
 
     /// Work on a video for a thread of the transcoder, which replies.
@@ -107,7 +110,10 @@ impl Library {
         let image = self.image(id)?;
         match image.media_type {
             MediaType::Video => Ok(image),
-            _ => Err(Error::NotVideo { id, name: image.name }),
+            _ => Err(Error::NotVideo {
+                id,
+                name: image.name,
+            }),
         }
     }
 
@@ -132,8 +138,10 @@ impl Library {
             return Ok(image.clone());
         }
         let (scratch, path) = (self.thumbnails.scratch()?, self.thumbnails.preview(image));
-        let (what, file) =
-            (format!("the preview of image {}", image.id), (&*image.path, image.format));
+        let (what, file) = (
+            format!("the preview of image {}", image.id),
+            (&*image.path, image.format),
+        );
         let made = ffmpeg
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.preview(&what, file, &facts, scratch.path()));
@@ -153,11 +161,17 @@ impl Library {
     }
 
     fn palette(&self, ffmpeg: &Ffmpeg, image: &Image, at: f64) -> Result<Image, Error> {
-        let tools = Tools { decoder: &self.context.decoder, ffmpeg };
+        let tools = Tools {
+            decoder: &self.context.decoder,
+            ffmpeg,
+        };
         let (file, size) = ((&*image.path, image.format), Resolution::Default);
         let frame = tools.frame(file, Some(at), size, &|| self.thumbnails.scratch(), None)?;
         let colors = Some(frame.colors);
-        let change = ImageChange { colors, ..ImageChange::default() };
+        let change = ImageChange {
+            colors,
+            ..ImageChange::default()
+        };
         self.store.write(|c| edits::change(c, image.id, &change))?;
         self.changed(GalleryDomain::Images);
         self.image(image.id)
@@ -171,16 +185,24 @@ impl Library {
         goes: LoopGoes,
     ) -> Result<Image, Error> {
         let mut copy = self.context.new_copy()?;
-        let (what, file) =
-            (format!("the loop of image {}", image.id), (&*image.path, image.format));
-        let cut = Cut { to: cut.to.min(image.duration), ..cut };
+        let (what, file) = (
+            format!("the loop of image {}", image.id),
+            (&*image.path, image.format),
+        );
+        let cut = Cut {
+            to: cut.to.min(image.duration),
+            ..cut
+        };
         let made = ffmpeg
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.cut(&what, file, &facts, (cut, preset), &copy.path));
         made.map_err(Error::transcoding(&image.path))?;
         copy.seal(&self.context.decoder)?;
         let format = preset.format();
-        let present = self.context.present(&copy.checksum)?.map(|imported| imported.image);
+        let present = self
+            .context
+            .present(&copy.checksum)?
+            .map(|imported| imported.image);
         match (present, goes) {
             (Some(present), LoopGoes::Replace) if present.id != image.id => {
                 Err(Error::Same { id: present.id })
@@ -188,10 +210,17 @@ impl Library {
             (Some(present), _) => Ok(present),
             (None, LoopGoes::New { folder }) => {
                 let row =
-                    self.context.describe(&image.path, &copy, folder, self.context.tools())?;
+                    self.context
+                        .describe(&image.path, &copy, folder, self.context.tools())?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
                 let name = Name::of(&name, format)?;
-                let ready = Ready { copy, name, row, note: None, seen: None };
+                let ready = Ready {
+                    copy,
+                    name,
+                    row,
+                    note: None,
+                    seen: None,
+                };
                 Ok(self.land(Prepared::Copy(Box::new(ready)))?.image)
             }
             (None, LoopGoes::Replace) => {
@@ -205,11 +234,17 @@ impl Library {
     /// Replaces a video's file by a sealed copy.
     fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
         let tools = self.context.tools();
-        let (id, mut row) = (image.id, self.context.describe(&image.path, &copy, None, tools)?);
+        let (id, mut row) = (
+            image.id,
+            self.context.describe(&image.path, &copy, None, tools)?,
+        );
         row.description.clone_from(&image.description);
         // While this is held, no other thread renames the image.
         let _turn = self.context.names.turn();
-        let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
+        let own = Name {
+            stem: self.video(id)?.name,
+            extension: format.as_str().to_owned(),
+        };
         // `Name::of` leaves room for a number, as the name is in use until the old file is removed.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
@@ -264,7 +299,11 @@ mod tests {
     #[test]
     fn cut_must_be_within_the_video() {
         let check = |from, to, fits: bool| {
-            let cut = Cut { from, to, blend_halves: false };
+            let cut = Cut {
+                from,
+                to,
+                blend_halves: false,
+            };
             assert_eq!(check_cut(cut, 10.0).is_ok(), fits, "{from} to {to}");
         };
         check(0.0, 10.0, true);

@@ -27,7 +27,10 @@ pub(super) struct FoundFile {
 /// Directories are walked depth-first, their entries sorted by name; hidden ones are skipped,
 /// links are followed, no directory is walked twice. A package counts as one file.
 pub(super) fn walk(paths: &[PathBuf]) -> Vec<FoundFile> {
-    let mut walk = Walk { found: Vec::new(), seen: HashSet::new() };
+    let mut walk = Walk {
+        found: Vec::new(),
+        seen: HashSet::new(),
+    };
     for path in paths {
         walk.visit(path.clone());
     }
@@ -62,7 +65,9 @@ impl Walk {
             return Vec::new();
         }
         let listed = fs::read_dir(&path).and_then(|entries| {
-            entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<Vec<_>, _>>()
+            entries
+                .map(|entry| entry.map(|entry| entry.file_name()))
+                .collect::<Result<Vec<_>, _>>()
         });
         let mut names = match listed {
             Ok(names) => names,
@@ -88,13 +93,20 @@ impl Walk {
     }
 
     fn add(&mut self, path: PathBuf, inside: bool, problem: Option<Error>) {
-        self.found.push(FoundFile { path, place: self.found.len(), inside, problem });
+        self.found.push(FoundFile {
+            path,
+            place: self.found.len(),
+            inside,
+            problem,
+        });
     }
 }
 
 /// Judges by the extension alone: only good for choosing files to look at, or to report.
 pub(super) fn looks_like_picture(path: &Path) -> bool {
-    path.extension().and_then(|e| e.to_str()).is_some_and(is_media_extension)
+    path.extension()
+        .and_then(|e| e.to_str())
+        .is_some_and(is_media_extension)
 }
 
 #[cfg(test)]
@@ -110,9 +122,15 @@ mod tests {
         for name in ["b/deep", ".hidden", "z.png"] {
             fs::create_dir_all(at(name)).unwrap();
         }
-        for name in
-            ["a.png", "c.png", "b/10.png", "b/2.png", "b/deep/1.png", "b/.no.png", ".hidden/no.png"]
-        {
+        for name in [
+            "a.png",
+            "c.png",
+            "b/10.png",
+            "b/2.png",
+            "b/deep/1.png",
+            "b/.no.png",
+            ".hidden/no.png",
+        ] {
             fs::write(at(name), b"x").unwrap();
         }
         fs::create_dir_all(at("b/deep/package/in")).unwrap();
@@ -121,12 +139,24 @@ mod tests {
         symlink(directory.path(), at("b/circle")).unwrap();
         symlink(at("c.png"), at("d-link.png")).unwrap();
         symlink(at("nowhere"), at("e-broken.png")).unwrap();
-        let found = walk(&[directory.path().to_owned(), at("missing.png"), at(".hidden/no.png")]);
+        let found = walk(&[
+            directory.path().to_owned(),
+            at("missing.png"),
+            at(".hidden/no.png"),
+        ]);
         let shown: Vec<_> = found
             .iter()
             .map(|f| {
-                let path = f.path.strip_prefix(directory.path()).unwrap().to_str().unwrap();
-                (path, f.problem.as_ref().map(Error::reason).unwrap_or_default())
+                let path = f
+                    .path
+                    .strip_prefix(directory.path())
+                    .unwrap()
+                    .to_str()
+                    .unwrap();
+                (
+                    path,
+                    f.problem.as_ref().map(Error::reason).unwrap_or_default(),
+                )
             })
             .collect();
         let gone = "cannot read it: No such file or directory (os error 2)";
@@ -141,7 +171,10 @@ mod tests {
                 ("c.png", String::new()),
                 ("d-link.png", String::new()),
                 ("e-broken.png", gone.to_owned()),
-                ("z.png", "it is an empty directory, not a picture".to_owned()),
+                (
+                    "z.png",
+                    "it is an empty directory, not a picture".to_owned()
+                ),
                 ("missing.png", gone.to_owned()),
                 (".hidden/no.png", String::new()),
             ]

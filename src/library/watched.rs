@@ -45,7 +45,12 @@ impl ImportContext {
         let known = self.store.read(|c| watched::get(c, path))?;
         let seen = |Hashed { checksum, meta }| {
             let (path, directory) = (path.to_owned(), Arc::clone(directory));
-            SeenFile { path, directory, stamp: meta.into(), checksum }
+            SeenFile {
+                path,
+                directory,
+                stamp: meta.into(),
+                checksum,
+            }
         };
         if pass == Pass::Moves {
             // The pass `All` reports files that cannot be read.
@@ -53,9 +58,22 @@ impl ImportContext {
             return self.place(seen(hashed), known.as_ref(), pass, tools);
         }
         // A file that is already gone is no error: the watch notices that, too.
-        let gone = |error: Error| if error.is_missing_file() { Error::NothingToDo } else { error };
-        let meta = tools.decoder.meta(path).map_err(Error::decoding(path)).map_err(gone)?;
-        if known.as_ref().is_some_and(|known| known.stamp.same(&meta.into())) {
+        let gone = |error: Error| {
+            if error.is_missing_file() {
+                Error::NothingToDo
+            } else {
+                error
+            }
+        };
+        let meta = tools
+            .decoder
+            .meta(path)
+            .map_err(Error::decoding(path))
+            .map_err(gone)?;
+        if known
+            .as_ref()
+            .is_some_and(|known| known.stamp.same(&meta.into()))
+        {
             return Err(Error::NothingToDo);
         }
         // The first bytes are enough to refuse text and archives without reading them whole.
@@ -66,7 +84,12 @@ impl ImportContext {
             && known.is_none_or(|known| known.image_id.is_none())
         {
             let (path, stamp) = (path.to_owned(), meta.into());
-            let file = WatchedFile { path, image_id: None, checksum: None, stamp };
+            let file = WatchedFile {
+                path,
+                image_id: None,
+                checksum: None,
+                stamp,
+            };
             self.store.note(|c| watched::note(c, &file))?;
         }
         taken
@@ -80,7 +103,11 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         let directory = Arc::new(Directory::of(path, Which::Named(folder)));
-        let stamp: Stamp = tools.decoder.meta(path).map_err(Error::decoding(path))?.into();
+        let stamp: Stamp = tools
+            .decoder
+            .meta(path)
+            .map_err(Error::decoding(path))?
+            .into();
         let known = self.store.read(|c| watched::get(c, path))?;
         let here = self.store.read(|c| images::by_path(c, path))?;
         let same = known.as_ref().filter(|known| known.stamp.same(&stamp));
@@ -90,7 +117,12 @@ impl ImportContext {
             return self.imported(image.id, true).map(Prepared::from);
         }
         let Hashed { checksum, meta } = hash(path, tools)?;
-        let seen = SeenFile { path: path.to_owned(), directory, stamp: meta.into(), checksum };
+        let seen = SeenFile {
+            path: path.to_owned(),
+            directory,
+            stamp: meta.into(),
+            checksum,
+        };
         self.place(seen, known.as_ref(), Pass::All, tools)
     }
 
@@ -102,11 +134,16 @@ impl ImportContext {
         if !image.in_place || presence(path) != Presence::There {
             return false;
         }
-        let Ok(meta) = fs::metadata(path) else { return false };
+        let Ok(meta) = fs::metadata(path) else {
+            return false;
+        };
         let is_it =
             |note: &WatchedFile| note.image_id == Some(image.id) && note.stamp.same(&stamp(&meta));
-        let is_unreadable =
-            || lock(&self.unreadable).get(path).is_some_and(|seen| seen.same(&stamp(&meta)));
+        let is_unreadable = || {
+            lock(&self.unreadable)
+                .get(path)
+                .is_some_and(|seen| seen.same(&stamp(&meta)))
+        };
         match self.store.read(|c| watched::get(c, path)) {
             Ok(note) if note.as_ref().is_some_and(is_it) || is_unreadable() => return false,
             Ok(_) => {}
@@ -148,7 +185,10 @@ impl ImportContext {
         pass: Pass,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        match self.store.read(|c| images::by_checksum(c, &seen.checksum))? {
+        match self
+            .store
+            .read(|c| images::by_checksum(c, &seen.checksum))?
+        {
             Some(image)
                 if image.in_place && image.path != seen.path && !holds(self, &image, tools)? =>
             {
@@ -177,7 +217,9 @@ impl ImportContext {
         let here = self.store.read(|c| images::by_path(c, &seen.path))?;
         let here = here.filter(|image| image.in_place);
         let copied = known.and_then(|known| known.image_id);
-        let copied = copied.map(|id| self.store.read(|c| images::get(c, id))).transpose()?;
+        let copied = copied
+            .map(|id| self.store.read(|c| images::get(c, id)))
+            .transpose()?;
         let copied = match copied.flatten() {
             Some(image) if self.is_made_of(&image, &seen)? => Some(image),
             _ => None,
@@ -190,7 +232,11 @@ impl ImportContext {
                 Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
                     Err(Error::NothingToDo)
                 }
-                Which::All if self.store.read(|c| watched::is_dismissed(c, &seen.checksum))? => {
+                Which::All
+                    if self
+                        .store
+                        .read(|c| watched::is_dismissed(c, &seen.checksum))? =>
+                {
                     self.store.note(|c| seen.note(c, None))?;
                     Err(Error::NothingToDo)
                 }
@@ -216,7 +262,11 @@ impl ImportContext {
 /// False, as the row stays as it was. Logs failures of the database; others concern the file alone.
 fn not_seen(path: &Path, error: &Error) -> bool {
     if matches!(error, Error::Store(_)) {
-        log::warn!("cannot update the image of {}: {}", path.display(), error.reason());
+        log::warn!(
+            "cannot update the image of {}: {}",
+            path.display(),
+            error.reason()
+        );
     }
     false
 }
@@ -275,15 +325,30 @@ mod tests {
         let complaint = "killed by signal 9".to_owned();
         for (source, expected) in [
             (transcode::Error::Truncated, true),
-            (transcode::Error::TooLarge { width: 70_000, height: 1 }, true),
-            (transcode::Error::Failed { program: "djxl", complaint }, false),
+            (
+                transcode::Error::TooLarge {
+                    width: 70_000,
+                    height: 1,
+                },
+                true,
+            ),
+            (
+                transcode::Error::Failed {
+                    program: "djxl",
+                    complaint,
+                },
+                false,
+            ),
             (transcode::Error::Missing { program: "ffmpeg" }, false),
         ] {
             check(Error::transcoding(path)(source), expected);
         }
         let full = ErrorKind::StorageFull.into();
         check(
-            Error::transcoding(path)(transcode::Error::Write { path: path.into(), source: full }),
+            Error::transcoding(path)(transcode::Error::Write {
+                path: path.into(),
+                source: full,
+            }),
             false,
         );
         for (source, expected) in [

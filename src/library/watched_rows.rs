@@ -36,7 +36,12 @@ impl SeenFile {
 
     fn file(&self, image_id: Option<i64>) -> WatchedFile {
         let (path, checksum) = (self.path.clone(), Some(self.checksum));
-        WatchedFile { path, image_id, checksum, stamp: self.stamp }
+        WatchedFile {
+            path,
+            image_id,
+            checksum,
+            stamp: self.stamp,
+        }
     }
 
     pub(super) fn ready(self, change: InPlace) -> Prepared {
@@ -50,8 +55,15 @@ impl SeenFile {
         if self.directory.ended.load(Ordering::Acquire) {
             return Err(Error::NothingToDo);
         }
-        let now = tools.decoder.meta(&self.path).map_err(|_| Error::NothingToDo)?;
-        if Stamp::from(now).same_written(&self.stamp) { Ok(()) } else { Err(Error::NothingToDo) }
+        let now = tools
+            .decoder
+            .meta(&self.path)
+            .map_err(|_| Error::NothingToDo)?;
+        if Stamp::from(now).same_written(&self.stamp) {
+            Ok(())
+        } else {
+            Err(Error::NothingToDo)
+        }
     }
 }
 
@@ -141,7 +153,11 @@ impl ImportContext {
         let Some(now) = now else { return Ok(false) };
         *name = self.give_file(c, &seen.directory, &now, &seen.path)?;
         watched::forget_file(c, &now.path, now.id)?;
-        log::debug!("the file of {} is now {}", image.path.display(), seen.path.display());
+        log::debug!(
+            "the file of {} is now {}",
+            image.path.display(),
+            seen.path.display()
+        );
         Ok(true)
     }
 
@@ -201,7 +217,9 @@ impl ImportContext {
     ) -> Result<(), Error> {
         let there = images::get(c, image.id)?;
         let there = there.filter(|now| now.checksum == image.checksum);
-        let Some(now) = there else { return Err(Error::NothingToDo) };
+        let Some(now) = there else {
+            return Err(Error::NothingToDo);
+        };
         watched::displace(c, &seen.path, now.id)?;
         if is_first && seen.directory.folders && !now.in_place && now.folder_id.is_none() {
             edits::set_folder(c, now.id, self.folder(c, &seen.directory, &seen.path)?)?;
@@ -223,7 +241,9 @@ impl ImportContext {
             // Other files may still have the old content, and become an image of their own.
             watched::forget(c, &seen.path)?;
             let others = watched::of_image(c, now.id)?;
-            others.iter().try_for_each(|file| watched::forget(c, file))?;
+            others
+                .iter()
+                .try_for_each(|file| watched::forget(c, file))?;
             seen.note(c, Some(now.id))?;
             Ok(others)
         })?;
@@ -246,8 +266,15 @@ impl ImportContext {
         let row = self.describe(&seen.path, &copy, old.folder_id, tools)?;
         flush(&copy)?;
         let name = Name::of(&seen.path, row.format)?;
-        if old.path.extension().is_none_or(|own| *own != *name.extension) {
-            let name = Name { stem: old.name.clone(), extension: name.extension };
+        if old
+            .path
+            .extension()
+            .is_none_or(|own| *own != *name.extension)
+        {
+            let name = Name {
+                stem: old.name.clone(),
+                extension: name.extension,
+            };
             return self.replace_copy(seen, old, (copy, &name, row));
         }
         self.store.write(|c| -> Result<(), Error> {
@@ -290,7 +317,9 @@ impl ImportContext {
             seen.check(tools)?;
             return Ok(seen.ready(InPlace::New { name, row, note }));
         }
-        let folder = self.store.write(|c| self.folder(c, &seen.directory, &seen.path))?;
+        let folder = self
+            .store
+            .write(|c| self.folder(c, &seen.directory, &seen.path))?;
         let mut prepared = self.prepare(&seen.path, folder, tools)?;
         match &mut prepared {
             Prepared::Copy(ready) if ready.row.checksum == seen.checksum => {
@@ -337,7 +366,9 @@ fn folder_of(
         return Ok(None);
     }
     let own = directory.path.file_name().unwrap_or_default();
-    let inside = file.parent().and_then(|parent| parent.strip_prefix(&directory.path).ok());
+    let inside = file
+        .parent()
+        .and_then(|parent| parent.strip_prefix(&directory.path).ok());
     let names = std::iter::once(own).chain(inside.into_iter().flat_map(Path::iter));
     let mut at = None;
     for name in names.take(DEPTH_MAX) {
@@ -354,7 +385,10 @@ fn folder_of(
 
 /// A directory's name, made valid for a folder.
 fn folder_name(name: &str) -> String {
-    let name: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_control() { '_' } else { c })
+        .collect();
     match name.trim() {
         "" => "_".to_owned(),
         name => name.to_owned(),

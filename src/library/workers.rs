@@ -65,7 +65,11 @@ impl Workers {
             spawner.spawn(&format!("import-{number}"), body)
         });
         let threads = threads.collect::<io::Result<_>>()?;
-        Ok(Self { jobs, done, threads })
+        Ok(Self {
+            jobs,
+            done,
+            threads,
+        })
     }
 
     /// The number of files that are worked on at once.
@@ -91,7 +95,11 @@ fn attend(work: &Work, job: Job) -> Done {
     if let Err(error @ Error::Mistake { .. }) = &result {
         log::error!("{}: {error}", file.path.display());
     }
-    Done { number, file, result }
+    Done {
+        number,
+        file,
+        result,
+    }
 }
 
 #[cfg(test)]
@@ -111,16 +119,34 @@ mod tests {
         let (spawner, _deaths) = Spawner::new();
         let decoder = Decoder::start(Settings::default(), &spawner).unwrap();
         let workers = Workers::start(1, &spawner, &work).unwrap();
-        for (path, reason) in
-            [("/cursed", "internal error, please report it: on purpose"), ("/next", "")]
-        {
+        for (path, reason) in [
+            ("/cursed", "internal error, please report it: on purpose"),
+            ("/next", ""),
+        ] {
             let (path, decoder) = (PathBuf::from(path), decoder.clone());
-            let file = FoundFile { path: path.clone(), place: 0, inside: false, problem: None };
-            workers.give(Job { number: 0, file, folder: None, task: Task::Copy, decoder });
-            let done = workers.results().recv_timeout(Duration::from_secs(60)).unwrap();
+            let file = FoundFile {
+                path: path.clone(),
+                place: 0,
+                inside: false,
+                problem: None,
+            };
+            workers.give(Job {
+                number: 0,
+                file,
+                folder: None,
+                task: Task::Copy,
+                decoder,
+            });
+            let done = workers
+                .results()
+                .recv_timeout(Duration::from_secs(60))
+                .unwrap();
             assert_eq!(done.file.path, path);
             let why = done.result.err().unwrap();
-            assert!(why.reason() == reason || matches!(why, Error::Busy), "{why}");
+            assert!(
+                why.reason() == reason || matches!(why, Error::Busy),
+                "{why}"
+            );
         }
     }
 }

@@ -63,9 +63,15 @@ impl RotatedFile {
         let found = file.metadata()?;
         if !found.is_file() {
             // Writing to a pipe might block, and a device would be renamed at the first rotation.
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is not a regular file",
+            ));
         }
-        Ok(Open { file, size: found.len() })
+        Ok(Open {
+            file,
+            size: found.len(),
+        })
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -142,17 +148,30 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log/daemon.log");
         let level = log::LevelFilter::Info;
-        let settings = Settings { level, file: path.clone(), max_size: 10, backups: 2 };
+        let settings = Settings {
+            level,
+            file: path.clone(),
+            max_size: 10,
+            backups: 2,
+        };
         let file = RotatedFile::new(&settings);
         file.reopen().unwrap();
-        for line in
-            ["1234567\n", "2\n", "3\n", "4567890\n", "a line longer than the limit\n", "6\n"]
-        {
+        for line in [
+            "1234567\n",
+            "2\n",
+            "3\n",
+            "4567890\n",
+            "a line longer than the limit\n",
+            "6\n",
+        ] {
             file.write(line.as_bytes()).unwrap();
         }
         let read = |suffix: &str| fs::read_to_string(format!("{}{suffix}", path.display())).ok();
         assert_eq!(read("").as_deref(), Some("6\n"));
-        assert_eq!(read(".1").as_deref(), Some("a line longer than the limit\n"));
+        assert_eq!(
+            read(".1").as_deref(),
+            Some("a line longer than the limit\n")
+        );
         assert_eq!(read(".2").as_deref(), Some("3\n4567890\n"));
         assert_eq!(read(".3"), None);
     }
@@ -162,7 +181,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let level = log::LevelFilter::Info;
-        let settings = Settings { level, file: path.clone(), max_size: 10, backups: 1 };
+        let settings = Settings {
+            level,
+            file: path.clone(),
+            max_size: 10,
+            backups: 1,
+        };
         let file = RotatedFile::new(&settings);
         file.reopen().unwrap();
         file.write(b"1234567\n").unwrap();
@@ -182,7 +206,12 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
         for path in [pipe, "/dev/null".into()] {
             let level = log::LevelFilter::Info;
-            let file = RotatedFile::new(&Settings { level, file: path, max_size: 1, backups: 1 });
+            let file = RotatedFile::new(&Settings {
+                level,
+                file: path,
+                max_size: 1,
+                backups: 1,
+            });
             assert!(file.reopen().is_err());
             file.write(b"nowhere\n").unwrap();
         }
@@ -194,7 +223,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let level = log::LevelFilter::Info;
-        let settings = Settings { level, file: path.clone(), max_size: 1000, backups: 1 };
+        let settings = Settings {
+            level,
+            file: path.clone(),
+            max_size: 1000,
+            backups: 1,
+        };
         let file = RotatedFile::new(&settings);
         file.reopen().unwrap();
         fs::rename(&path, directory.path().join("old")).unwrap();

@@ -43,13 +43,28 @@ impl Log {
     ) -> Result<Self, flexi_logger::FlexiLoggerError> {
         let file = Arc::new(RotatedFile::new(settings));
         let opened = file.reopen();
-        let level = if quiet { LevelFilter::Warn } else { settings.level };
-        let stderr = Stderr { level, is_terminal: std::io::stderr().is_terminal() };
+        let level = if quiet {
+            LevelFilter::Warn
+        } else {
+            settings.level
+        };
+        let stderr = Stderr {
+            level,
+            is_terminal: std::io::stderr().is_terminal(),
+        };
         let requests = Requests::new(Arc::clone(&file), stderr);
-        let format = if stderr.is_terminal { writer::plain_line } else { writer::json_line };
+        let format = if stderr.is_terminal {
+            writer::plain_line
+        } else {
+            writer::json_line
+        };
         let handle = Logger::with(specification(settings.level))
             .log_to_writer(Box::new(Writer(Arc::clone(&file), Arc::clone(&requests))))
-            .duplicate_to_stderr(if quiet { Duplicate::Warn } else { Duplicate::All })
+            .duplicate_to_stderr(if quiet {
+                Duplicate::Warn
+            } else {
+                Duplicate::All
+            })
             .format_for_stderr(format)
             // A closed stderr must not stop the daemon.
             .panic_if_error_channel_is_broken(false)
@@ -59,7 +74,12 @@ impl Log {
             let path = settings.file.display();
             log::warn!("cannot write the log {path}: {error}; logging to stderr");
         }
-        Ok(Self { _handle: handle, file, requests, thread: None })
+        Ok(Self {
+            _handle: handle,
+            file,
+            requests,
+            thread: None,
+        })
     }
 
     /// Starts logging requests as well.
@@ -96,6 +116,8 @@ impl Drop for Log {
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("Log")
+            .field("file", &self.file)
+            .finish_non_exhaustive()
     }
 }

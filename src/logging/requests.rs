@@ -81,7 +81,11 @@ struct JsonLine<'a> {
 
 impl RequestLine<'_> {
     fn level(&self) -> Level {
-        if self.status >= 500 { Level::Error } else { Level::Info }
+        if self.status >= 500 {
+            Level::Error
+        } else {
+            Level::Info
+        }
     }
 
     fn is_successful_get(&self) -> bool {
@@ -89,14 +93,24 @@ impl RequestLine<'_> {
     }
 
     fn json(&self, ts: Timestamp) -> Vec<u8> {
-        let Self { id: request_id, method, path, status, duration } = *self;
+        let Self {
+            id: request_id,
+            method,
+            path,
+            status,
+            duration,
+        } = *self;
         let duration_ms = duration.as_micros() as f64 / 1000.0;
         let mut out = Vec::with_capacity(LENGTH);
         let written = serde_json::to_writer(
             &mut out,
             &JsonLine {
                 ts,
-                level: if self.level() == Level::Error { "error" } else { "info" },
+                level: if self.level() == Level::Error {
+                    "error"
+                } else {
+                    "info"
+                },
                 target: "http",
                 msg: format_args!("{method} {path} {status} in {duration_ms:.3} ms"),
                 request_id,
@@ -113,7 +127,13 @@ impl RequestLine<'_> {
 
     /// The line as text, in the same format as `plain_line`.
     fn plain(&self) -> String {
-        let Self { id, method, path, status, duration } = self;
+        let Self {
+            id,
+            method,
+            path,
+            status,
+            duration,
+        } = self;
         let took = duration.as_secs_f64() * 1000.0;
         let level = self.level();
         format!("{level:5} {method} {path} {status} in {took:.3} ms request_id={id:?}\n")
@@ -122,7 +142,12 @@ impl RequestLine<'_> {
 
 impl Requests {
     pub(super) fn new(file: Arc<RotatedFile>, stderr: Stderr) -> Arc<Self> {
-        Arc::new(Self { file, stderr, gathered: Mutex::default(), wake: Condvar::new() })
+        Arc::new(Self {
+            file,
+            stderr,
+            gathered: Mutex::default(),
+            wake: Condvar::new(),
+        })
     }
 
     /// Makes [`request`] use this instance.
@@ -181,9 +206,14 @@ impl Requests {
     /// Writes the gathered lines.
     pub(super) fn flush(&self) {
         let mut gathered = self.lock();
-        let Gathered { bytes, said, lost, .. } = &mut *gathered;
-        let (bytes, said, lost) =
-            (std::mem::take(bytes), std::mem::take(said), std::mem::take(lost));
+        let Gathered {
+            bytes, said, lost, ..
+        } = &mut *gathered;
+        let (bytes, said, lost) = (
+            std::mem::take(bytes),
+            std::mem::take(said),
+            std::mem::take(lost),
+        );
         drop(gathered);
         if bytes.is_empty() {
             return;
@@ -219,10 +249,21 @@ mod tests {
     fn requests(directory: &std::path::Path) -> Arc<Requests> {
         let file = directory.join("daemon.log");
         let level = log::LevelFilter::Info;
-        let settings = Settings { level, file, max_size: 1 << 20, backups: 1 };
+        let settings = Settings {
+            level,
+            file,
+            max_size: 1 << 20,
+            backups: 1,
+        };
         let file = Arc::new(RotatedFile::new(&settings));
         file.reopen().unwrap();
-        Requests::new(file, Stderr { level: log::LevelFilter::Off, is_terminal: false })
+        Requests::new(
+            file,
+            Stderr {
+                level: log::LevelFilter::Off,
+                is_terminal: false,
+            },
+        )
     }
 
     const LINE: RequestLine<'_> = RequestLine {
@@ -243,8 +284,10 @@ mod tests {
         let text = || std::fs::read_to_string(directory.path().join("daemon.log")).unwrap();
         assert_eq!(text(), "");
         requests.flush();
-        let lines: Vec<serde_json::Value> =
-            text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<serde_json::Value> = text()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         assert_eq!(lines.len(), 2);
         let expected = serde_json::json!({
             "ts": now.to_string(), "level": "info", "target": "http",
@@ -260,7 +303,14 @@ mod tests {
         let said = |is_terminal, level, method, status| {
             let mut requests = Arc::into_inner(requests(directory.path())).unwrap();
             requests.stderr = Stderr { level, is_terminal };
-            requests.add(&RequestLine { method, status, ..LINE }, Timestamp::now());
+            requests.add(
+                &RequestLine {
+                    method,
+                    status,
+                    ..LINE
+                },
+                Timestamp::now(),
+            );
             let gathered = requests.lock();
             let said = String::from_utf8(gathered.said.clone()).unwrap();
             assert!(is_terminal || said.is_empty() || said.as_bytes() == gathered.bytes);
@@ -289,7 +339,9 @@ mod tests {
         assert!(requests.lock().bytes.len() < 2 * MOST && requests.lock().lost > 0);
         requests.end();
         requests.run();
-        let written = std::fs::metadata(directory.path().join("daemon.log")).unwrap().len();
+        let written = std::fs::metadata(directory.path().join("daemon.log"))
+            .unwrap()
+            .len();
         assert!(written > MOST as u64 && requests.lock().lost == 0);
     }
 }

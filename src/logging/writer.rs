@@ -43,10 +43,16 @@ pub(super) fn json_line(
 ) -> io::Result<()> {
     let mut line = Map::new();
     line.insert("ts".to_owned(), Timestamp::now().to_string().into());
-    line.insert("level".to_owned(), record.level().as_str().to_ascii_lowercase().into());
+    line.insert(
+        "level".to_owned(),
+        record.level().as_str().to_ascii_lowercase().into(),
+    );
     line.insert("target".to_owned(), record.target().into());
     line.insert("msg".to_owned(), record.args().to_string().into());
-    record.key_values().visit(&mut Fields(&mut line)).map_err(io::Error::other)?;
+    record
+        .key_values()
+        .visit(&mut Fields(&mut line))
+        .map_err(io::Error::other)?;
     serde_json::to_writer(out, &line).map_err(io::Error::from)
 }
 
@@ -57,10 +63,16 @@ pub(super) fn plain_line(
     record: &Record<'_>,
 ) -> io::Result<()> {
     let mut fields = Map::new();
-    record.key_values().visit(&mut Fields(&mut fields)).map_err(io::Error::other)?;
+    record
+        .key_values()
+        .visit(&mut Fields(&mut fields))
+        .map_err(io::Error::other)?;
     // File names may contain control characters, which must not reach the terminal.
     let said = record.args().to_string();
-    let said = said.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}");
+    let said = said.replace(
+        |c: char| c.is_control() && !matches!(c, '\n' | '\t'),
+        "\u{fffd}",
+    );
     write!(out, "{:5} {said}", record.level())?;
     for (name, value) in fields {
         write!(out, " {name}={value}")?;
@@ -72,7 +84,10 @@ struct Fields<'a>(&'a mut Map<String, Json>);
 
 impl<'kvs> VisitSource<'kvs> for Fields<'_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
-        let number = value.to_u64().map(Json::from).or_else(|| value.to_f64().map(Json::from));
+        let number = value
+            .to_u64()
+            .map(Json::from)
+            .or_else(|| value.to_f64().map(Json::from));
         let json = number.unwrap_or_else(|| value.to_string().into());
         self.0.insert(key.as_str().to_owned(), json);
         Ok(())
@@ -85,7 +100,10 @@ mod tests {
 
     #[test]
     fn log_lines_as_text_and_json() {
-        let fields = [("request_id", Value::from("r-1")), ("status", Value::from(404_u16))];
+        let fields = [
+            ("request_id", Value::from("r-1")),
+            ("status", Value::from(404_u16)),
+        ];
         let check = |format: flexi_logger::FormatFunction, expected: &dyn Fn(&str) -> bool| {
             let mut out = Vec::new();
             let record = Record::builder()
@@ -104,9 +122,16 @@ mod tests {
             ) && text.starts_with(r#"{"ts":""#)
         });
         let mut out = Vec::new();
-        let record = Record::builder().args(format_args!("a\x1b]0;b\x07.png")).build();
+        let record = Record::builder()
+            .args(format_args!("a\x1b]0;b\x07.png"))
+            .build();
         plain_line(&mut out, &mut DeferredNow::new(), &record).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "INFO  a\u{fffd}]0;b\u{fffd}.png");
-        check(plain_line, &|text| text == "WARN  say \"no\"\n request_id=\"r-1\" status=404");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "INFO  a\u{fffd}]0;b\u{fffd}.png"
+        );
+        check(plain_line, &|text| {
+            text == "WARN  say \"no\"\n request_id=\"r-1\" status=404"
+        });
     }
 }

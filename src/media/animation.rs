@@ -57,14 +57,23 @@ mod tests {
         let mut bytes = Vec::new();
         let colors = [255, 0, 0, 0, 0, 255, 0, 0, 0];
         let mut encoder = ::gif::Encoder::new(&mut bytes, 4, 3, &colors).unwrap();
-        frames.iter().for_each(|frame| encoder.write_frame(frame).unwrap());
+        frames
+            .iter()
+            .for_each(|frame| encoder.write_frame(frame).unwrap());
         drop(encoder);
         bytes
     }
 
     fn frame(height: u16, index: u8, delay: u16) -> Frame<'static> {
         let buffer = Cow::Owned(vec![index; 4 * usize::from(height)]);
-        Frame { delay, width: 4, height, buffer, transparent: Some(2), ..Frame::default() }
+        Frame {
+            delay,
+            width: 4,
+            height,
+            buffer,
+            transparent: Some(2),
+            ..Frame::default()
+        }
     }
 
     /// The colours of a frame's rows, and its delay in milliseconds.
@@ -87,12 +96,19 @@ mod tests {
         let probe = super::super::probe(&mut input).unwrap();
         let mut seen = Vec::new();
         let mut note = |picture: Picture, stays: Duration| {
-            seen.push((picture.pixels()[..4].to_vec(), picture.pixels().len(), stays.as_millis()));
+            seen.push((
+                picture.pixels()[..4].to_vec(),
+                picture.pixels().len(),
+                stays.as_millis(),
+            ));
             true
         };
         probe.frames(&mut input, &mut note).unwrap();
         let expected = [(RED, 50), (BLUE, 100), (BLUE, 100)];
-        assert_eq!(seen, expected.map(|(color, stays)| (color.to_vec(), 48, stays)));
+        assert_eq!(
+            seen,
+            expected.map(|(color, stays)| (color.to_vec(), 48, stays))
+        );
         let mut count = 0;
         let mut first = |_: Picture, _: Duration| {
             count += 1;
@@ -111,18 +127,27 @@ mod tests {
         bytes[second + 7] = 3;
         let (frames, outcome) = seen(bytes.clone());
         outcome.unwrap();
-        assert_eq!(frames, [([RED; 3], 50), ([BLUE, RED, RED], 60), ([BLUE; 3], 70)]);
+        assert_eq!(
+            frames,
+            [([RED; 3], 50), ([BLUE, RED, RED], 60), ([BLUE; 3], 70)]
+        );
         // Truncate the file within the third frame: the frames before it are still shown.
         bytes.truncate(second + 9 + 3);
         let (frames, outcome) = seen(bytes);
-        assert!(matches!(outcome, Err(Error::Truncated(Format::Gif))), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(Error::Truncated(Format::Gif))),
+            "{outcome:?}"
+        );
         assert_eq!(frames.len(), 2);
         assert_eq!(frames[1].0[2], RED);
     }
 
     #[test]
     fn gif_first_frame_is_disposed_like_any_other() {
-        let first = |dispose| Frame { dispose, ..frame(3, 0, 5) };
+        let first = |dispose| Frame {
+            dispose,
+            ..frame(3, 0, 5)
+        };
         for (dispose, below) in [
             (DisposalMethod::Keep, RED),
             (DisposalMethod::Background, NONE),
@@ -139,8 +164,11 @@ mod tests {
         // Rows are stored in the order 0, 2, 1. The crate's own row reader fails if the bottom rows
         // are uniform.
         let rows = [[0; 4], [1; 4], [2; 4]].as_flattened().to_vec();
-        let interlaced =
-            || Frame { interlaced: true, buffer: rows.clone().into(), ..frame(3, 0, 5) };
+        let interlaced = || Frame {
+            interlaced: true,
+            buffer: rows.clone().into(),
+            ..frame(3, 0, 5)
+        };
         let (frames, outcome) = seen(animation(&[interlaced(), interlaced()]));
         outcome.unwrap();
         assert_eq!(frames, [([RED, NONE, BLUE], 50), ([RED, NONE, BLUE], 50)]);
@@ -151,7 +179,10 @@ mod tests {
         let mut bytes = animation(&[frame(3, 0, 5), frame(3, 1, 5)]);
         // Width and height of the second frame.
         let place = [0x2c, 0, 0, 0, 0, 4, 0, 3, 0];
-        let second = bytes.windows(9).rposition(|window| window == place).unwrap();
+        let second = bytes
+            .windows(9)
+            .rposition(|window| window == place)
+            .unwrap();
         bytes[second + 5..second + 9].fill(0xff);
         let (frames, outcome) = seen(bytes);
         assert!(matches!(outcome, Err(Error::Damaged { .. })), "{outcome:?}");

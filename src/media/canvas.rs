@@ -90,7 +90,11 @@ impl Canvas {
         if y >= self.place.height {
             return;
         }
-        let at = FrameArea { top: self.place.top.saturating_add(y), height: 1, ..self.place };
+        let at = FrameArea {
+            top: self.place.top.saturating_add(y),
+            height: 1,
+            ..self.place
+        };
         self.rows_of(at, |below| match blend {
             Blend::Replace => below.copy_from_slice(&row[..below.len()]),
             Blend::Over => {
@@ -166,14 +170,26 @@ mod tests {
         let check = |disposal, expected: [[u8; 4]; 3]| {
             let mut canvas = Canvas::new(Format::Gif, (3, 1), 0).unwrap();
             let mut lay = |left, color: [u8; 4], disposal| {
-                canvas.begin(FrameArea { left, top: 0, width: 1, height: 1 }, disposal);
+                canvas.begin(
+                    FrameArea {
+                        left,
+                        top: 0,
+                        width: 1,
+                        height: 1,
+                    },
+                    disposal,
+                );
                 canvas.row(0, &color, Blend::Over);
                 canvas.pixels().to_vec()
             };
             lay(0, RED, Disposal::Keep);
             // A frame that covers the first and is then disposed of.
             assert_eq!(lay(0, BLUE, disposal), [BLUE, NONE, NONE].as_flattened());
-            assert_eq!(lay(2, BLUE, Disposal::Keep), expected.as_flattened(), "{disposal:?}");
+            assert_eq!(
+                lay(2, BLUE, Disposal::Keep),
+                expected.as_flattened(),
+                "{disposal:?}"
+            );
         };
         check(Disposal::Keep, [BLUE, NONE, BLUE]);
         check(Disposal::Clear, [NONE, NONE, BLUE]);
@@ -183,7 +199,12 @@ mod tests {
     #[test]
     fn restored_area_stays_cleared() {
         let mut canvas = Canvas::new(Format::Png, (1, 1), 0).unwrap();
-        let place = FrameArea { left: 0, top: 0, width: 1, height: 1 };
+        let place = FrameArea {
+            left: 0,
+            top: 0,
+            width: 1,
+            height: 1,
+        };
         for (color, disposal) in [(RED, Disposal::Clear), (BLUE, Disposal::Restore)] {
             canvas.begin(place, disposal);
             canvas.row(0, &color, Blend::Replace);
@@ -196,10 +217,22 @@ mod tests {
     fn frame_is_clipped_to_the_canvas() {
         let mut canvas = Canvas::new(Format::Gif, (2, 2), 0).unwrap();
         for (left, top) in [(1, 1), (2, 0), (0, 2), (u32::MAX, u32::MAX)] {
-            canvas.begin(FrameArea { left, top, width: 5, height: 5 }, Disposal::Restore);
+            canvas.begin(
+                FrameArea {
+                    left,
+                    top,
+                    width: 5,
+                    height: 5,
+                },
+                Disposal::Restore,
+            );
             (0..6).for_each(|y| canvas.row(y, &RED.repeat(5), Blend::Replace));
             let seen = if (left, top) == (1, 1) { RED } else { NONE };
-            assert_eq!(canvas.pixels(), [NONE, NONE, NONE, seen].as_flattened(), "{left}, {top}");
+            assert_eq!(
+                canvas.pixels(),
+                [NONE, NONE, NONE, seen].as_flattened(),
+                "{left}, {top}"
+            );
         }
     }
 

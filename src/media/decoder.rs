@@ -84,7 +84,14 @@ impl Header {
     /// Creates the header of an sRGB image without orientation.
     pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
         let orientation = Orientation::NoTransforms;
-        Self { size, channels, orientation, animated: false, profile: None, note: None }
+        Self {
+            size,
+            channels,
+            orientation,
+            animated: false,
+            profile: None,
+            note: None,
+        }
     }
 
     /// Fails if size or channels differ, because the file has changed since.
@@ -102,7 +109,11 @@ impl Header {
 
     /// Creates the reducer for the rows of the image.
     pub(super) fn shrink(&self, goal: Goal) -> Shrink {
-        Shrink::new(self.size, self.channels, Shrink::factor(self.size, goal.ample))
+        Shrink::new(
+            self.size,
+            self.channels,
+            Shrink::factor(self.size, goal.ample),
+        )
     }
 
     /// Creates the picture from all its pixels, without a copy if it is not reduced. Removes the
@@ -133,26 +144,35 @@ impl Goal {
         let spare = if width.max(height) <= CHEAP { 2 } else { 1 };
         // Scaled decoding can only halve: a factor of 1.5 leaves enough for the filter.
         let enough = (width * (spare + 1) / 2, height * (spare + 1) / 2);
-        Self { ample: (width * spare, height * spare), enough }
+        Self {
+            ample: (width * spare, height * spare),
+            enough,
+        }
     }
 }
 
 /// Reads a whole file, up to the memory limit.
 pub(super) fn whole(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
-    let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?.min(MEMORY_MAX);
+    let length = input
+        .seek(SeekFrom::End(0))
+        .map_err(Error::Read)?
+        .min(MEMORY_MAX);
     // The reserve is for an end marker that may be missing.
     let mut file = Vec::with_capacity(length as usize + 2);
     input.rewind().map_err(Error::Read)?;
-    Read::take(input, MEMORY_MAX).read_to_end(&mut file).map_err(Error::Read)?;
+    Read::take(input, MEMORY_MAX)
+        .read_to_end(&mut file)
+        .map_err(Error::Read)?;
     Ok(file)
 }
 
 /// Leaves an image to other programs if a library needs too much memory for it.
 pub(super) fn check_memory(format: Format, bytes: u64) -> Result<(), Error> {
     match bytes > MEMORY_MAX {
-        true => {
-            Err(Error::special(format, format!("decoding needs {} MiB of memory", bytes >> 20)))
-        }
+        true => Err(Error::special(
+            format,
+            format!("decoding needs {} MiB of memory", bytes >> 20),
+        )),
         false => Ok(()),
     }
 }

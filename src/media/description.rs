@@ -37,7 +37,10 @@ pub(crate) fn description(input: &mut (impl Read + Seek)) -> Result<String, Erro
     for from in BTreeSet::from([0, length.saturating_sub(LOOKED_THROUGH)]) {
         let mut bytes = Vec::new();
         input.seek(SeekFrom::Start(from)).map_err(Error::Read)?;
-        input.take(LOOKED_THROUGH).read_to_end(&mut bytes).map_err(Error::Read)?;
+        input
+            .take(LOOKED_THROUGH)
+            .read_to_end(&mut bytes)
+            .map_err(Error::Read)?;
         let found = in_bytes(&bytes);
         if !found.is_empty() {
             return Ok(found);
@@ -48,7 +51,9 @@ pub(crate) fn description(input: &mut (impl Read + Seek)) -> Result<String, Erro
 
 /// Finds the description in a part of a file.
 pub(super) fn in_bytes(bytes: &[u8]) -> String {
-    let exif = [b"II*\0", b"MM\0*"].into_iter().flat_map(|start| find_iter(bytes, start));
+    let exif = [b"II*\0", b"MM\0*"]
+        .into_iter()
+        .flat_map(|start| find_iter(bytes, start));
     let exif = exif.filter_map(|start| of_exif(&bytes[start..]));
     of_xmp(bytes)
         .into_iter()
@@ -65,7 +70,12 @@ fn of_xmp(bytes: &[u8]) -> Option<Vec<u8>> {
     let first = &element[..find(element, b"</rdf:li>").unwrap_or(element.len())];
     let first = String::from_utf8_lossy(&first[..first.len().min(4 * DESCRIPTION_MAX)]);
     let texts = first.split('<').filter_map(|tag| tag.split_once('>'));
-    Some(texts.map(|(_, text)| decoded(text)).collect::<String>().into_bytes())
+    Some(
+        texts
+            .map(|(_, text)| decoded(text))
+            .collect::<String>()
+            .into_bytes(),
+    )
 }
 
 /// Replaces the entities in a text with their characters.
@@ -111,18 +121,30 @@ fn of_exif(block: &[u8]) -> Option<Vec<u8>> {
     let is_little = block.first() == Some(&b'I');
     let short = |at: usize| -> Option<u16> {
         let bytes = *block.get(at..)?.first_chunk()?;
-        Some(if is_little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) })
+        Some(if is_little {
+            u16::from_le_bytes(bytes)
+        } else {
+            u16::from_be_bytes(bytes)
+        })
     };
     let long = |at: usize| -> Option<usize> {
         let bytes = *block.get(at..)?.first_chunk()?;
-        Some(if is_little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) } as usize)
+        Some(if is_little {
+            u32::from_le_bytes(bytes)
+        } else {
+            u32::from_be_bytes(bytes)
+        } as usize)
     };
     let directory = long(4)?;
     let entries = (0..usize::from(short(directory)?)).map(|entry| directory + 2 + 12 * entry);
     for entry in entries {
         if [short(entry)?, short(entry + 2)?] == IMAGE_DESCRIPTION {
             let length = long(entry + 4)?;
-            let start = if length <= 4 { entry + 8 } else { long(entry + 8)? };
+            let start = if length <= 4 {
+                entry + 8
+            } else {
+                long(entry + 8)?
+            };
             return Some(block.get(start..)?.get(..length)?.to_vec());
         }
     }
@@ -131,15 +153,30 @@ fn of_exif(block: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns one line without control characters; empty for a meaningless default text.
 fn clean(text: Vec<u8>) -> String {
-    let text = text.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
+    let text = text
+        .split(|&byte| byte == 0)
+        .next()
+        .unwrap_or_default()
+        .to_vec();
     // The standard says ASCII; programs write UTF-8, and old ones Latin-1.
-    let text = String::from_utf8(text)
-        .unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect());
+    let text = String::from_utf8(text).unwrap_or_else(|error| {
+        error
+            .as_bytes()
+            .iter()
+            .map(|&byte| char::from(byte))
+            .collect()
+    });
     let text = text.replace(turns_text, "").replace(char::is_control, " ");
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = (0..=DESCRIPTION_MAX.min(line.len())).rev().find(|&at| line.is_char_boundary(at));
+    let end = (0..=DESCRIPTION_MAX.min(line.len()))
+        .rev()
+        .find(|&at| line.is_char_boundary(at));
     line.truncate(end.unwrap_or_default());
-    if SAY_NOTHING.contains(&line.to_uppercase().as_str()) { String::new() } else { line }
+    if SAY_NOTHING.contains(&line.to_uppercase().as_str()) {
+        String::new()
+    } else {
+        line
+    }
 }
 
 #[cfg(test)]
@@ -175,7 +212,10 @@ mod tests {
             &[exif(b"A lake\r\nat dawn \x1b[1m\0"), pixels.clone()].concat(),
             "A lake at dawn [1m",
         );
-        check(&[&pixels[..], &xmp("M\u{e4}hne &amp; B&lt;r")].concat(), "M\u{e4}hne & B<r");
+        check(
+            &[&pixels[..], &xmp("M\u{e4}hne &amp; B&lt;r")].concat(),
+            "M\u{e4}hne & B<r",
+        );
         check(&[exif(b"by EXIF"), xmp("by XMP")].concat(), "by XMP");
         check(
             &xmp("a&#xA;&#228;&#x1F600;&unknown; &#x110000; &"),
@@ -188,8 +228,14 @@ mod tests {
         check(b"<dc:description>plain</dc:description>", "plain");
         check(&xmp("a\u{202e}b &#x2066;c"), "ab c");
         check(&exif(b"by K\xf6ln"), "by K\u{f6}ln");
-        check(&[exif(b"OLYMPUS DIGITAL CAMERA         \0"), exif(b"Sea\0\0")].concat(), "Sea");
-        check(&xmp(&"\u{e4}".repeat(5000)), &"\u{e4}".repeat(DESCRIPTION_MAX / 2));
+        check(
+            &[exif(b"OLYMPUS DIGITAL CAMERA         \0"), exif(b"Sea\0\0")].concat(),
+            "Sea",
+        );
+        check(
+            &xmp(&"\u{e4}".repeat(5000)),
+            &"\u{e4}".repeat(DESCRIPTION_MAX / 2),
+        );
         for cut in 0..exif(b"A lake").len() - 1 {
             check(&exif(b"A lake")[..cut], "");
         }

@@ -21,14 +21,21 @@ pub enum Error {
     Unknown,
     /// Only another program, such as ffmpeg, can decode the format or this variety of it.
     #[error("{}", needs_transcoder(*format, why.as_deref()))]
-    NeedsTranscoder { format: Format, why: Option<String>, traits: Traits },
+    NeedsTranscoder {
+        format: Format,
+        why: Option<String>,
+        traits: Traits,
+    },
     /// The image exceeds the limits.
     #[error("{width} × {height} pixels exceed the limit (512 MiB of pixels, 65535 per side)")]
     TooLarge { width: u32, height: u32 },
     #[error("the {} is truncated", name(*.0))]
     Truncated(Format),
     #[error("the {} is damaged", name(*format))]
-    Damaged { format: Format, source: Box<dyn std::error::Error + Send + Sync> },
+    Damaged {
+        format: Format,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The file may be intact, but uses a variety that is not supported.
     #[error("this variety of {} is not supported: {what}", name(*format))]
     Unsupported { format: Format, what: String },
@@ -68,12 +75,19 @@ impl Error {
         format: Format,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self::Damaged { format, source: source.into() }
+        Self::Damaged {
+            format,
+            source: source.into(),
+        }
     }
 
     /// The error for a variety that other programs may decode.
     pub(super) fn special(format: Format, why: impl Into<String>) -> Self {
-        Self::NeedsTranscoder { format, why: Some(why.into()), traits: Traits::default() }
+        Self::NeedsTranscoder {
+            format,
+            why: Some(why.into()),
+            traits: Traits::default(),
+        }
     }
 
     /// Converts a read error: an unexpected end means that the file is damaged, most others that

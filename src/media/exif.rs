@@ -39,7 +39,13 @@ pub(super) mod tests {
         assert_eq!(orientation(&block(6)), Orientation::Rotate90);
         let little = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x08\0\0\0";
         assert_eq!(orientation(little), Orientation::Rotate270);
-        for bad in [&b""[..], b"Exif\0\0", b"II*\0\xff\xff\xff\xff", &block(6)[..20], &block(9)] {
+        for bad in [
+            &b""[..],
+            b"Exif\0\0",
+            b"II*\0\xff\xff\xff\xff",
+            &block(6)[..20],
+            &block(9),
+        ] {
             assert_eq!(orientation(bad), Orientation::NoTransforms, "{bad:?}");
         }
     }

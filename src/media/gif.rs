@@ -57,7 +57,9 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
     let mut blocks = Blocks::new(input)?;
-    let frame = blocks.next()?.ok_or_else(|| damaged("it contains no picture"))?;
+    let frame = blocks
+        .next()?
+        .ok_or_else(|| damaged("it contains no picture"))?;
     header.check(Format::Gif, blocks.size(), CHANNELS)?;
     let mut canvas = Canvas::new(Format::Gif, header.size, 0)?;
     let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
@@ -76,8 +78,11 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     let mut canvas = Canvas::new(Format::Gif, blocks.size(), covered)?;
     while let Some(frame) = blocks.next()? {
         let (_, outcome) = blocks.lay(&frame, &mut canvas)?;
-        if !each(canvas.size(), canvas.pixels(), Duration::from_millis(u64::from(frame.delay) * 10))
-        {
+        if !each(
+            canvas.size(),
+            canvas.pixels(),
+            Duration::from_millis(u64::from(frame.delay) * 10),
+        ) {
             break;
         }
         outcome?;
@@ -105,7 +110,15 @@ impl<'a> Blocks<'a> {
         input.rewind().map_err(Error::Read)?;
         let (common, profile, decoder) = (Vec::new(), Vec::new(), StreamingDecoder::new());
         let (between, fill, lacks_end) = (false, 0, false);
-        let mut blocks = Self { input, decoder, common, profile, between, fill, lacks_end };
+        let mut blocks = Self {
+            input,
+            decoder,
+            common,
+            profile,
+            between,
+            fill,
+            lacks_end,
+        };
         // The global colour table is the last item before the blocks; the crate reports an empty
         // one if there is none.
         while let Some(decoded) = blocks.step(OutputBuffer::None)? {
@@ -119,7 +132,10 @@ impl<'a> Blocks<'a> {
 
     /// The size of the canvas.
     fn size(&self) -> (u32, u32) {
-        (u32::from(self.decoder.width()), u32::from(self.decoder.height()))
+        (
+            u32::from(self.decoder.width()),
+            u32::from(self.decoder.height()),
+        )
     }
 
     /// Advances to the data of the next frame; returns `None` at the end of the file.
@@ -131,7 +147,10 @@ impl<'a> Blocks<'a> {
                 Some(Decoded::FrameMetadata(_)) => {
                     return Ok(Some(std::mem::take(self.decoder.current_frame_mut())));
                 }
-                Some(Decoded::SubBlock { ext: PROGRAM, is_last }) => {
+                Some(Decoded::SubBlock {
+                    ext: PROGRAM,
+                    is_last,
+                }) => {
                     self.program(&mut named);
                     named = named.filter(|_| !is_last);
                 }
@@ -174,7 +193,11 @@ impl<'a> Blocks<'a> {
             let from = (row * width).min(indices.len());
             let to = (from + width).min(indices.len());
             line.clear();
-            line.extend(indices[from..to].iter().flat_map(|&index| colors[usize::from(index)]));
+            line.extend(
+                indices[from..to]
+                    .iter()
+                    .flat_map(|&index| colors[usize::from(index)]),
+            );
             line.resize(width * 4, 0);
             canvas.row(y, &line, Blend::Over);
         }
@@ -221,7 +244,10 @@ impl<'a> Blocks<'a> {
     /// Decodes the next item; returns `None` if the file ends between two blocks.
     fn step(&mut self, mut out: OutputBuffer<'_>) -> Result<Option<Decoded>, Error> {
         loop {
-            let have = self.input.fill_buf().map_err(|error| Error::read(Format::Gif, error))?;
+            let have = self
+                .input
+                .fill_buf()
+                .map_err(|error| Error::read(Format::Gif, error))?;
             match have.first() {
                 None if self.between => {
                     self.lacks_end = true;
@@ -254,7 +280,12 @@ impl<'a> Blocks<'a> {
 fn area(frame: &Frame<'_>) -> FrameArea {
     let [left, top, width, height] =
         [frame.left, frame.top, frame.width, frame.height].map(u32::from);
-    FrameArea { left, top, width, height }
+    FrameArea {
+        left,
+        top,
+        width,
+        height,
+    }
 }
 
 fn disposal(method: DisposalMethod) -> Disposal {
@@ -271,7 +302,9 @@ fn rows(height: usize, interlaced: bool) -> Vec<usize> {
         return (0..height).collect();
     }
     let passes = [(0, 8), (4, 8), (2, 4), (1, 2)];
-    let stored = passes.into_iter().flat_map(|(first, step)| (first..height).step_by(step));
+    let stored = passes
+        .into_iter()
+        .flat_map(|(first, step)| (first..height).step_by(step));
     let mut rows = vec![0; height];
     stored.enumerate().for_each(|(at, shown)| rows[shown] = at);
     rows

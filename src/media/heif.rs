@@ -17,8 +17,10 @@ const BOXES_MAX: usize = 64;
 const HEAD_MAX: u64 = 16;
 const FILE_MAX: u64 = 1 << 40;
 /// Auxiliary types that mean alpha.
-const ALPHA: [&[u8]; 2] =
-    [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1"];
+const ALPHA: [&[u8]; 2] = [
+    b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha",
+    b"urn:mpeg:hevc:2015:auxid:1",
+];
 
 /// Reads the traits of a file; they are empty if there is no primary image.
 pub(super) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
@@ -35,16 +37,22 @@ fn metadata(input: &mut dyn Input) -> io::Result<Vec<u8>> {
         read.clear();
         (&mut *input).take(HEAD_MAX).read_to_end(&mut read)?;
         let mut left = Bytes(&read);
-        let Some((name, length)) = left.head() else { break };
+        let Some((name, length)) = left.head() else {
+            break;
+        };
         let content = start + (read.len() - left.0.len()) as u64;
         if name == *b"meta" {
             input.seek(SeekFrom::Start(content))?;
             read.clear();
-            (&mut *input).take(length.unwrap_or(META_MAX).min(META_MAX)).read_to_end(&mut read)?;
+            (&mut *input)
+                .take(length.unwrap_or(META_MAX).min(META_MAX))
+                .read_to_end(&mut read)?;
             return Ok(read);
         }
         let end = length.and_then(|length| content.checked_add(length));
-        let Some(end) = end.filter(|&end| end <= FILE_MAX) else { break };
+        let Some(end) = end.filter(|&end| end <= FILE_MAX) else {
+            break;
+        };
         start = end;
     }
     Ok(Vec::new())
@@ -61,7 +69,11 @@ impl<'a> Bytes<'a> {
     }
 
     fn number(&mut self, bytes: usize) -> Option<u32> {
-        Some(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | u32::from(byte)))
+        Some(
+            self.take(bytes)?
+                .iter()
+                .fold(0, |number, &byte| number << 8 | u32::from(byte)),
+        )
     }
 
     fn name(&mut self) -> Option<[u8; 4]> {
@@ -182,17 +194,23 @@ impl<'a> Meta<'a> {
     }
 
     fn traits(&self) -> Traits {
-        let mut traits = Traits { number: self.number(), ..Traits::default() };
+        let mut traits = Traits {
+            number: self.number(),
+            ..Traits::default()
+        };
         let kind = self.items.get(&self.primary).copied().flatten();
         traits.derived = matches!(kind.as_ref(), Some(b"grid" | b"iovl" | b"iden"));
-        let auxiliary =
-            self.references.iter().filter(|(kind, _, to)| kind == b"auxl" && *to == self.primary);
+        let auxiliary = self
+            .references
+            .iter()
+            .filter(|(kind, _, to)| kind == b"auxl" && *to == self.primary);
         traits.alpha = auxiliary.clone().any(|(_, from, _)| {
             let is_alpha = |content: &Bytes<'_>| {
                 let kind = content.0.get(4..).unwrap_or_default();
                 ALPHA.iter().any(|alpha| kind.starts_with(alpha))
             };
-            self.properties_of(*from).any(|(name, it)| name == b"auxC" && is_alpha(it))
+            self.properties_of(*from)
+                .any(|(name, it)| name == b"auxC" && is_alpha(it))
         });
         let (mut corners, mut has_profile) = ([0, 1, 2, 3], false);
         for (name, mut content) in self.properties_of(self.primary).copied() {
@@ -230,7 +248,11 @@ impl<'a> Meta<'a> {
             self.references.iter().any(is)
         };
         let is_picture = |id: u32| self.properties_of(id).any(|(name, _)| name == b"ispe");
-        let shown = self.items.iter().filter(|(_, kind)| kind.is_some()).map(|(&id, _)| id);
+        let shown = self
+            .items
+            .iter()
+            .filter(|(_, kind)| kind.is_some())
+            .map(|(&id, _)| id);
         let shown: Vec<u32> = shown.filter(|&id| is_picture(id) && !is_part(id)).collect();
         let at = shown.iter().position(|&id| id == self.primary)?;
         (shown.len() > 1).then_some(at + 1)
@@ -240,7 +262,11 @@ impl<'a> Meta<'a> {
 /// Returns the code points of `nclx`, or `None` if they mean sRGB, for which there are several.
 fn points(mut content: Bytes<'_>) -> Option<(u8, u8)> {
     let (primaries, transfer) = (content.number(2)?, content.number(2)?);
-    let primaries = if matches!(primaries, 0 | 2) { 1 } else { u8::try_from(primaries).ok()? };
+    let primaries = if matches!(primaries, 0 | 2) {
+        1
+    } else {
+        u8::try_from(primaries).ok()?
+    };
     let transfer = match transfer {
         0..=2 | 6 | 13..=15 => 13,
         other => u8::try_from(other).ok()?,
@@ -269,21 +295,37 @@ mod tests {
     use super::*;
 
     fn a_box(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
-        [&(content.len() as u32 + 8).to_be_bytes(), &name[..], content].concat()
+        [
+            &(content.len() as u32 + 8).to_be_bytes(),
+            &name[..],
+            content,
+        ]
+        .concat()
     }
 
     /// Creates a file whose image has this type and these properties, and an alpha image beside it.
     fn file(kind: &[u8; 4], properties: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
         let entry = |id: u8, kind: &[u8; 4]| {
-            a_box(b"infe", &[&[2, 0, 0, 0, 0, id, 0, 0], &kind[..], b"\0"].concat())
+            a_box(
+                b"infe",
+                &[&[2, 0, 0, 0, 0, id, 0, 0], &kind[..], b"\0"].concat(),
+            )
         };
         let items = [&[0, 0, 0, 0, 0, 2][..], &entry(1, kind), &entry(2, b"av01")].concat();
         let alpha = [&[0; 4], ALPHA[0], b"\0"].concat();
         let all = [(b"ispe", &[0; 12][..]), (b"auxC", &alpha)];
-        let ipco: Vec<u8> =
-            all.iter().chain(properties).flat_map(|(name, it)| a_box(name, it)).collect();
-        let own: Vec<u8> = (3..3 + properties.len() as u8).map(|number| number | 0x80).collect();
-        let ipma = [&[0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 1 + own.len() as u8, 1][..], &own];
+        let ipco: Vec<u8> = all
+            .iter()
+            .chain(properties)
+            .flat_map(|(name, it)| a_box(name, it))
+            .collect();
+        let own: Vec<u8> = (3..3 + properties.len() as u8)
+            .map(|number| number | 0x80)
+            .collect();
+        let ipma = [
+            &[0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 1 + own.len() as u8, 1][..],
+            &own,
+        ];
         let ipma = [&ipma.concat()[..], &[0, 2, 2, 1, 2]].concat();
         let iprp = [a_box(b"ipco", &ipco), a_box(b"ipma", &ipma)].concat();
         let auxl = a_box(b"auxl", &[0, 2, 0, 1, 0, 1]);
@@ -294,7 +336,11 @@ mod tests {
             a_box(b"iref", &[&[0; 4], &auxl[..]].concat()),
             a_box(b"iprp", &iprp),
         ];
-        [a_box(b"ftyp", b"avif\0\0\0\0avif"), a_box(b"meta", &meta.concat())].concat()
+        [
+            a_box(b"ftyp", b"avif\0\0\0\0avif"),
+            a_box(b"meta", &meta.concat()),
+        ]
+        .concat()
     }
 
     fn of(bytes: &[u8]) -> Traits {
@@ -303,10 +349,25 @@ mod tests {
 
     #[test]
     fn properties_of_the_primary_image_are_read() {
-        let alpha = Traits { alpha: true, ..Traits::default() };
+        let alpha = Traits {
+            alpha: true,
+            ..Traits::default()
+        };
         assert_eq!(of(&file(b"av01", &[])), alpha);
-        assert_eq!(of(&file(b"grid", &[])), Traits { derived: true, ..alpha });
-        assert_eq!(of(&file(b"av01", &[(b"clap", b"")])), Traits { cropped: true, ..alpha });
+        assert_eq!(
+            of(&file(b"grid", &[])),
+            Traits {
+                derived: true,
+                ..alpha
+            }
+        );
+        assert_eq!(
+            of(&file(b"av01", &[(b"clap", b"")])),
+            Traits {
+                cropped: true,
+                ..alpha
+            }
+        );
         let colors = |numbers: &[u8]| of(&file(b"av01", &[(b"colr", numbers)])).points;
         assert_eq!(colors(b"nclx\0\x09\0\x10\0\x09\x80"), Some((9, 16)));
         assert_eq!(colors(b"nclx\0\x0c\0\x01\0\x06\x80"), Some((12, 13)));
@@ -318,7 +379,13 @@ mod tests {
         let whole = file(b"grid", &[]);
         let (brand, meta) = whole.split_at(20);
         let pixels = a_box(b"mdat", &vec![7; META_MAX as usize]);
-        let long = [&[0, 0, 0, 1][..], b"free", &[0, 0, 0, 0, 0, 0, 0, 20], &[0; 4]].concat();
+        let long = [
+            &[0, 0, 0, 1][..],
+            b"free",
+            &[0, 0, 0, 0, 0, 0, 0, 20],
+            &[0; 4],
+        ]
+        .concat();
         assert_eq!(of(&[brand, &pixels, &long, meta].concat()), of(&whole));
         assert!(of(&whole).derived);
         let endless = [&[0xff; 4][..], b"free"].concat();
@@ -328,7 +395,11 @@ mod tests {
     #[test]
     fn rotation_and_mirroring_apply_in_file_order() {
         let check = |properties: &[(&[u8; 4], &[u8])], expected| {
-            assert_eq!(of(&file(b"av01", properties)).orientation, expected, "{properties:?}");
+            assert_eq!(
+                of(&file(b"av01", properties)).orientation,
+                expected,
+                "{properties:?}"
+            );
         };
         for (turns, expected) in [0, 8, 3, 6].into_iter().enumerate() {
             check(&[(b"irot", &[turns as u8])], expected);
@@ -341,7 +412,10 @@ mod tests {
 
     #[test]
     fn damaged_boxes_cause_no_panic() {
-        let whole = file(b"grid", &[(b"irot", &[1]), (b"colr", b"nclx\0\x09\0\x10\0\x09\x80")]);
+        let whole = file(
+            b"grid",
+            &[(b"irot", &[1]), (b"colr", b"nclx\0\x09\0\x10\0\x09\x80")],
+        );
         for at in 0..whole.len() {
             of(&whole[..at]);
             for value in [0, 1, 0x7f, 0xff] {

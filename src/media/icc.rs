@@ -62,7 +62,10 @@ impl Profile {
             Samples::Rgb => icc.color_space == DataColorSpace::Rgb,
             Samples::Cmyk => icc.color_space == DataColorSpace::Cmyk,
         };
-        fits.then(|| Self { icc: Arc::new(icc), samples })
+        fits.then(|| Self {
+            icc: Arc::new(icc),
+            samples,
+        })
     }
 
     /// Creates the profile for H.273's code points of primaries and transfer function.
@@ -81,7 +84,10 @@ impl Profile {
             let tones = Some(tones(light));
             (icc.red_trc, icc.green_trc, icc.blue_trc) = (tones.clone(), tones.clone(), tones);
         }
-        Some(Self { icc: Arc::new(icc), samples: Samples::Rgb })
+        Some(Self {
+            icc: Arc::new(icc),
+            samples: Samples::Rgb,
+        })
     }
 
     /// Returns the conversion for a decoder that produces inks, which cannot be converted later.
@@ -96,7 +102,11 @@ impl Profile {
     /// Converts decoded pixels with three channels, or four with alpha, to sRGB. Inks are converted
     /// by the decoder already.
     pub(super) fn convert(&self, pixels: &mut [u8], channels: usize) {
-        let layout = if channels == 4 { Layout::Rgba } else { Layout::Rgb };
+        let layout = if channels == 4 {
+            Layout::Rgba
+        } else {
+            Layout::Rgb
+        };
         match self.samples {
             Samples::Cmyk => {}
             Samples::Rgb => {
@@ -105,9 +115,14 @@ impl Profile {
                 }
             }
             Samples::Gray => {
-                let Some(conversion) = self.conversion(Layout::Gray, Layout::Rgb) else { return };
+                let Some(conversion) = self.conversion(Layout::Gray, Layout::Rgb) else {
+                    return;
+                };
                 let (mut levels, mut colors) = ([0; 256], [0; 3 * 256]);
-                levels.iter_mut().zip(0..=255).for_each(|(level, value)| *level = value);
+                levels
+                    .iter_mut()
+                    .zip(0..=255)
+                    .for_each(|(level, value)| *level = value);
                 conversion.apply(&levels, &mut colors);
                 for pixel in pixels.chunks_exact_mut(channels) {
                     let at = 3 * usize::from(pixel[0]);
@@ -130,8 +145,15 @@ impl Profile {
     /// Returns `None` if there is nothing to convert, or the conversion is not supported.
     fn conversion(&self, from: Layout, to: Layout) -> Option<Conversion> {
         let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
-        let transform = self.icc.create_transform_8bit(from, &srgb, to, options).ok()?;
-        let conversion = Conversion { transform, from: from.channels(), to: to.channels() };
+        let transform = self
+            .icc
+            .create_transform_8bit(from, &srgb, to, options)
+            .ok()?;
+        let conversion = Conversion {
+            transform,
+            from: from.channels(),
+            to: to.channels(),
+        };
         (self.samples != Samples::Rgb || conversion.changes_anything()).then_some(conversion)
     }
 }
@@ -173,7 +195,9 @@ fn tones(light: fn(f32) -> f32) -> ToneReprCurve {
 
 impl fmt::Debug for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Profile").field("samples", &self.samples).finish_non_exhaustive()
+        f.debug_struct("Profile")
+            .field("samples", &self.samples)
+            .finish_non_exhaustive()
     }
 }
 
@@ -196,9 +220,13 @@ impl Conversion {
 
     fn changes_anything(&self) -> bool {
         let parts = [0, 60, 128, 200, 255];
-        let all = parts.iter().flat_map(|&r| parts.iter().map(move |&g| (r, g)));
+        let all = parts
+            .iter()
+            .flat_map(|&r| parts.iter().map(move |&g| (r, g)));
         let all = all.flat_map(|(r, g)| parts.iter().map(move |&b| [r, g, b, 255]));
-        let before: Vec<u8> = all.flat_map(|color| color.into_iter().take(self.from)).collect();
+        let before: Vec<u8> = all
+            .flat_map(|color| color.into_iter().take(self.from))
+            .collect();
         let mut after = before.clone();
         self.apply_in_place(&mut after);
         before.iter().zip(after).any(|(a, b)| a.abs_diff(b) > SAME)
@@ -213,11 +241,16 @@ mod tests {
     fn profile(primaries: [[f32; 3]; 3], curve: &[u8]) -> Vec<u8> {
         let xyz = |xyz: [f32; 3]| {
             let mut content = b"XYZ \0\0\0\0".to_vec();
-            xyz.iter().for_each(|part| content.extend(((part * 65_536.0) as i32).to_be_bytes()));
+            xyz.iter()
+                .for_each(|part| content.extend(((part * 65_536.0) as i32).to_be_bytes()));
             content
         };
         let mut tags: Vec<(&[u8; 4], Vec<u8>)> = vec![(b"wtpt", xyz([0.9642, 1.0, 0.8249]))];
-        tags.extend([b"rXYZ", b"gXYZ", b"bXYZ"].into_iter().zip(primaries.map(xyz)));
+        tags.extend(
+            [b"rXYZ", b"gXYZ", b"bXYZ"]
+                .into_iter()
+                .zip(primaries.map(xyz)),
+        );
         tags.extend([b"rTRC", b"gTRC", b"bTRC"].map(|name| (name, curve.to_vec())));
         let mut bytes = vec![0; 128];
         bytes[8] = 4;
@@ -237,10 +270,16 @@ mod tests {
         bytes
     }
 
-    const SRGB: [[f32; 3]; 3] =
-        [[0.4361, 0.2225, 0.0139], [0.3851, 0.7169, 0.0971], [0.1431, 0.0606, 0.7139]];
-    const P3: [[f32; 3]; 3] =
-        [[0.5151, 0.2412, -0.0011], [0.2919, 0.6922, 0.0419], [0.1572, 0.0666, 0.7841]];
+    const SRGB: [[f32; 3]; 3] = [
+        [0.4361, 0.2225, 0.0139],
+        [0.3851, 0.7169, 0.0971],
+        [0.1431, 0.0606, 0.7139],
+    ];
+    const P3: [[f32; 3]; 3] = [
+        [0.5151, 0.2412, -0.0011],
+        [0.2919, 0.6922, 0.0419],
+        [0.1572, 0.0666, 0.7841],
+    ];
 
     /// sRGB's own curve, as in the profiles of phones.
     fn para() -> Vec<u8> {
@@ -283,7 +322,11 @@ mod tests {
         };
         // Display P3 and sRGB, both with sRGB's curve; then undefined code points.
         assert!(
-            converted((12, 13)).unwrap().iter().zip([132, 101, 74]).all(|(a, b)| a.abs_diff(b) < 2)
+            converted((12, 13))
+                .unwrap()
+                .iter()
+                .zip([132, 101, 74])
+                .all(|(a, b)| a.abs_diff(b) < 2)
         );
         assert_eq!(converted((1, 13)), Some([128, 102, 77]));
         assert_eq!([converted((3, 13)), converted((1, 200))], [None; 2]);
@@ -302,8 +345,28 @@ mod tests {
                 assert!(near, "{transfer}: {value} is {pixel:?}, not {expected}");
             }
         };
-        check(16, [(56, 46), (80, 78), (100, 114), (128, 180), (148, 230), (180, 255)]);
-        check(18, [(40, 45), (80, 89), (128, 143), (180, 212), (200, 238), (255, 255)]);
+        check(
+            16,
+            [
+                (56, 46),
+                (80, 78),
+                (100, 114),
+                (128, 180),
+                (148, 230),
+                (180, 255),
+            ],
+        );
+        check(
+            18,
+            [
+                (40, 45),
+                (80, 89),
+                (128, 143),
+                (180, 212),
+                (200, 238),
+                (255, 255),
+            ],
+        );
     }
 
     #[test]
@@ -311,7 +374,11 @@ mod tests {
         let changes = |profile: &[u8]| converted(profile, [200, 90, 30]) != [200, 90, 30];
         assert!(!changes(&profile(SRGB, &para())));
         assert!(changes(&profile(P3, b"curv\0\0\0\0\0\0\0\x01\x02\x33")));
-        let table = [b"curv\0\0\0\0\0\0\0\x03".as_slice(), &[0, 0, 0x36, 0, 0xff, 0xff]].concat();
+        let table = [
+            b"curv\0\0\0\0\0\0\0\x03".as_slice(),
+            &[0, 0, 0x36, 0, 0xff, 0xff],
+        ]
+        .concat();
         assert!(changes(&profile(P3, &table)));
         assert!(!changes(b""));
         let whole = profile(P3, &para());

@@ -63,14 +63,20 @@ impl Variety {
         let (decoder, layout) = self.decoder(input)?;
         header.check(self.format, decoder.dimensions(), layout.channels())?;
         let mut pixels = vec![0; decoder.total_bytes() as usize];
-        decoder.read_image_boxed(&mut pixels).map_err(|error| from_crate(self.format, error))?;
+        decoder
+            .read_image_boxed(&mut pixels)
+            .map_err(|error| from_crate(self.format, error))?;
         if layout.are_pixels() {
             if self.premultiplied {
                 divide_by_alpha(&mut pixels);
             }
             // Some programs write an alpha channel that is all zero.
             if self.format == Format::Bmp && header.channels == 4 && hides_all(&pixels) {
-                pixels.iter_mut().skip(3).step_by(4).for_each(|alpha| *alpha = 255);
+                pixels
+                    .iter_mut()
+                    .skip(3)
+                    .step_by(4)
+                    .for_each(|alpha| *alpha = 255);
             }
             return Ok(header.reduced(goal, pixels));
         }

@@ -34,7 +34,9 @@ pub fn palette(picture: &Picture) -> Vec<Rgb> {
     let bins = bins(&picture.averaged(SIDE));
     let mut clusters = vec![(0..bins.len()).collect::<Vec<_>>()];
     while clusters.len() < COLORS_MAX {
-        let Some(worst) = worst(&bins, &clusters) else { break };
+        let Some(worst) = worst(&bins, &clusters) else {
+            break;
+        };
         let cluster = clusters.swap_remove(worst);
         let (low, high) = split(&bins, &cluster);
         clusters.extend([low, high]);
@@ -58,12 +60,21 @@ fn bins(picture: &Picture) -> Vec<Bin> {
         let cell = |value: u8| usize::from(value >> (8 - BIN_BITS));
         let at = cell(pixel[0]) << (2 * BIN_BITS) | cell(pixel[1]) << BIN_BITS | cell(pixel[2]);
         sums[at].count += 1;
-        sums[at].total.iter_mut().zip(pixel).for_each(|(total, &v)| *total += u32::from(v));
+        sums[at]
+            .total
+            .iter_mut()
+            .zip(pixel)
+            .for_each(|(total, &v)| *total += u32::from(v));
     }
     let full = sums.iter().filter(|sum| sum.count > 0);
     full.map(|sum| {
-        let mean = sum.total.map(|total| ((total + sum.count / 2) / sum.count) as u8);
-        Bin { color: lab(mean), weight: sum.count as f32 }
+        let mean = sum
+            .total
+            .map(|total| ((total + sum.count / 2) / sum.count) as u8);
+        Bin {
+            color: lab(mean),
+            weight: sum.count as f32,
+        }
     })
     .collect()
 }
@@ -77,7 +88,14 @@ fn mean(bins: impl Iterator<Item = Bin>) -> (Lab, f32) {
         weight += bin.weight;
     }
     let share = if weight > 0.0 { 1.0 / weight } else { 0.0 };
-    (Lab { l: sum.l * share, a: sum.a * share, b: sum.b * share }, weight)
+    (
+        Lab {
+            l: sum.l * share,
+            a: sum.a * share,
+            b: sum.b * share,
+        },
+        weight,
+    )
 }
 
 /// Returns the cluster with the largest error; `None` if every cluster has a single colour.
@@ -104,7 +122,9 @@ fn split(bins: &[Bin], cluster: &[usize]) -> (Vec<usize>, Vec<usize>) {
     for &at in cluster {
         let d = from_center(at);
         for (row, &x) in spread.iter_mut().zip(&d) {
-            row.iter_mut().zip(&d).for_each(|(cell, &y)| *cell += bins[at].weight * x * y);
+            row.iter_mut()
+                .zip(&d)
+                .for_each(|(cell, &y)| *cell += bins[at].weight * x * y);
         }
     }
     let axis = principal(&spread);
@@ -121,7 +141,9 @@ fn split(bins: &[Bin], cluster: &[usize]) -> (Vec<usize>, Vec<usize>) {
 /// Returns the axis of the largest variance, by power iteration.
 fn principal(spread: &[[f32; 3]; 3]) -> [f32; 3] {
     // Start with the channel of the largest variance, which is never orthogonal to the result.
-    let widest = (0..3).max_by(|&a, &b| spread[a][a].total_cmp(&spread[b][b])).unwrap_or(0);
+    let widest = (0..3)
+        .max_by(|&a, &b| spread[a][a].total_cmp(&spread[b][b]))
+        .unwrap_or(0);
     let mut axis = spread[widest];
     for _ in 0..16 {
         let next: [f32; 3] = std::array::from_fn(|row| dot(&spread[row], &axis));
@@ -143,10 +165,16 @@ fn settle(bins: &[Bin], clusters: &[Vec<usize>]) -> Vec<Lab> {
     let center = |cluster: &Vec<usize>| mean(cluster.iter().map(|&at| bins[at])).0;
     let mut centers: Vec<_> = clusters.iter().map(center).collect();
     for _ in 0..ROUNDS_MAX {
-        let owners: Vec<_> = bins.iter().map(|bin| nearest(&centers, bin.color)).collect();
+        let owners: Vec<_> = bins
+            .iter()
+            .map(|bin| nearest(&centers, bin.color))
+            .collect();
         let mut moved = false;
         for (number, center) in centers.iter_mut().enumerate() {
-            let own = bins.iter().zip(&owners).filter(|&(_, &owner)| owner == number);
+            let own = bins
+                .iter()
+                .zip(&owners)
+                .filter(|&(_, &owner)| owner == number);
             let (next, weight) = mean(own.map(|(bin, _)| *bin));
             if weight > 0.0 && next != *center {
                 (*center, moved) = (next, true);
@@ -161,7 +189,10 @@ fn settle(bins: &[Bin], clusters: &[Vec<usize>]) -> Vec<Lab> {
 
 fn nearest(centers: &[Lab], color: Lab) -> usize {
     let distances = centers.iter().map(|&center| color.distance_squared(center));
-    distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at)
+    distances
+        .enumerate()
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map_or(0, |(at, _)| at)
 }
 
 /// Returns a colour for each cluster from the bins near its centre, so that edges and blends do not
@@ -169,11 +200,18 @@ fn nearest(centers: &[Lab], color: Lab) -> usize {
 fn representatives(bins: &[Bin], centers: &[Lab]) -> Vec<Bin> {
     let owners: Vec<_> = bins.iter().map(|bin| nearest(centers, bin.color)).collect();
     let clusters = centers.iter().enumerate().map(|(number, &center)| {
-        let own = || bins.iter().zip(&owners).filter(move |pair| *pair.1 == number);
+        let own = || {
+            bins.iter()
+                .zip(&owners)
+                .filter(move |pair| *pair.1 == number)
+        };
         let weight = own().map(|(bin, _)| bin.weight).sum();
         let near = own().filter(|(bin, _)| bin.color.distance(center) < MERGED);
         let (core, core_weight) = mean(near.map(|(bin, _)| *bin));
-        Bin { color: if core_weight > 0.0 { core } else { center }, weight }
+        Bin {
+            color: if core_weight > 0.0 { core } else { center },
+            weight,
+        }
     });
     clusters.filter(|cluster| cluster.weight > 0.0).collect()
 }
@@ -189,10 +227,15 @@ fn merge(mut colors: Vec<Bin>) -> Vec<Rgb> {
     }
     let all: f32 = colors.iter().map(|color| color.weight).sum();
     colors.sort_by(|a, b| {
-        b.weight.total_cmp(&a.weight).then_with(|| rgb(a.color).cmp(&rgb(b.color)))
+        b.weight
+            .total_cmp(&a.weight)
+            .then_with(|| rgb(a.color).cmp(&rgb(b.color)))
     });
     // The first colour is always kept: an image has at least one.
-    let kept = colors.iter().enumerate().filter(|(at, c)| *at == 0 || c.weight >= SHARE_MIN * all);
+    let kept = colors
+        .iter()
+        .enumerate()
+        .filter(|(at, c)| *at == 0 || c.weight >= SHARE_MIN * all);
     kept.map(|(_, color)| rgb(color.color)).collect()
 }
 
@@ -233,19 +276,33 @@ mod tests {
             200..500 => [0, 128, 0],
             _ => [16, 16, 80],
         };
-        assert_eq!(hexes(&picture(1000, 10, bands)), ["#101050", "#008000", "#ff0000"]);
+        assert_eq!(
+            hexes(&picture(1000, 10, bands)),
+            ["#101050", "#008000", "#ff0000"]
+        );
     }
 
     #[test]
     fn similar_colors_are_merged() {
-        let two = |x, _| if x % 2 == 0 { [100, 100, 100] } else { [104, 104, 104] };
+        let two = |x, _| {
+            if x % 2 == 0 {
+                [100, 100, 100]
+            } else {
+                [104, 104, 104]
+            }
+        };
         assert_eq!(hexes(&picture(100, 100, two)).len(), 1);
         let gradient = picture(256, 256, |x, y| [x as u8, y as u8, 128]);
         let colors = palette(&gradient);
         assert!((2..=COLORS_MAX).contains(&colors.len()));
         for (at, &a) in colors.iter().enumerate() {
             for &b in &colors[at + 1..] {
-                assert!(lab(a).distance(lab(b)) >= MERGED, "{} and {}", hex(a), hex(b));
+                assert!(
+                    lab(a).distance(lab(b)) >= MERGED,
+                    "{} and {}",
+                    hex(a),
+                    hex(b)
+                );
             }
         }
     }
@@ -264,10 +321,16 @@ mod tests {
             let noise = (x * 7919 + y * 104_729) % 7;
             clean(x, y).map(|value| (u32::from(value) + noise).saturating_sub(3).min(255) as u8)
         };
-        let (a, b) = (palette(&picture(500, 250, clean)), palette(&picture(500, 250, noisy)));
+        let (a, b) = (
+            palette(&picture(500, 250, clean)),
+            palette(&picture(500, 250, noisy)),
+        );
         assert_eq!(a.len(), b.len());
         for a in a {
-            let nearest = b.iter().map(|&b| lab(a).distance(lab(b))).fold(f32::MAX, f32::min);
+            let nearest = b
+                .iter()
+                .map(|&b| lab(a).distance(lab(b)))
+                .fold(f32::MAX, f32::min);
             assert!(nearest < 4.0, "{} is in the one alone", hex(a));
         }
     }

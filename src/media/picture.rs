@@ -42,7 +42,14 @@ impl Picture {
         orientation: Orientation,
     ) -> Self {
         debug_assert_eq!(pixels.len(), width as usize * height as usize * channels);
-        Self { width, height, extent, channels, pixels, orientation }
+        Self {
+            width,
+            height,
+            extent,
+            channels,
+            pixels,
+            orientation,
+        }
     }
 
     /// The stored width in pixels, before the orientation is applied.
@@ -70,9 +77,15 @@ impl Picture {
     /// Returns the picture upright and scaled to this size.
     pub fn resized(&self, width: u32, height: u32) -> Self {
         let (w, h) = self.extent;
-        let whole = Region { x: 0.0, y: 0.0, width: w, height: h };
+        let whole = Region {
+            x: 0.0,
+            y: 0.0,
+            width: w,
+            height: h,
+        };
         let (width, height) = exif::size(self.orientation, (width, height));
-        self.scaled(whole, width, height, FilterType::Lanczos3).upright()
+        self.scaled(whole, width, height, FilterType::Lanczos3)
+            .upright()
     }
 
     /// Returns the picture no larger than `side`, by averaging boxes: without ringing or new
@@ -83,7 +96,12 @@ impl Picture {
         if (width, height) == (self.width, self.height) {
             return self.clone();
         }
-        let whole = Region { x: 0.0, y: 0.0, width: w, height: h };
+        let whole = Region {
+            x: 0.0,
+            y: 0.0,
+            width: w,
+            height: h,
+        };
         self.scaled(whole, width, height, FilterType::Box)
     }
 
@@ -96,7 +114,12 @@ impl Picture {
     /// Whether [`Self::cut`] with these arguments would return an equal picture.
     pub fn is(&self, region: Region, width: u32, height: u32) -> bool {
         let (across, down) = (f64::from(self.width), f64::from(self.height));
-        let whole = Region { x: 0.0, y: 0.0, width: across, height: down };
+        let whole = Region {
+            x: 0.0,
+            y: 0.0,
+            width: across,
+            height: down,
+        };
         region == whole && (self.width, self.height) == (width, height)
     }
 
@@ -119,13 +142,24 @@ impl Picture {
         let (width, height, pixels) = (self.width, self.height, self.pixels);
         let sound = "as many bytes as pixels, by construction";
         let mut turned: DynamicImage = match self.channels {
-            4 => RgbaImage::from_raw(width, height, pixels).expect(sound).into(),
-            _ => RgbImage::from_raw(width, height, pixels).expect(sound).into(),
+            4 => RgbaImage::from_raw(width, height, pixels)
+                .expect(sound)
+                .into(),
+            _ => RgbImage::from_raw(width, height, pixels)
+                .expect(sound)
+                .into(),
         };
         turned.apply_orientation(self.orientation);
         let (width, height, pixels) = (turned.width(), turned.height(), turned.into_bytes());
         let extent = (f64::from(width), f64::from(height));
-        Self { width, height, extent, pixels, orientation: Orientation::NoTransforms, ..self }
+        Self {
+            width,
+            height,
+            extent,
+            pixels,
+            orientation: Orientation::NoTransforms,
+            ..self
+        }
     }
 
     /// The part of the pixels that the image covers.
@@ -134,12 +168,9 @@ impl Picture {
     }
 
     fn scaled(&self, region: Region, width: u32, height: u32, filter: FilterType) -> Self {
-        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).crop(
-            region.x,
-            region.y,
-            region.width,
-            region.height,
-        );
+        let options = ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(filter))
+            .crop(region.x, region.y, region.width, region.height);
         let pixels = match self.channels {
             4 => self.resample::<U8x4>(&options, width, height),
             _ => self.resample::<U8x3>(&options, width, height),
@@ -172,7 +203,9 @@ impl Picture {
 /// `size`, and at least one pixel per side.
 pub(crate) fn fit(size: (u32, u32), frame: (u32, u32)) -> (u32, u32) {
     let (w, h) = (f64::from(size.0), f64::from(size.1));
-    let scale = (f64::from(frame.0) / w).min(f64::from(frame.1) / h).min(1.0);
+    let scale = (f64::from(frame.0) / w)
+        .min(f64::from(frame.1) / h)
+        .min(1.0);
     let side = |length: f64, most: u32| ((length * scale).round() as u32).clamp(1, most.max(1));
     (side(w, frame.0), side(h, frame.1))
 }
@@ -191,9 +224,16 @@ pub(crate) fn blur(
     // The bilinear filter of the reduction has a variance of 1/6 in reduced pixels.
     let factor = deviation / (DEVIATION * DEVIATION + 1.0 / 6.0).sqrt();
     let small = |side: u32| (f64::from(side) / factor).round().max(1.0) as u32;
-    let using =
-        |filter| ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
-    let gauss = fir::Filter::new("gauss", |x| (x * x / (-2.0 * DEVIATION * DEVIATION)).exp(), 2.8)?;
+    let using = |filter| {
+        ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(filter))
+            .use_alpha(false)
+    };
+    let gauss = fir::Filter::new(
+        "gauss",
+        |x| (x * x / (-2.0 * DEVIATION * DEVIATION)).exp(),
+        2.8,
+    )?;
     let from = TypedImageRef::<U8x4>::from_buffer(width, height, from)?;
     let mut reduced = TypedImage::<U8x4>::new(small(width), small(height));
     let mut into = TypedImage::<U8x4>::from_buffer(width, height, into)?;

@@ -27,7 +27,9 @@ pub(crate) struct PlainColors {
 impl PlainColors {
     /// Uses a directory in murald's cache.
     pub(crate) fn new(cache: &Path) -> Self {
-        Self { directory: cache.join("colors") }
+        Self {
+            directory: cache.join("colors"),
+        }
     }
 
     /// Sets the path of a plain colour to its file; does nothing to images of the library.
@@ -40,7 +42,9 @@ impl PlainColors {
     /// Like [`Self::locate`], but also writes the file if it is missing. If that fails, the backend
     /// will report an error.
     pub(crate) fn supply(&self, image: &mut Image) {
-        let Some(rgb) = self.locate(image).filter(|_| !image.path.exists()) else { return };
+        let Some(rgb) = self.locate(image).filter(|_| !image.path.exists()) else {
+            return;
+        };
         if let Err(error) = paths::replace(&image.path, &png(rgb)) {
             log::warn!("cannot write {}: {error}", image.path.display());
         }
@@ -49,8 +53,12 @@ impl PlainColors {
     /// Removes the oldest unused files if there are too many.
     pub(crate) fn tidy<'i>(&self, used: impl Iterator<Item = &'i Image>) {
         let used: Vec<&Path> = used.map(|image| image.path.as_path()).collect();
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        let unused = entries.flatten().filter(|entry| !used.contains(&&*entry.path()));
+        let Ok(entries) = fs::read_dir(&self.directory) else {
+            return;
+        };
+        let unused = entries
+            .flatten()
+            .filter(|entry| !used.contains(&&*entry.path()));
         let time =
             |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
         let mut unused: Vec<_> = unused.filter_map(time).collect();
@@ -63,7 +71,9 @@ impl PlainColors {
 }
 
 fn png(rgb: Rgb) -> Vec<u8> {
-    plain(rgb, COLOR_SIZE).png().expect("a picture in memory can be encoded")
+    plain(rgb, COLOR_SIZE)
+        .png()
+        .expect("a picture in memory can be encoded")
 }
 
 fn plain(rgb: Rgb, (width, height): (u32, u32)) -> Picture {
@@ -78,7 +88,10 @@ const PLACEHOLDER_COLOR: Rgb = [0x30; 3];
 /// Returns a grey thumbnail that fits into `frame`.
 pub(crate) fn placeholder(frame: (u32, u32)) -> Result<Thumbnail, Error> {
     let picture = plain(PLACEHOLDER_COLOR, fit(PLACEHOLDER_SIZE, frame));
-    Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
+    Ok(Thumbnail {
+        webp: webp::encode(&picture)?,
+        picture,
+    })
 }
 
 #[cfg(test)]
@@ -103,6 +116,9 @@ mod tests {
         }
         colors.tidy(std::iter::once(&shown));
         assert!(shown.path.exists() && !first.path.exists());
-        assert_eq!(fs::read_dir(cache.path().join("colors")).unwrap().count(), KEPT + 1);
+        assert_eq!(
+            fs::read_dir(cache.path().join("colors")).unwrap().count(),
+            KEPT + 1
+        );
     }
 }

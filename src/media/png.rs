@@ -26,7 +26,9 @@ const SIZE_END: usize = 24;
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let mut head = [0; SIZE_END];
-    input.read_exact(&mut head).map_err(|error| Error::read(Format::Png, error))?;
+    input
+        .read_exact(&mut head)
+        .map_err(|error| Error::read(Format::Png, error))?;
     let number =
         |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     // Checked before the crate allocates memory for rows.
@@ -37,8 +39,13 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let info = reader.info();
     let mut header = Header::plain(size, layout(&reader).channels());
     header.orientation = exif::orientation(info.exif_metadata.as_deref().unwrap_or_default());
-    header.animated = info.animation_control.is_some_and(|control| control.num_frames > 1);
-    let gray = matches!(info.color_type, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    header.animated = info
+        .animation_control
+        .is_some_and(|control| control.num_frames > 1);
+    let gray = matches!(
+        info.color_type,
+        ColorType::Grayscale | ColorType::GrayscaleAlpha
+    );
     let samples = if gray { Samples::Gray } else { Samples::Rgb };
     let points = info.coding_independent_code_points.filter(|_| !gray);
     let points = points.map(|points| (points.color_primaries, points.transfer_function));
@@ -73,7 +80,11 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     let mut line = Vec::new();
     let stride = header.size.0 as usize * header.channels;
     // All rows of an interlaced image are in memory until the last of seven passes is read.
-    let passes = if reader.info().interlaced { header.size.1 as usize } else { 0 };
+    let passes = if reader.info().interlaced {
+        header.size.1 as usize
+    } else {
+        0
+    };
     let mut pixels = vec![0; stride * passes];
     while let Some(row) = reader.next_interlaced_row().map_err(from_crate)? {
         line.clear();
@@ -109,7 +120,10 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
             reader.next_frame_info().map_err(from_crate)?;
         }
         begun = false;
-        let control = reader.info().frame_control.ok_or_else(|| damaged("a frame is missing"))?;
+        let control = reader
+            .info()
+            .frame_control
+            .ok_or_else(|| damaged("a frame is missing"))?;
         let place = FrameArea {
             left: control.x_offset,
             top: control.y_offset,
@@ -128,7 +142,11 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
         canvas.begin(place, disposal);
         lay(&mut reader, &mut canvas, place, blend)?;
         // A denominator of 0 means hundredths of a second.
-        let parts = if control.delay_den == 0 { 100 } else { u32::from(control.delay_den) };
+        let parts = if control.delay_den == 0 {
+            100
+        } else {
+            u32::from(control.delay_den)
+        };
         if !each(
             canvas.size(),
             canvas.pixels(),
@@ -149,14 +167,23 @@ fn lay(
 ) -> Result<(), Error> {
     let layout = layout(reader);
     // The crate needs a buffer for the whole image, however small the frame is.
-    let size = reader.output_buffer_size().ok_or_else(|| damaged("it is too large"))?;
+    let size = reader
+        .output_buffer_size()
+        .ok_or_else(|| damaged("it is too large"))?;
     let mut samples = vec![0; size];
     let frame = reader.next_frame(&mut samples).map_err(from_crate)?;
     // The crate writes an interlaced frame into rows of the image's width.
     let info = reader.info();
-    let across = if info.interlaced { info.width } else { frame.width };
+    let across = if info.interlaced {
+        info.width
+    } else {
+        frame.width
+    };
     let (mut pixels, mut row) = (Vec::new(), Vec::new());
-    let (stride, width) = (across as usize * layout.bytes(), place.width as usize * layout.bytes());
+    let (stride, width) = (
+        across as usize * layout.bytes(),
+        place.width as usize * layout.bytes(),
+    );
     for (y, samples) in (0..place.height).zip(samples.chunks_exact(stride.max(1))) {
         pixels.clear();
         layout.append(&samples[..width.min(stride)], &mut pixels);
@@ -165,7 +192,13 @@ fn lay(
             continue;
         }
         row.clear();
-        row.extend(pixels.as_chunks().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255]));
+        row.extend(
+            pixels
+                .as_chunks()
+                .0
+                .iter()
+                .flat_map(|&[r, g, b]| [r, g, b, 255]),
+        );
         canvas.row(y, &row, blend);
     }
     Ok(())
@@ -178,13 +211,20 @@ fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn I
     // Refuse an image if the checksum of its decompressed data is wrong, as libpng does.
     options.set_ignore_adler32(false);
     let mut decoder = Decoder::new_with_options(input, options);
-    decoder.set_limits(Limits { bytes: METADATA_MAX });
+    decoder.set_limits(Limits {
+        bytes: METADATA_MAX,
+    });
     // Samples with 16 bits are rounded later (see [`Layout`]); the crate would cut off the low
     // byte.
     decoder.set_transformations(Transformations::EXPAND);
     let reader = decoder.read_info().map_err(from_crate)?;
     // The crate assumes that the palette ends with a whole colour.
-    if reader.info().palette.as_ref().is_some_and(|colors| colors.len() % 3 != 0) {
+    if reader
+        .info()
+        .palette
+        .as_ref()
+        .is_some_and(|colors| colors.len() % 3 != 0)
+    {
         return Err(damaged("the last colour of its palette is incomplete"));
     }
     Ok(reader)
@@ -193,8 +233,15 @@ fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn I
 /// Returns the layout of the crate's samples.
 fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
     let (color, depth) = reader.output_color_type();
-    let depth = if depth == BitDepth::Sixteen { Depth::SixteenBig } else { Depth::Eight };
-    Layout { count: color.samples(), depth }
+    let depth = if depth == BitDepth::Sixteen {
+        Depth::SixteenBig
+    } else {
+        Depth::Eight
+    };
+    Layout {
+        count: color.samples(),
+        depth,
+    }
 }
 
 /// Returns the end of the last complete chunk if the end chunk is missing. Reads chunk headers
@@ -216,7 +263,9 @@ fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
         let length = u32::from_be_bytes([a, b, c, d]);
         at += u64::from(length) + 12;
         // Stays within the buffer if possible: many files have a chunk every eight kilobytes.
-        input.seek_relative(i64::from(length)).map_err(Error::Read)?;
+        input
+            .seek_relative(i64::from(length))
+            .map_err(Error::Read)?;
     }
 }
 

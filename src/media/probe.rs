@@ -30,15 +30,30 @@ pub struct Probe {
 /// Returns `None` if only other programs decode this format.
 fn decoder(format: Format) -> Option<Decoder> {
     Some(match format {
-        Format::Jpg => Decoder { open: jpeg::open, decode: jpeg::decode },
-        Format::Png => Decoder { open: png::open, decode: png::decode },
-        Format::Gif => Decoder { open: gif::open, decode: gif::decode },
-        Format::Webp => Decoder { open: webp::open, decode: webp::decode },
+        Format::Jpg => Decoder {
+            open: jpeg::open,
+            decode: jpeg::decode,
+        },
+        Format::Png => Decoder {
+            open: png::open,
+            decode: png::decode,
+        },
+        Format::Gif => Decoder {
+            open: gif::open,
+            decode: gif::decode,
+        },
+        Format::Webp => Decoder {
+            open: webp::open,
+            decode: webp::decode,
+        },
         Format::Bmp => Decoder {
             open: |input| BMP.open(input),
             decode: |header, input, goal| BMP.decode(header, input, goal),
         },
-        Format::Tiff => Decoder { open: tiff::open, decode: tiff::decode },
+        Format::Tiff => Decoder {
+            open: tiff::open,
+            decode: tiff::decode,
+        },
         _ => return None,
     })
 }
@@ -51,7 +66,10 @@ pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
 fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
     let mut head = Vec::with_capacity(HEAD);
     input.rewind().map_err(Error::Read)?;
-    input.take(HEAD as u64).read_to_end(&mut head).map_err(Error::Read)?;
+    input
+        .take(HEAD as u64)
+        .read_to_end(&mut head)
+        .map_err(Error::Read)?;
     if head.is_empty() {
         return Err(Error::Empty);
     }
@@ -59,7 +77,13 @@ fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
         Some(format) => (format, Traits::default()),
         None => {
             let size = svg::size(input)?.ok_or(Error::Unknown)?;
-            (Format::Svg, Traits { size, ..Traits::default() })
+            (
+                Format::Svg,
+                Traits {
+                    size,
+                    ..Traits::default()
+                },
+            )
         }
     };
     if let Some(decoder) = decoder(format) {
@@ -68,7 +92,11 @@ fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
     if matches!(format, Format::Avif | Format::Heic) {
         traits = heif::traits(input)?;
     }
-    Err(Error::NeedsTranscoder { format, why: None, traits })
+    Err(Error::NeedsTranscoder {
+        format,
+        why: None,
+        traits,
+    })
 }
 
 /// Reads the headers of an image, and the whole file if necessary to find out whether it is
@@ -80,7 +108,15 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
     check_bounds(header.size, header.channels)?;
     let (width, height) = exif::size(header.orientation, header.size);
     let (animated, note) = (header.animated, header.note);
-    Ok(Probe { format, width, height, animated, note, header, decoder })
+    Ok(Probe {
+        format,
+        width,
+        height,
+        animated,
+        note,
+        header,
+        decoder,
+    })
 }
 
 /// The orientation and colours of an image that another program has decoded; override the file's
@@ -105,7 +141,9 @@ impl Probe {
 
     /// Whether programs that ignore orientation and colour profiles show the image correctly.
     pub(crate) fn is_plain(&self) -> bool {
-        let is_srgb = self.profile().is_none_or(|profile| !profile.changes_anything());
+        let is_srgb = self
+            .profile()
+            .is_none_or(|profile| !profile.changes_anything());
         self.is_upright() && is_srgb
     }
 
@@ -151,8 +189,36 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
         [0xff, 0xd8, 0xff, ..] => Some(Format::Jpg),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Format::Png),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Format::Gif),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Format::Webp),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..] => Some(Format::Avi),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some(Format::Webp),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'A',
+            b'V',
+            b'I',
+            b' ',
+            ..,
+        ] => Some(Format::Avi),
         // 42 is TIFF, 43 BigTIFF.
         [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(Format::Tiff),
         [b'B', b'M', ..] => {
@@ -161,9 +227,22 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
             let is_bmp = matches!(length, Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0]));
             is_bmp.then_some(Format::Bmp)
         }
-        [0xff, 0x0a, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', b'\r', b'\n', 0x87, b'\n', ..] => {
-            Some(Format::Jxl)
-        }
+        [0xff, 0x0a, ..]
+        | [
+            0,
+            0,
+            0,
+            12,
+            b'J',
+            b'X',
+            b'L',
+            b' ',
+            b'\r',
+            b'\n',
+            0x87,
+            b'\n',
+            ..,
+        ] => Some(Format::Jxl),
         [0x1a, 0x45, 0xdf, 0xa3, ..] => Some(matroska(head)),
         [a, b, c, d, b'f', b't', b'y', b'p', rest @ ..] => {
             let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
@@ -179,17 +258,25 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
 
 /// Detects the format from the document type in the EBML header.
 fn matroska(head: &[u8]) -> Format {
-    if head.windows(4).any(|word| word == b"webm") { Format::Webm } else { Format::Mkv }
+    if head.windows(4).any(|word| word == b"webm") {
+        Format::Webm
+    } else {
+        Format::Mkv
+    }
 }
 
 /// Detects the format from the brands: the major one, a version, and compatible ones.
 fn iso_media(brands: &[u8]) -> Format {
     let has = |wanted: &[&[u8; 4]]| {
-        brands.chunks_exact(4).any(|brand| wanted.iter().any(|&word| word == brand))
+        brands
+            .chunks_exact(4)
+            .any(|brand| wanted.iter().any(|&word| word == brand))
     };
     if has(&[b"avif", b"avis"]) {
         Format::Avif
-    } else if has(&[b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"]) {
+    } else if has(&[
+        b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1",
+    ]) {
         Format::Heic
     } else if brands.starts_with(b"qt  ") {
         Format::Mov
@@ -216,7 +303,10 @@ impl Probe {
     pub fn thumbnail(&self, input: &mut dyn Input, frame: (u32, u32)) -> Result<Thumbnail, Error> {
         let (width, height) = self.fit(frame);
         let picture = self.decode(input, (width, height))?.resized(width, height);
-        Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
+        Ok(Thumbnail {
+            webp: webp::encode(&picture)?,
+            picture,
+        })
     }
 }
 
@@ -243,11 +333,17 @@ mod tests {
         check(b"\xff\x0a\0", Some(Format::Jxl));
         check(b"\0\0\0\x0cJXL \r\n\x87\n", Some(Format::Jxl));
         check(b"\x1a\x45\xdf\xa3\x93\x42\x82\x84webm", Some(Format::Webm));
-        check(b"\x1a\x45\xdf\xa3\x93\x42\x82\x88matroska", Some(Format::Mkv));
+        check(
+            b"\x1a\x45\xdf\xa3\x93\x42\x82\x88matroska",
+            Some(Format::Mkv),
+        );
         check(b"\0\0\0\x1cftypavif\0\0\0\0mif1avif", Some(Format::Avif));
         check(b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic", Some(Format::Heic));
         check(b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", Some(Format::Mov));
-        check(b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41", Some(Format::Mp4));
+        check(
+            b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41",
+            Some(Format::Mp4),
+        );
         // Brands end with the box: the bytes after it do not count.
         check(b"\0\0\0\x14ftypisom\0\0\0\0isomheic", Some(Format::Mp4));
         check(b"\0\0\0\x08wide", Some(Format::Mov));

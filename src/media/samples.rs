@@ -64,7 +64,13 @@ impl Layout {
         };
         match self.count {
             1 => to.extend(samples.iter().flat_map(|&v| [v; 3])),
-            2 => to.extend(samples.as_chunks().0.iter().flat_map(|&[v, alpha]| [v, v, v, alpha])),
+            2 => to.extend(
+                samples
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .flat_map(|&[v, alpha]| [v, v, v, alpha]),
+            ),
             _ => to.extend_from_slice(&samples),
         }
     }

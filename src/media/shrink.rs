@@ -27,7 +27,9 @@ pub(super) struct Shrink {
 impl Shrink {
     /// Returns the largest box side with which the result is not smaller than `goal`.
     pub(super) fn factor(size: (u32, u32), goal: (u32, u32)) -> u32 {
-        (size.0 / goal.0.max(1)).min(size.1 / goal.1.max(1)).clamp(1, FACTOR_MAX)
+        (size.0 / goal.0.max(1))
+            .min(size.1 / goal.1.max(1))
+            .clamp(1, FACTOR_MAX)
     }
 
     pub(super) fn new(size: (u32, u32), channels: usize, factor: u32) -> Self {
@@ -122,7 +124,8 @@ impl Shrink {
                     *total += u64::from(value);
                 }
             }
-            self.pixels.extend(total.map(|total| ((total * scale) >> 32) as u8));
+            self.pixels
+                .extend(total.map(|total| ((total * scale) >> 32) as u8));
         }
         self.sums.fill(0);
     }
@@ -163,10 +166,28 @@ mod tests {
         check((1, 1), 3, 1, &[1, 2, 3], &[1, 2, 3]);
         check((2, 1), 3, 2, &[0, 10, 255, 1, 20, 255], &[1, 15, 255]);
         // An incomplete box at the right edge, and one at the bottom.
-        check((3, 1), 3, 2, &[0, 0, 0, 2, 2, 2, 9, 9, 9], &[1, 1, 1, 9, 9, 9]);
-        check((1, 3), 3, 2, &[0, 0, 0, 2, 2, 2, 9, 9, 9], &[1, 1, 1, 9, 9, 9]);
+        check(
+            (3, 1),
+            3,
+            2,
+            &[0, 0, 0, 2, 2, 2, 9, 9, 9],
+            &[1, 1, 1, 9, 9, 9],
+        );
+        check(
+            (1, 3),
+            3,
+            2,
+            &[0, 0, 0, 2, 2, 2, 9, 9, 9],
+            &[1, 1, 1, 9, 9, 9],
+        );
         // Transparent pixels do not affect the colour.
-        check((2, 1), 4, 2, &[200, 100, 0, 255, 7, 7, 7, 0], &[200, 100, 0, 128]);
+        check(
+            (2, 1),
+            4,
+            2,
+            &[200, 100, 0, 255, 7, 7, 7, 0],
+            &[200, 100, 0, 128],
+        );
         check((2, 1), 4, 2, &[5, 5, 5, 0, 7, 7, 7, 0], &[0, 0, 0, 0]);
     }
 
@@ -174,8 +195,16 @@ mod tests {
     fn white_stays_white_at_the_largest_factor() {
         let size = (300, 300);
         let white = vec![255; 300 * 300 * 4];
-        assert!(shrunk(size, 3, FACTOR_MAX, &white[..300 * 300 * 3]).iter().all(|&v| v == 255));
-        assert!(shrunk(size, 4, FACTOR_MAX, &white).iter().all(|&v| v == 255));
+        assert!(
+            shrunk(size, 3, FACTOR_MAX, &white[..300 * 300 * 3])
+                .iter()
+                .all(|&v| v == 255)
+        );
+        assert!(
+            shrunk(size, 4, FACTOR_MAX, &white)
+                .iter()
+                .all(|&v| v == 255)
+        );
     }
 
     #[test]

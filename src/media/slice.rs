@@ -38,8 +38,12 @@ pub struct Cut {
 }
 
 impl Cut {
-    pub const WHOLE: Self =
-        Self { tiles: Vec::new(), position: Position::CENTER, fill: None, repeats: false };
+    pub const WHOLE: Self = Self {
+        tiles: Vec::new(),
+        position: Position::CENTER,
+        fill: None,
+        repeats: false,
+    };
 
     /// Whether the image is neither cropped nor given a background.
     pub fn is_whole(&self) -> bool {
@@ -52,9 +56,23 @@ impl Probe {
     /// as PNG files in the order of the tiles.
     pub fn slices(&self, input: &mut dyn Input, cut: &Cut) -> Result<Vec<Vec<u8>>, Error> {
         let (width, height) = (self.width, self.height);
-        let whole = [Tile { x: 0, y: 0, width, height, pixels: (width, height) }];
-        let tiles = if cut.tiles.is_empty() { &whole[..] } else { &cut.tiles };
-        let size = if cut.repeats { (width, height) } else { wanted((width, height), tiles) };
+        let whole = [Tile {
+            x: 0,
+            y: 0,
+            width,
+            height,
+            pixels: (width, height),
+        }];
+        let tiles = if cut.tiles.is_empty() {
+            &whole[..]
+        } else {
+            &cut.tiles
+        };
+        let size = if cut.repeats {
+            (width, height)
+        } else {
+            wanted((width, height), tiles)
+        };
         let mut picture = self.decode(input, size)?.upright();
         if let (Some(fill), true) = (cut.fill, picture.has_alpha()) {
             picture = flattened(&picture, fill);
@@ -65,7 +83,9 @@ impl Probe {
                 return repeated(&picture, tile.pixels).png();
             }
             let region = region(extent, tiles, tile, cut.position);
-            picture.cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1)).png()
+            picture
+                .cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1))
+                .png()
         };
         tiles.iter().map(slice).collect()
     }
@@ -93,7 +113,10 @@ fn density(tiles: &[Tile]) -> f64 {
 /// Returns the size of all tiles together in pixels, at the resolution of the densest tile.
 pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
     let (bounds, density) = (Bounds::of(tiles), density(tiles));
-    ((bounds.width * density) as u32, (bounds.height * density) as u32)
+    (
+        (bounds.width * density) as u32,
+        (bounds.height * density) as u32,
+    )
 }
 
 /// Composites an upright picture over a colour.
@@ -103,17 +126,43 @@ fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
     let mut pixels = pixels.flat_map(over).collect();
     drop_alpha(&mut pixels);
     let (width, height) = (picture.width(), picture.height());
-    Picture::new(width, height, picture.extent(), 3, pixels, Orientation::NoTransforms)
+    Picture::new(
+        width,
+        height,
+        picture.extent(),
+        3,
+        pixels,
+        Orientation::NoTransforms,
+    )
 }
 
 /// Repeats the picture from the top left corner, up to this size.
 fn repeated(picture: &Picture, (width, height): (u32, u32)) -> Picture {
     let channels = if picture.has_alpha() { 4 } else { 3 };
-    let rows = picture.pixels().chunks_exact(picture.width() as usize * channels).cycle();
-    let row = |row: &[u8]| row.iter().copied().cycle().take(width as usize * channels).collect();
-    let pixels = rows.take(height as usize).flat_map::<Vec<u8>, _>(row).collect();
+    let rows = picture
+        .pixels()
+        .chunks_exact(picture.width() as usize * channels)
+        .cycle();
+    let row = |row: &[u8]| {
+        row.iter()
+            .copied()
+            .cycle()
+            .take(width as usize * channels)
+            .collect()
+    };
+    let pixels = rows
+        .take(height as usize)
+        .flat_map::<Vec<u8>, _>(row)
+        .collect();
     let extent = (f64::from(width), f64::from(height));
-    Picture::new(width, height, extent, channels, pixels, Orientation::NoTransforms)
+    Picture::new(
+        width,
+        height,
+        extent,
+        channels,
+        pixels,
+        Orientation::NoTransforms,
+    )
 }
 
 struct Bounds {
@@ -132,7 +181,12 @@ impl Bounds {
         let top = edge(|t| i64::from(t.y), i64::min);
         let right = edge(|t| i64::from(t.x) + i64::from(t.width), i64::max);
         let bottom = edge(|t| i64::from(t.y) + i64::from(t.height), i64::max);
-        Self { left, top, width: (right - left).max(1.0), height: (bottom - top).max(1.0) }
+        Self {
+            left,
+            top,
+            width: (right - left).max(1.0),
+            height: (bottom - top).max(1.0),
+        }
     }
 
     /// Returns the layout units per pixel of a picture that covers the bounds.
@@ -159,7 +213,12 @@ fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile, position: Position) -> 
         f64::from(tile.height.max(1)) / scale,
         size.1,
     );
-    Region { x, y, width, height }
+    Region {
+        x,
+        y,
+        width,
+        height,
+    }
 }
 
 fn inside(start: f64, length: f64, limit: f64) -> (f64, f64) {
@@ -173,7 +232,11 @@ impl Picture {
         let failed = |error: png::EncodingError| Error::Encode(Box::new(error));
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes, self.width(), self.height());
-        encoder.set_color(if self.has_alpha() { ColorType::Rgba } else { ColorType::Rgb });
+        encoder.set_color(if self.has_alpha() {
+            ColorType::Rgba
+        } else {
+            ColorType::Rgb
+        });
         encoder.set_depth(BitDepth::Eight);
         encoder.set_compression(Compression::Fastest);
         let mut writer = encoder.write_header().map_err(failed)?;
@@ -188,14 +251,28 @@ mod tests {
     use super::*;
 
     fn tile(x: i32, y: i32, width: u32, height: u32) -> Tile {
-        Tile { x, y, width, height, pixels: (width, height) }
+        Tile {
+            x,
+            y,
+            width,
+            height,
+            pixels: (width, height),
+        }
     }
 
     #[test]
     fn regions_cover_the_tiles_at_their_position() {
         let check_at = |position, size, tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
             for (tile, &(x, y, width, height)) in tiles.iter().zip(expected) {
-                assert_eq!(region(size, tiles, tile, position), Region { x, y, width, height });
+                assert_eq!(
+                    region(size, tiles, tile, position),
+                    Region {
+                        x,
+                        y,
+                        width,
+                        height
+                    }
+                );
             }
         };
         let check = |size, tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
@@ -238,7 +315,10 @@ mod tests {
 
     #[test]
     fn dense_monitors_need_more_pixels() {
-        let dense = Tile { pixels: (3840, 2160), ..tile(0, 0, 1920, 1080) };
+        let dense = Tile {
+            pixels: (3840, 2160),
+            ..tile(0, 0, 1920, 1080)
+        };
         let plain = tile(1920, 0, 1920, 1080);
         assert_eq!(wanted((7680, 2160), &[dense, plain]), (7680, 2160));
         assert_eq!(wanted((7680, 2160), &[plain]), (3840, 1080));

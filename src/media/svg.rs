@@ -19,11 +19,17 @@ const DRAWN_MAX: f64 = 8192.0;
 pub(super) fn size(input: &mut dyn Input) -> Result<Option<(u32, u32)>, Error> {
     input.rewind().map_err(Error::Read)?;
     let mut text = Vec::new();
-    input.take(TEXT_MAX).read_to_end(&mut text).map_err(Error::Read)?;
+    input
+        .take(TEXT_MAX)
+        .read_to_end(&mut text)
+        .map_err(Error::Read)?;
     if text.starts_with(&[0x1f, 0x8b]) {
         let packed = std::mem::take(&mut text);
         // Errors are ignored: the compressed data are truncated.
-        GzDecoder::new(&packed[..]).take(TEXT_MAX).read_to_end(&mut text).ok();
+        GzDecoder::new(&packed[..])
+            .take(TEXT_MAX)
+            .read_to_end(&mut text)
+            .ok();
     }
     Ok(root(&String::from_utf8_lossy(&text)).map(size_of))
 }
@@ -40,8 +46,9 @@ fn root(text: &str) -> Option<&str> {
             text = behind("-->")?;
         } else if text.starts_with("<!") {
             // The document type may contain declarations in brackets.
-            let declares =
-                text.find('[').is_some_and(|at| text.find('>').is_some_and(|end| at < end));
+            let declares = text
+                .find('[')
+                .is_some_and(|at| text.find('>').is_some_and(|end| at < end));
             text = behind(if declares { "]" } else { ">" })?;
             text = text.trim_start().trim_start_matches('>');
         } else {
@@ -74,7 +81,9 @@ fn value<'a>(mut attributes: &'a str, wanted: &str) -> Option<&'a str> {
 fn size_of(attributes: &str) -> (u32, u32) {
     let side = |name| value(attributes, name).and_then(pixels);
     let shape = value(attributes, "viewBox").and_then(|numbers| {
-        let mut numbers = numbers.split([' ', ',', '\n', '\t']).filter(|part| !part.is_empty());
+        let mut numbers = numbers
+            .split([' ', ',', '\n', '\t'])
+            .filter(|part| !part.is_empty());
         let mut positive = |nth| numbers.nth(nth)?.parse().ok().filter(is_positive);
         Some((positive(2)?, positive(0)?))
     });
@@ -94,7 +103,10 @@ fn size_of(attributes: &str) -> (u32, u32) {
 /// Returns the size at which an SVG of this size covers an output.
 pub(crate) fn covering((width, height): (u32, u32), (wide, high): (u32, u32)) -> (u32, u32) {
     let (width, height) = (f64::from(width.max(1)), f64::from(height.max(1)));
-    scaled((width, height), (f64::from(wide) / width).max(f64::from(high) / height))
+    scaled(
+        (width, height),
+        (f64::from(wide) / width).max(f64::from(high) / height),
+    )
 }
 
 fn scaled((width, height): (f64, f64), scale: f64) -> (u32, u32) {
@@ -126,7 +138,12 @@ fn pixels(length: &str) -> Option<f64> {
         "mm" => 96.0 / 25.4,
         _ => return None,
     };
-    number.trim().parse().ok().map(|number: f64| number * unit).filter(is_positive)
+    number
+        .trim()
+        .parse()
+        .ok()
+        .map(|number: f64| number * unit)
+        .filter(is_positive)
 }
 
 #[cfg(test)]
@@ -142,7 +159,11 @@ mod tests {
         assert_eq!(size(&mut Cursor::new(text)).unwrap(), expected, "{text}");
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(text.as_bytes()).unwrap();
-        assert_eq!(size(&mut Cursor::new(packed.finish().unwrap())).unwrap(), expected, "{text}");
+        assert_eq!(
+            size(&mut Cursor::new(packed.finish().unwrap())).unwrap(),
+            expected,
+            "{text}"
+        );
     }
 
     #[test]
@@ -150,11 +171,29 @@ mod tests {
         let own = Some((20, 10));
         check("<svg width='20' height='10'/>", own);
         let prolog = "\u{feff}<?xml version=\"1.0\"?>\n<!-- a > b -->\n";
-        check(&format!("{prolog}<svg:svg\nheight = \"10px\" width=\"20\">"), own);
+        check(
+            &format!("{prolog}<svg:svg\nheight = \"10px\" width=\"20\">"),
+            own,
+        );
         let kind = "<!DOCTYPE svg PUBLIC \"a\" \"b\" [ <!ENTITY x \"y\"> ]>";
-        check(&format!("{prolog}{kind}<svg width='20' height='10'><g/></svg>"), own);
-        check("<!DOCTYPE html><html><svg width='20' height='10'/></html>", None);
-        for text in ["", "<", "<svg", "svg", "<?xml", "<!-- <svg/>", "<![", "text"] {
+        check(
+            &format!("{prolog}{kind}<svg width='20' height='10'><g/></svg>"),
+            own,
+        );
+        check(
+            "<!DOCTYPE html><html><svg width='20' height='10'/></html>",
+            None,
+        );
+        for text in [
+            "",
+            "<",
+            "<svg",
+            "svg",
+            "<?xml",
+            "<!-- <svg/>",
+            "<![",
+            "text",
+        ] {
             check(text, None);
         }
     }

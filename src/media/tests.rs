@@ -20,7 +20,9 @@ fn probed(bytes: &[u8]) -> Result<Probe, Error> {
 
 fn thumbnail(bytes: &[u8], side: u32) -> Result<Picture, Error> {
     let mut input = Cursor::new(bytes);
-    Ok(probe(&mut input)?.thumbnail(&mut input, (side, side))?.picture)
+    Ok(probe(&mut input)?
+        .thumbnail(&mut input, (side, side))?
+        .picture)
 }
 
 #[test]
@@ -28,12 +30,19 @@ fn every_format_is_known_and_decoded() {
     let picture = scene(320, 200);
     for (format, bytes) in all(&picture) {
         let probe = probed(&bytes).unwrap();
-        assert_eq!((probe.format, probe.width, probe.height), (format, 320, 200));
+        assert_eq!(
+            (probe.format, probe.width, probe.height),
+            (format, 320, 200)
+        );
         assert!(!probe.animated, "{format}");
         let small = thumbnail(&bytes, 100).unwrap();
         assert_eq!((small.width(), small.height()), (100, 63), "{format}");
         let sky = lab(small.pixels()[..3].try_into().unwrap());
-        assert!(sky.distance(lab([30, 90, 200])) < 25.0, "{format}: {:?}", &small.pixels()[..3]);
+        assert!(
+            sky.distance(lab([30, 90, 200])) < 25.0,
+            "{format}: {:?}",
+            &small.pixels()[..3]
+        );
         // A thumbnail is not larger than the image.
         assert_eq!(thumbnail(&bytes, 500).unwrap().width(), 320);
     }
@@ -54,7 +63,11 @@ fn lossless_formats_give_the_same_pixels_and_palette() {
     let lossy = palette(&thumbnail(&jpeg(&picture, 90), 500).unwrap());
     for color in palette(&first) {
         let near = |&other: &[u8; 3]| lab(other).distance(lab(color)) < 3.0;
-        assert!(lossy.iter().any(near), "{} is not among {lossy:?}", hex(color));
+        assert!(
+            lossy.iter().any(near),
+            "{} is not among {lossy:?}",
+            hex(color)
+        );
     }
 }
 
@@ -75,10 +88,18 @@ fn truncated_files_are_refused() {
             Format::Png => keep >= bytes.len() - 12,
             _ => false,
         };
-        for keep in (0..bytes.len()).step_by(bytes.len() / 61 + 1).chain([bytes.len() - 1]) {
+        for keep in (0..bytes.len())
+            .step_by(bytes.len() / 61 + 1)
+            .chain([bytes.len() - 1])
+        {
             let cut = thumbnail(&bytes[..keep], 50);
             let taken = cut.is_ok();
-            assert_eq!(taken, lacks_end(keep), "{format} of {} bytes, {keep} kept", bytes.len());
+            assert_eq!(
+                taken,
+                lacks_end(keep),
+                "{format} of {} bytes, {keep} kept",
+                bytes.len()
+            );
         }
     }
 }
@@ -93,10 +114,21 @@ fn missing_end_marker_is_accepted_with_a_note() {
             Format::Png => 12,
             _ => continue,
         };
-        let (whole, cut) = (probed(&bytes).unwrap(), probed(&bytes[..bytes.len() - end]).unwrap());
-        assert_eq!((whole.note, cut.note), (None, Some(Note::NoEnd)), "{format}");
+        let (whole, cut) = (
+            probed(&bytes).unwrap(),
+            probed(&bytes[..bytes.len() - end]).unwrap(),
+        );
+        assert_eq!(
+            (whole.note, cut.note),
+            (None, Some(Note::NoEnd)),
+            "{format}"
+        );
         let of = |bytes| thumbnail(bytes, 500).unwrap();
-        assert_eq!(of(&bytes).pixels(), of(&bytes[..bytes.len() - end]).pixels(), "{format}");
+        assert_eq!(
+            of(&bytes).pixels(),
+            of(&bytes[..bytes.len() - end]).pixels(),
+            "{format}"
+        );
     }
 }
 
@@ -148,7 +180,10 @@ fn animations_are_recognised() {
     let palette = [0, 0, 0, 255, 255, 255];
     let check = |bytes: &[u8], animated, size| {
         let probe = probed(bytes).unwrap();
-        assert_eq!((probe.animated, (probe.width, probe.height)), (animated, size));
+        assert_eq!(
+            (probe.animated, (probe.width, probe.height)),
+            (animated, size)
+        );
         assert_eq!(thumbnail(bytes, 500).unwrap().width(), size.0);
     };
     let frame = || (6, 4, vec![1; 24]);
@@ -230,7 +265,10 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
     // One pixel of 8 bits. The tags are width, height, bits, no compression, black is zero, fill
     // order, strip offset, rows and bytes.
     let tiff = |order| {
-        let (size, strip) = ([(256, 1), (257, 1), (258, 8)], [(273, 8), (278, 1), (279, 1)]);
+        let (size, strip) = (
+            [(256, 1), (257, 1), (258, 8)],
+            [(273, 8), (278, 1), (279, 1)],
+        );
         tiff(&[&size[..], &[(259, 1), (262, 1), (266, order)], &strip].concat())
     };
     assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);
@@ -251,14 +289,26 @@ fn tiff_that_ffmpeg_decodes_wrongly_is_refused() {
     };
     let plain = of(&[], &strip);
     assert!(matches!(plain, Error::NeedsTranscoder { .. }), "{plain}");
-    for refused in [of(&[], &[(322, 16), (323, 16), (324, 8), (325, 1)]), of(&[(274, 6)], &strip)] {
+    for refused in [
+        of(&[], &[(322, 16), (323, 16), (324, 8), (325, 1)]),
+        of(&[(274, 6)], &strip),
+    ] {
         assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
     }
 }
 
 #[test]
 fn tiff_with_more_values_than_bytes_is_refused_before_it_is_read() {
-    let fields = [(256, 1), (257, 1), (258, 8), (259, 1), (262, 1), (273, 8), (278, 1), (279, 1)];
+    let fields = [
+        (256, 1),
+        (257, 1),
+        (258, 8),
+        (259, 1),
+        (262, 1),
+        (273, 8),
+        (278, 1),
+        (279, 1),
+    ];
     let with_count = |field: usize, count: u32| {
         let mut file = tiff(&fields);
         file[12 + 12 * field + 4..][..4].copy_from_slice(&count.to_le_bytes());
@@ -267,7 +317,10 @@ fn tiff_with_more_values_than_bytes_is_refused_before_it_is_read() {
     assert_eq!(with_count(4, 1).unwrap().pixels(), [1; 3]);
     for field in 0..fields.len() {
         let refused = with_count(field, 0x0056_8e70).unwrap_err();
-        assert!(matches!(refused, Error::Truncated(Format::Tiff)), "{field}: {refused}");
+        assert!(
+            matches!(refused, Error::Truncated(Format::Tiff)),
+            "{field}: {refused}"
+        );
     }
 }
 
@@ -275,7 +328,13 @@ fn tiff_with_more_values_than_bytes_is_refused_before_it_is_read() {
 fn size_check_does_not_overflow() {
     let mut huge = apng(1);
     huge[16..24].fill(0xff);
-    assert!(matches!(probed(&huge), Err(Error::TooLarge { width: u32::MAX, height: u32::MAX })));
+    assert!(matches!(
+        probed(&huge),
+        Err(Error::TooLarge {
+            width: u32::MAX,
+            height: u32::MAX
+        })
+    ));
 }
 
 #[test]
@@ -286,13 +345,22 @@ fn sixteen_bits_grey_and_alpha() {
             assert_eq!(&shown.pixels()[..expected.len()], expected, "{format:?}");
         }
     };
-    check(ImageBuffer::from_pixel(5, 5, image::Luma([200_u8])).into(), &[200, 200, 200]);
-    check(ImageBuffer::from_pixel(5, 5, image::Luma([0x1234_u16])).into(), &[0x12; 3]);
+    check(
+        ImageBuffer::from_pixel(5, 5, image::Luma([200_u8])).into(),
+        &[200, 200, 200],
+    );
+    check(
+        ImageBuffer::from_pixel(5, 5, image::Luma([0x1234_u16])).into(),
+        &[0x12; 3],
+    );
     check(
         ImageBuffer::from_pixel(5, 5, Rgb([0x1122_u16, 0x3344, 0xffff])).into(),
         &[0x11, 0x33, 0xff],
     );
-    check(ImageBuffer::from_pixel(5, 5, Rgba([1_u8, 2, 3, 128])).into(), &[1, 2, 3, 128]);
+    check(
+        ImageBuffer::from_pixel(5, 5, Rgba([1_u8, 2, 3, 128])).into(),
+        &[1, 2, 3, 128],
+    );
 }
 
 #[test]
@@ -305,7 +373,13 @@ fn bombs_are_refused_by_their_header() {
     let mut writer = encoder.write_header().unwrap();
     writer.write_image_data(&vec![0; 3750 * 30_000]).unwrap();
     writer.finish().unwrap();
-    assert!(matches!(probed(&bytes), Err(Error::TooLarge { width: 30_000, height: 30_000 })));
+    assert!(matches!(
+        probed(&bytes),
+        Err(Error::TooLarge {
+            width: 30_000,
+            height: 30_000
+        })
+    ));
 
     let mut flat = jpeg(&scene(16, 16), 50);
     let frame = flat.windows(2).position(|w| w == [0xff, 0xc0]).unwrap();
@@ -320,7 +394,10 @@ fn non_pictures_are_refused_with_a_reason() {
     };
     check(b"", "the file is empty");
     check(b"hello", "not a supported image or video");
-    check(b"\xff\x0a", "murald needs another program to decode JPEG XL files");
+    check(
+        b"\xff\x0a",
+        "murald needs another program to decode JPEG XL files",
+    );
     check(b"\x89PNG\r\n\x1a\n", "the PNG is truncated");
 }
 
@@ -328,21 +405,41 @@ fn non_pictures_are_refused_with_a_reason() {
 fn slices_show_their_part() {
     // The left half is red, the right half blue; the monitors have different densities.
     let halves = ImageBuffer::from_fn(400, 100, |x, _| {
-        if x < 200 { Rgb([255, 0, 0]) } else { Rgb([0, 0, 255_u8]) }
+        if x < 200 {
+            Rgb([255, 0, 0])
+        } else {
+            Rgb([0, 0, 255_u8])
+        }
     });
     let bytes = coded(&DynamicImage::ImageRgb8(halves), ImageFormat::Png);
-    let left = Tile { x: 0, y: 0, width: 200, height: 100, pixels: (400, 200) };
-    let right = Tile { x: 200, pixels: (100, 50), ..left };
+    let left = Tile {
+        x: 0,
+        y: 0,
+        width: 200,
+        height: 100,
+        pixels: (400, 200),
+    };
+    let right = Tile {
+        x: 200,
+        pixels: (100, 50),
+        ..left
+    };
     let mut input = Cursor::new(&bytes[..]);
-    let cut = Cut { tiles: vec![left, right], ..Cut::WHOLE };
+    let cut = Cut {
+        tiles: vec![left, right],
+        ..Cut::WHOLE
+    };
     let slices = probe(&mut input).unwrap().slices(&mut input, &cut).unwrap();
-    for (slice, (size, color)) in
-        slices.iter().zip([((400, 200), [255, 0, 0]), ((100, 50), [0, 0, 255])])
+    for (slice, (size, color)) in slices
+        .iter()
+        .zip([((400, 200), [255, 0, 0]), ((100, 50), [0, 0, 255])])
     {
         let shown = image::load_from_memory(slice).unwrap().into_rgb8();
         assert_eq!(shown.dimensions(), size);
         // The filter reads across the edge, so that both monitors show one continuous image.
-        let inner = shown.enumerate_pixels().filter(|(x, ..)| (8..size.0 - 8).contains(x));
+        let inner = shown
+            .enumerate_pixels()
+            .filter(|(x, ..)| (8..size.0 - 8).contains(x));
         assert!(inner.into_iter().all(|(.., pixel)| pixel.0 == color));
     }
 }
@@ -353,7 +450,9 @@ fn large_jpegs_are_scaled_while_decoding() {
     let grey = vec![90; width as usize * height as usize];
     let mut bytes = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut bytes, 50);
-    encoder.write_image(&grey, width, height, ExtendedColorType::L8).unwrap();
+    encoder
+        .write_image(&grey, width, height, ExtendedColorType::L8)
+        .unwrap();
     let shown = thumbnail(&bytes, 500).unwrap();
     assert_eq!((shown.width(), shown.height()), (500, 357));
     assert!(shown.pixels().iter().all(|&value| value.abs_diff(90) < 3));
@@ -364,9 +463,14 @@ fn large_jpegs_are_scaled_while_decoding() {
 fn alpha_channel_of_an_opaque_image_is_dropped() {
     let check = |alpha: u8, has_alpha| {
         let picture = ImageBuffer::from_pixel(5, 5, Rgba([1_u8, 2, 3, alpha]));
-        let bytes = webp::Encoder::from_rgba(&picture, 5, 5).encode_lossless().to_vec();
+        let bytes = webp::Encoder::from_rgba(&picture, 5, 5)
+            .encode_lossless()
+            .to_vec();
         let shown = thumbnail(&bytes, 500).unwrap();
-        assert_eq!((shown.has_alpha(), &shown.pixels()[..3]), (has_alpha, &[1, 2, 3][..]));
+        assert_eq!(
+            (shown.has_alpha(), &shown.pixels()[..3]),
+            (has_alpha, &[1, 2, 3][..])
+        );
     };
     check(255, false);
     check(128, true);
@@ -378,7 +482,10 @@ fn bmp_with_zero_alpha_everywhere_is_opaque() {
         let mut picture = ImageBuffer::from_pixel(2, 1, Rgba([1_u8, 2, 3, alphas[0]]));
         picture.put_pixel(1, 0, Rgba([4, 5, 6, alphas[1]]));
         let shown = thumbnail(&coded(&picture.into(), ImageFormat::Bmp), 9).unwrap();
-        assert_eq!((shown.has_alpha(), &shown.pixels()[..3]), (has_alpha, &[1, 2, 3][..]));
+        assert_eq!(
+            (shown.has_alpha(), &shown.pixels()[..3]),
+            (has_alpha, &[1, 2, 3][..])
+        );
     };
     check([0, 0], false);
     check([255, 255], false);

@@ -56,13 +56,22 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     if !KNOWN.contains(&directory.compression) {
         return Err(directory.not_by_image("an uncommon compression"));
     }
-    let mut header = directory.variety().open(input).map_err(|error| match error {
-        Error::NeedsTranscoder { why: Some(why), .. } => directory.not_by_image(&why),
-        error => error,
-    })?;
+    let mut header = directory
+        .variety()
+        .open(input)
+        .map_err(|error| match error {
+            Error::NeedsTranscoder { why: Some(why), .. } => directory.not_by_image(&why),
+            error => error,
+        })?;
     // Damaged metadata does not make the image unusable.
-    let samples = if directory.photometric < 2 { Samples::Gray } else { Samples::Rgb };
-    header.profile = directory.profile.and_then(|profile| Profile::read(&profile, samples));
+    let samples = if directory.photometric < 2 {
+        Samples::Gray
+    } else {
+        Samples::Rgb
+    };
+    header.profile = directory
+        .profile
+        .and_then(|profile| Profile::read(&profile, samples));
     header.orientation = directory.orientation;
     Ok(header)
 }
@@ -87,7 +96,9 @@ impl Directory {
         let numbers = |file: &mut Decoder<_>, tag| file.find_tag_unsigned_vec::<u16>(tag);
         let mut first = |tag, default| -> TiffResult<u16> {
             let numbers = numbers(file, tag)?;
-            Ok(numbers.and_then(|numbers| numbers.first().copied()).unwrap_or(default))
+            Ok(numbers
+                .and_then(|numbers| numbers.first().copied())
+                .unwrap_or(default))
         };
         let orientation = u8::try_from(first(Tag::Orientation, 1)?).ok();
         Ok(Self {
@@ -111,7 +122,13 @@ impl Directory {
     /// ffmpeg decodes it correctly.
     fn not_by_image(&self, why: &str) -> Error {
         let format = Format::Tiff;
-        let Self { photometric, compression, bits, samples, .. } = self;
+        let Self {
+            photometric,
+            compression,
+            bits,
+            samples,
+            ..
+        } = self;
         let what = format!(
             "{why} (photometric interpretation {photometric}, compression {compression}, \
              {samples} samples of {bits} bits)"
@@ -130,7 +147,10 @@ impl Directory {
             create: |source| Ok(Box::new(TiffDecoder::new(source)?)),
             premultiplied: self.extra == Some(ASSOCIATED),
             // The crate's buffer in addition to the result.
-            scratch: (u64::from(self.samples) * u64::from(self.bits).div_ceil(8), 1 << 20),
+            scratch: (
+                u64::from(self.samples) * u64::from(self.bits).div_ceil(8),
+                1 << 20,
+            ),
         }
     }
 
@@ -138,13 +158,18 @@ impl Directory {
         let Some(inks) = header.profile.as_ref().and_then(Profile::of_inks) else {
             return self.variety().decode(header, input, goal);
         };
-        let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
+        let read = reader(input)
+            .and_then(|mut file| file.read_image())
+            .map_err(from_crate)?;
         let DecodingResult::U8(read) = read else {
             return Err(Error::damaged(Format::Tiff, "it changed while it was read"));
         };
         let mut shrink = header.shrink(goal);
         let mut colors = vec![0; 3 * header.size.0 as usize];
-        for row in read.chunks_exact(4 * header.size.0 as usize).take(header.size.1 as usize) {
+        for row in read
+            .chunks_exact(4 * header.size.0 as usize)
+            .take(header.size.1 as usize)
+        {
             inks.apply(row, &mut colors);
             shrink.row(&colors);
         }
@@ -153,13 +178,19 @@ impl Directory {
 
     /// Returns the header of a CMYK image with a profile, which the `image` crate would ignore.
     fn inks(&self) -> Option<Header> {
-        let Self { size, orientation, .. } = *self;
+        let Self {
+            size, orientation, ..
+        } = *self;
         if (self.photometric, self.samples, self.bits, self.planar) != (CMYK, 4, 8, false) {
             return None;
         }
         let profile = Some(Profile::read(self.profile.as_deref()?, Samples::Cmyk)?);
         profile.as_ref().and_then(Profile::of_inks)?;
-        Some(Header { orientation, profile, ..Header::plain(size, 3) })
+        Some(Header {
+            orientation,
+            profile,
+            ..Header::plain(size, 3)
+        })
     }
 }
 
@@ -196,7 +227,12 @@ impl Seek for ByByte<'_> {
 fn profile(file: &mut Decoder<BufReader<&mut dyn Input>>) -> Option<Vec<u8>> {
     let mut directory = file.image_ifd();
     let count = directory.find_entry(Tag::IccProfile)?.count();
-    let mut bytes = vec![0; usize::try_from(count).ok().filter(|&count| count <= PROFILE_MAX)?];
+    let mut bytes = vec![
+        0;
+        usize::try_from(count)
+            .ok()
+            .filter(|&count| count <= PROFILE_MAX)?
+    ];
     let read = directory.find_tag_bytes(Tag::IccProfile, &mut bytes, 0);
     read.ok().flatten().map(|_| bytes)
 }
@@ -223,7 +259,11 @@ fn check_counts(input: &mut dyn Input) -> io::Result<()> {
         let mut bytes = [0; 8];
         input.read_exact(&mut bytes[..width])?;
         let big_endian = u64::from_be_bytes(bytes) >> (64 - 8 * width);
-        io::Result::Ok(if is_little { u64::from_le_bytes(bytes) } else { big_endian })
+        io::Result::Ok(if is_little {
+            u64::from_le_bytes(bytes)
+        } else {
+            big_endian
+        })
     };
     input.seek(SeekFrom::Start(if is_big_tiff { 8 } else { 4 }))?;
     let (word, entries) = if is_big_tiff { (8, 8) } else { (4, 2) };
@@ -249,7 +289,10 @@ fn from_crate(error: TiffError) -> Error {
     let format = Format::Tiff;
     match error {
         TiffError::IoError(error) => Error::read(format, error),
-        TiffError::UnsupportedError(what) => Error::Unsupported { format, what: what.to_string() },
+        TiffError::UnsupportedError(what) => Error::Unsupported {
+            format,
+            what: what.to_string(),
+        },
         other => Error::damaged(format, other),
     }
 }

@@ -45,7 +45,10 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let pixels = u64::from(size.0) * u64::from(size.1);
     // Memory for lossless pixels, or for planes of lossy ones and of alpha; for animations also the
     // canvases.
-    check_memory(Format::Webp, file.len() as u64 + pixels * if plain { 9 } else { 17 })?;
+    check_memory(
+        Format::Webp,
+        file.len() as u64 + pixels * if plain { 9 } else { 17 },
+    )?;
     Ok(header)
 }
 
@@ -59,9 +62,14 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
         pixels(&file, header.size, header.channels)
     } else {
         let mut frames = Frames::of(&file, header.size);
-        frames.as_mut().and_then(|frames| Some(frames.next()?.0.to_vec()))
+        frames
+            .as_mut()
+            .and_then(|frames| Some(frames.next()?.0.to_vec()))
     };
-    Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels cannot be decoded"))?))
+    Ok(header.reduced(
+        goal,
+        pixels.ok_or_else(|| damaged("its pixels cannot be decoded"))?,
+    ))
 }
 
 /// Number of decoded channels: composited frames have alpha.
@@ -77,8 +85,14 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     let mut frames =
         Frames::of(&file, size).ok_or_else(|| damaged("its frames cannot be decoded"))?;
     while frames.has_more() {
-        let (pixels, end) = frames.next().ok_or_else(|| damaged("a frame cannot be decoded"))?;
-        if !each(size, pixels, Duration::from_millis(end.saturating_sub(shown))) {
+        let (pixels, end) = frames
+            .next()
+            .ok_or_else(|| damaged("a frame cannot be decoded"))?;
+        if !each(
+            size,
+            pixels,
+            Duration::from_millis(end.saturating_sub(shown)),
+        ) {
             break;
         }
         shown = end;
@@ -94,7 +108,11 @@ fn read(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
 
 /// The error for a container that libwebp refuses.
 fn refused(file: &[u8]) -> Error {
-    let length = file.get(4..8).and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
+    let length = file
+        .get(4..8)
+        .and_then(<[u8]>::first_chunk)
+        .copied()
+        .map(u32::from_le_bytes);
     match length {
         Some(length) if u64::from(length) + 8 <= file.len() as u64 => {
             damaged("its chunks are invalid")
@@ -114,9 +132,13 @@ fn look() {
     LOOKED.call_once(|| {
         // Other threads wait here. Failures are ignored, as the next call fails as well and reports
         // them.
-        for encoder in [Encoder::from_rgb(&[0; 3], 1, 1), Encoder::from_rgba(&[0, 0, 0, 128], 1, 1)]
-        {
-            lossy(encoder).ok().and_then(|file| pixels(&file, (1, 1), 4));
+        for encoder in [
+            Encoder::from_rgb(&[0; 3], 1, 1),
+            Encoder::from_rgba(&[0, 0, 0, 128], 1, 1),
+        ] {
+            lossy(encoder)
+                .ok()
+                .and_then(|file| pixels(&file, (1, 1), 4));
         }
     });
 }
@@ -150,12 +172,18 @@ struct Container<'a> {
 
 impl<'a> Container<'a> {
     fn read(file: &'a [u8]) -> Result<Self, Error> {
-        let data = WebPData { bytes: file.as_ptr(), size: file.len() };
+        let data = WebPData {
+            bytes: file.as_ptr(),
+            size: file.len(),
+        };
         // SAFETY: the file outlives the demuxer, which keeps only the pointer to its bytes.
         let demuxer =
             unsafe { WebPDemuxInternal(&data, 0, ptr::null_mut(), WebPGetDemuxABIVersion()) };
         let demuxer = NonNull::new(demuxer).ok_or_else(|| refused(file))?;
-        Ok(Self { demuxer, data: PhantomData })
+        Ok(Self {
+            demuxer,
+            data: PhantomData,
+        })
     }
 
     fn number(&self, feature: WebPFormatFeature) -> u32 {
@@ -181,8 +209,15 @@ impl<'a> Container<'a> {
         // SAFETY: the iterator is filled or zero; both may be released.
         unsafe { WebPDemuxReleaseIterator(&mut frame) };
         let size = (frame.width as u32, frame.height as u32);
-        let facts = (self.frames() == 1 && size == self.size(), frame.has_alpha != 0);
-        if found { Ok(facts) } else { Err(damaged("it contains no picture")) }
+        let facts = (
+            self.frames() == 1 && size == self.size(),
+            frame.has_alpha != 0,
+        );
+        if found {
+            Ok(facts)
+        } else {
+            Err(damaged("it contains no picture"))
+        }
     }
 
     /// Returns the content of the first chunk with this name, if it has at most `most` bytes.
@@ -214,7 +249,11 @@ impl Drop for Container<'_> {
 fn pixels(file: &[u8], (width, height): (u32, u32), channels: usize) -> Option<Vec<u8>> {
     let stride = width as usize * channels;
     let mut pixels = vec![0; stride * height as usize];
-    let decode = if channels == 4 { WebPDecodeRGBAInto } else { WebPDecodeRGBInto };
+    let decode = if channels == 4 {
+        WebPDecodeRGBAInto
+    } else {
+        WebPDecodeRGBInto
+    };
     let (to, size) = (pixels.as_mut_ptr(), pixels.len());
     // SAFETY: libwebp writes at most the given size, and fails if it is too small.
     let done = unsafe { decode(file.as_ptr(), file.len(), to, size, stride as c_int) };
@@ -238,11 +277,18 @@ impl<'a> Frames<'a> {
             return None;
         }
         options.color_mode = WEBP_CSP_MODE::MODE_RGBA;
-        let data = WebPData { bytes: file.as_ptr(), size: file.len() };
+        let data = WebPData {
+            bytes: file.as_ptr(),
+            size: file.len(),
+        };
         // SAFETY: the file outlives the decoder, which keeps only the pointer to its bytes.
         let decoder = unsafe { WebPAnimDecoderNewInternal(&data, &options, version) };
         let bytes = 4 * width as usize * height as usize;
-        Some(Self { decoder: NonNull::new(decoder)?, bytes, data: PhantomData })
+        Some(Self {
+            decoder: NonNull::new(decoder)?,
+            bytes,
+            data: PhantomData,
+        })
     }
 
     fn has_more(&self) -> bool {

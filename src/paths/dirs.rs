@@ -90,7 +90,11 @@ impl Dirs {
     pub fn sockets(&self) -> Vec<PathBuf> {
         let is_set = self.env.absolute("XDG_RUNTIME_DIR").is_some();
         let temporary = (!is_set).then(|| self.temporary());
-        self.session().into_iter().chain(temporary).map(|place| place.join("murald.sock")).collect()
+        self.session()
+            .into_iter()
+            .chain(temporary)
+            .map(|place| place.join("murald.sock"))
+            .collect()
     }
 
     /// `$XDG_RUNTIME_DIR`, or `/run/user/<uid>` if the variable is unset and that directory belongs
@@ -130,7 +134,8 @@ impl Dirs {
         if let Some(path) = path.to_str().and_then(from_uri) {
             return path;
         }
-        path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| self.home.join(rest))
+        path.strip_prefix("~")
+            .map_or_else(|_| path.to_owned(), |rest| self.home.join(rest))
     }
 
     /// Expands `~`, `$VAR` and `${VAR}` in a path of the configuration. The XDG base directories
@@ -139,9 +144,18 @@ impl Dirs {
         let path = self.tilde(Path::new(&replaced(written, |name| self.value(name))?));
         let longest = path.iter().map(OsStr::len).max().unwrap_or_default();
         if !path.is_absolute() {
-            Err(Error::Relative { written: written.to_owned() })
+            Err(Error::Relative {
+                written: written.to_owned(),
+            })
         } else if path.as_os_str().len() > PATH_MAX || longest > NAME_MAX {
-            Err(Error::TooLong { path, max: if longest > NAME_MAX { NAME_MAX } else { PATH_MAX } })
+            Err(Error::TooLong {
+                path,
+                max: if longest > NAME_MAX {
+                    NAME_MAX
+                } else {
+                    PATH_MAX
+                },
+            })
         } else {
             Ok(path)
         }
@@ -151,7 +165,10 @@ impl Dirs {
     pub fn expand_socket(&self, written: &str) -> Result<PathBuf, Error> {
         let path = self.expand(written)?;
         match path.as_os_str().len() > SOCKET_MAX {
-            true => Err(Error::TooLong { path, max: SOCKET_MAX }),
+            true => Err(Error::TooLong {
+                path,
+                max: SOCKET_MAX,
+            }),
             false => Ok(path),
         }
     }
@@ -173,7 +190,10 @@ impl Dirs {
 /// Returns the path of a local `file://` URI, percent-decoded; `None` for anything else.
 pub(crate) fn from_uri(text: &str) -> Option<PathBuf> {
     let (scheme, rest) = text.split_at_checked("file:".len())?;
-    let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
+    let path = rest
+        .strip_prefix("//localhost")
+        .or_else(|| rest.strip_prefix("//"))
+        .unwrap_or(rest);
     if !scheme.eq_ignore_ascii_case("file:") || !path.starts_with('/') {
         return None;
     }
@@ -204,11 +224,17 @@ mod tests {
     #[test]
     fn defaults_replace_unset_and_relative_variables() {
         let dirs = dirs();
-        assert_eq!(dirs.config_file(), Path::new("/home/mia/.config/murald/config.toml"));
+        assert_eq!(
+            dirs.config_file(),
+            Path::new("/home/mia/.config/murald/config.toml")
+        );
         assert_eq!(dirs.data(), Path::new("/data/murald"));
         assert_eq!(dirs.cache(), Path::new("/home/mia/.cache/murald"));
         assert_eq!(dirs.socket().unwrap(), Path::new("/run/user/7/murald.sock"));
-        assert!(matches!(Dirs::new(Env::from([("HOME", "mia")])), Err(Error::NoHome)));
+        assert!(matches!(
+            Dirs::new(Env::from([("HOME", "mia")])),
+            Err(Error::NoHome)
+        ));
     }
 
     #[test]
@@ -221,14 +247,29 @@ mod tests {
         check("~", Ok("/home/mia"));
         check("~/a b", Ok("/home/mia/a b"));
         check("$PICTURES/x", Ok("/mnt/pictures/x"));
-        check("${PICTURES}x/${PICTURES}", Ok("/mnt/picturesx//mnt/pictures"));
+        check(
+            "${PICTURES}x/${PICTURES}",
+            Ok("/mnt/picturesx//mnt/pictures"),
+        );
         check("$XDG_CACHE_HOME/murald", Ok("/home/mia/.cache/murald"));
-        check("$XDG_RUNTIME_DIR/murald.sock", Ok("/run/user/7/murald.sock"));
+        check(
+            "$XDG_RUNTIME_DIR/murald.sock",
+            Ok("/run/user/7/murald.sock"),
+        );
         check("/a/$/b$", Ok("/a/$/b$"));
         check("/price$5", Ok("/price$5"));
-        check("$NONE/x", Err("the variable NONE in the path \"$NONE/x\" is not set"));
-        check("${EMPTY}/x", Err("the variable EMPTY in the path \"${EMPTY}/x\" is not set"));
-        check("/${PICTURES", Err("incomplete ${NAME} in the path \"/${PICTURES\""));
+        check(
+            "$NONE/x",
+            Err("the variable NONE in the path \"$NONE/x\" is not set"),
+        );
+        check(
+            "${EMPTY}/x",
+            Err("the variable EMPTY in the path \"${EMPTY}/x\" is not set"),
+        );
+        check(
+            "/${PICTURES",
+            Err("incomplete ${NAME} in the path \"/${PICTURES\""),
+        );
         check("/${}", Err("incomplete ${NAME} in the path \"/${}\""));
         check("~mia/x", Err("the path \"~mia/x\" is not absolute"));
         check("x", Err("the path \"x\" is not absolute"));
@@ -238,13 +279,19 @@ mod tests {
         let socket = |bytes: usize| dirs().expand_socket(&format!("/{}", "x".repeat(bytes - 1)));
         assert!(socket(107).is_ok());
         assert!(
-            socket(108).unwrap_err().to_string().ends_with("107 bytes as the path of a socket)")
+            socket(108)
+                .unwrap_err()
+                .to_string()
+                .ends_with("107 bytes as the path of a socket)")
         );
     }
 
     #[test]
     fn dollar_in_a_file_name_is_not_expanded() {
-        assert_eq!(dirs().tilde(Path::new("~/$HOME.png")), Path::new("/home/mia/$HOME.png"));
+        assert_eq!(
+            dirs().tilde(Path::new("~/$HOME.png")),
+            Path::new("/home/mia/$HOME.png")
+        );
         assert_eq!(dirs().tilde(Path::new("/~/x")), Path::new("/~/x"));
         assert_eq!(dirs().tilde(Path::new("file:///a%20b")), Path::new("/a b"));
     }
@@ -292,20 +339,37 @@ mod tests {
         assert_eq!(session_directory(sessions.path(), uid() + 1), None);
         fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(session_directory(sessions.path(), uid()), None);
-        assert_eq!(self::dirs().sockets(), [Path::new("/run/user/7/murald.sock")]);
+        assert_eq!(
+            self::dirs().sockets(),
+            [Path::new("/run/user/7/murald.sock")]
+        );
     }
 
     #[test]
     fn file_uris_are_converted_to_paths() {
         let check = |text: &str, expected: Option<&[u8]>| {
             let path = from_uri(text);
-            assert_eq!(path.as_deref().map(|path| path.as_os_str().as_bytes()), expected, "{text}");
+            assert_eq!(
+                path.as_deref().map(|path| path.as_os_str().as_bytes()),
+                expected,
+                "{text}"
+            );
         };
-        check("file:///a%20b/%C3%B6%25.png", Some("/a b/ö%.png".as_bytes()));
+        check(
+            "file:///a%20b/%C3%B6%25.png",
+            Some("/a b/ö%.png".as_bytes()),
+        );
         check("FILE://localhost/a#b?c", Some(b"/a#b?c"));
         check("file:/a/%ff%zz", Some(b"/a/\xff%zz"));
-        for other in ["file://host/a", "file:a", "file://", "file:///a%00b", "/a", "http:///a", ""]
-        {
+        for other in [
+            "file://host/a",
+            "file:a",
+            "file://",
+            "file:///a%00b",
+            "/a",
+            "http:///a",
+            "",
+        ] {
             check(other, None);
         }
     }

@@ -35,14 +35,21 @@ impl Env {
     /// Returns a variable that is only valid if it is an absolute path (XDG Base Directory
     /// Specification).
     pub(super) fn absolute(&self, name: &str) -> Option<PathBuf> {
-        self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        self.var(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
     }
 }
 
 impl<const N: usize> From<[(&'static str, &str); N]> for Env {
     fn from(pairs: [(&'static str, &str); N]) -> Self {
         let pairs = pairs.map(|(name, value)| (name, OsString::from(value)));
-        Self::new(move |name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone()))
+        Self::new(move |name| {
+            pairs
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| v.clone())
+        })
     }
 }
 
@@ -67,7 +74,10 @@ pub(super) fn session_directory(sessions: &Path, uid: u32) -> Option<PathBuf> {
 /// Creates a directory with mode 0700 if it is missing; fails if others own it or could write to
 /// it.
 pub(super) fn own_directory(path: PathBuf, uid: u32) -> Result<PathBuf, Error> {
-    let failed = |source| Error::Runtime { path: path.clone(), source };
+    let failed = |source| Error::Runtime {
+        path: path.clone(),
+        source,
+    };
     match fs::DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}
@@ -100,7 +110,11 @@ pub(super) fn replaced(
                 rest = &rest[at + 1..];
                 continue;
             }
-            Err(()) => return Err(Error::Brace { written: written.to_owned() }),
+            Err(()) => {
+                return Err(Error::Brace {
+                    written: written.to_owned(),
+                });
+            }
         };
         let value = value(name)?.ok_or_else(|| Error::Unset {
             variable: name.to_owned(),
@@ -115,14 +129,19 @@ pub(super) fn replaced(
 
 /// Splits the text after a `$` into the name and the rest; `None` if no name follows.
 fn variable_name(after: &str) -> Result<Option<(&str, &str)>, ()> {
-    let (text, braced) = after.strip_prefix('{').map_or((after, false), |inner| (inner, true));
+    let (text, braced) = after
+        .strip_prefix('{')
+        .map_or((after, false), |inner| (inner, true));
     let end = match text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
         _ if text.starts_with(|c: char| c.is_ascii_digit()) => 0,
         end => end.unwrap_or(text.len()),
     };
     let (name, rest) = text.split_at(end);
     match (braced, name.is_empty()) {
-        (true, false) => rest.strip_prefix('}').map(|rest| Some((name, rest))).ok_or(()),
+        (true, false) => rest
+            .strip_prefix('}')
+            .map(|rest| Some((name, rest)))
+            .ok_or(()),
         (true, true) => Err(()),
         (false, false) => Ok(Some((name, rest))),
         (false, true) => Ok(None),

@@ -29,10 +29,16 @@ pub(crate) use replace::{
 /// device. The check is of the opened file, so a later change of the path does not matter.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        )),
     }
 }
 
@@ -90,15 +96,29 @@ mod tests {
         fs::write(at("file"), "x").unwrap();
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, mode, 0)
-            .unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            rustix::fs::FileType::Fifo,
+            mode,
+            0,
+        )
+        .unwrap();
         for name in ["file", "link"] {
             assert!(open_regular(&at(name)).is_ok());
         }
         for other in [at("fifo"), "/dev/null".into(), directory.path().to_owned()] {
             let refused = open_regular(&other).unwrap_err();
-            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
+            assert_eq!(
+                refused.kind(),
+                io::ErrorKind::InvalidInput,
+                "{}",
+                other.display()
+            );
         }
-        assert_eq!(open_regular(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            open_regular(&at("none")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

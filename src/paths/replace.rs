@@ -40,7 +40,10 @@ impl Replacement {
         let path = target.with_file_name(temporary);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         File::create(&path)?;
-        Ok(Self { path, target: target.to_owned() })
+        Ok(Self {
+            path,
+            target: target.to_owned(),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -61,17 +64,25 @@ impl Drop for Replacement {
 
 /// Creates a directory and its missing parents, accessible by the user only.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
-    let missing = path.ancestors().take_while(|directory| !directory.exists()).count();
+    let missing = path
+        .ancestors()
+        .take_while(|directory| !directory.exists())
+        .count();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let homes = path.ancestors().skip(1).take(missing);
-    homes.filter(|home| !home.as_os_str().is_empty()).try_for_each(flush_directory)
+    homes
+        .filter(|home| !home.as_os_str().is_empty())
+        .try_for_each(flush_directory)
 }
 
 /// Removes the unused files of a directory. Files that cannot be removed are retried at the next
 /// call.
 pub(crate) fn remove_unused(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()).filter(|path| !is_used(path)) {
+    for path in entries
+        .map(|entry| entry.path())
+        .filter(|path| !is_used(path))
+    {
         fs::remove_file(path).ok();
     }
 }
@@ -81,7 +92,10 @@ pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
     match File::open(path).and_then(|directory| directory.sync_all()) {
         // Some network file systems do not support this for directories.
         Err(error)
-            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
         {
             Ok(())
         }
@@ -100,7 +114,9 @@ mod tests {
         let only = [path.clone()];
         let there = || {
             let entries = fs::read_dir(path.parent().unwrap()).unwrap();
-            entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+            entries
+                .map(|entry| entry.unwrap().path())
+                .collect::<Vec<_>>()
         };
         for content in ["a", "b"] {
             replace(&path, content.as_bytes()).unwrap();

@@ -33,14 +33,24 @@ impl Action {
         match self {
             Self::Stop => {
                 let action = all("stop_all");
-                Event::PlaylistStopped { playlist_id, action, stopped: count }
+                Event::PlaylistStopped {
+                    playlist_id,
+                    action,
+                    stopped: count,
+                }
             }
-            Self::Pause => {
-                Event::PlaylistPaused { playlist_id, action: all("pause_all"), paused: count }
-            }
+            Self::Pause => Event::PlaylistPaused {
+                playlist_id,
+                action: all("pause_all"),
+                paused: count,
+            },
             Self::Resume | Self::Next | Self::Previous => {
                 let action = all("resume_all");
-                Event::PlaylistResumed { playlist_id, action, resumed: count }
+                Event::PlaylistResumed {
+                    playlist_id,
+                    action,
+                    resumed: count,
+                }
             }
         }
     }
@@ -81,7 +91,11 @@ pub(super) struct WaitingClient {
 
 impl WaitingClient {
     pub(super) fn new(goal: Goal, done: Reply<Moved>) -> Self {
-        Self { goal, item: (0, 0), done }
+        Self {
+            goal,
+            item: (0, 0),
+            done,
+        }
     }
 
     pub(super) fn is_start(&self) -> bool {
@@ -127,7 +141,15 @@ impl Change {
         clients: Vec<WaitingClient>,
     ) -> Self {
         let (attempt, monitors) = (Attempt::default(), Vec::new());
-        Self { playlist: spec.id, round: 0, attempt, spec, state, monitors, clients }
+        Self {
+            playlist: spec.id,
+            round: 0,
+            attempt,
+            spec,
+            state,
+            monitors,
+            clients,
+        }
     }
 
     /// None if the change is the playlist's own.
@@ -147,7 +169,9 @@ impl Change {
     /// false if no other is left.
     pub(super) fn skip(&mut self, is_missing: &dyn Fn(i64) -> bool) -> bool {
         let (spec, state) = (&self.spec, &mut self.state);
-        let Attempt { refused, missing, .. } = &self.attempt;
+        let Attempt {
+            refused, missing, ..
+        } = &self.attempt;
         let is_refused = |item: &Item| refused.contains(&Kind::of(item.media_type, item.animated));
         let is_missing = |id: i64| missing.contains(&id) || is_missing(id);
         let fits = |item: &Item| !is_refused(item) && !is_missing(item.image_id);
@@ -155,7 +179,10 @@ impl Change {
             return false;
         }
         let direction = match self.clients.last() {
-            Some(WaitingClient { goal: Goal::Step(direction), .. }) => *direction,
+            Some(WaitingClient {
+                goal: Goal::Step(direction),
+                ..
+            }) => *direction,
             _ => Direction::Forward,
         };
         let left = match state.mode {
@@ -163,10 +190,20 @@ impl Change {
             _ if !fits(&spec.items[state.index]) => state.skip(spec, direction, &fits),
             _ => Vec::new(),
         };
-        let skipped =
-            left.into_iter().filter(|&index| is_refused(&spec.items[index])).map(|index| {
-                let Item { image_id, media_type, .. } = spec.items[index];
-                SkippedItem { image_id, media_type, slot_index: index }
+        let skipped = left
+            .into_iter()
+            .filter(|&index| is_refused(&spec.items[index]))
+            .map(|index| {
+                let Item {
+                    image_id,
+                    media_type,
+                    ..
+                } = spec.items[index];
+                SkippedItem {
+                    image_id,
+                    media_type,
+                    slot_index: index,
+                }
             });
         let skipped: Vec<SkippedItem> = skipped.collect();
         self.attempt.skipped.extend(skipped);
@@ -176,14 +213,20 @@ impl Change {
 
     /// Answers all clients with the same error.
     pub(super) fn fail(self, error: &dyn Fn() -> Error) {
-        self.clients.into_iter().for_each(|client| (client.done)(Err(error())));
+        self.clients
+            .into_iter()
+            .for_each(|client| (client.done)(Err(error())));
     }
 
     /// Answers all clients; a superseded step as if its own image had been shown.
     pub(super) fn answer(self, applied: &Applied) {
         let mut clients = self.clients;
         let Some(last) = clients.pop() else { return };
-        let moved = |images| Moved { count: 1, images, warnings: applied.warnings.clone() };
+        let moved = |images| Moved {
+            count: 1,
+            images,
+            warnings: applied.warnings.clone(),
+        };
         for client in clients {
             let image = |name: &String| (name.clone(), client.item.1);
             (client.done)(Ok(moved(applied.monitors.iter().map(image).collect())));
@@ -205,7 +248,10 @@ pub struct Moved {
 
 impl Moved {
     pub(super) fn one() -> Self {
-        Self { count: 1, ..Self::default() }
+        Self {
+            count: 1,
+            ..Self::default()
+        }
     }
 }
 
@@ -221,7 +267,12 @@ pub(super) struct BulkReply {
 impl BulkReply {
     pub(super) fn new(left: usize, finish: Reply<Moved>) -> Arc<Mutex<Self>> {
         let (moved, finish) = (Moved::default(), Some(finish));
-        Arc::new(Mutex::new(Self { left, moved, error: None, finish }))
+        Arc::new(Mutex::new(Self {
+            left,
+            moved,
+            error: None,
+            finish,
+        }))
     }
 
     /// Adds the answer of one playlist; the last one answers the client.

@@ -56,14 +56,18 @@ impl Player {
         let (record, changed, edited) = self.store.write(|c| {
             let changed = playlists::update(c, id, change)?;
             let state = state.filter(|_| changed);
-            let edited = state.map(|state| edit(c, id, state, found.as_ref())).transpose()?;
+            let edited = state
+                .map(|state| edit(c, id, state, found.as_ref()))
+                .transpose()?;
             let record = playlists::get(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
             Ok::<_, Refusal>((record, changed, edited))
         })?;
         if !changed {
             return Ok(record);
         }
-        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Playlists,
+        });
         if let Some(edited) = edited {
             self.go_on(id, edited);
         }
@@ -75,7 +79,9 @@ impl Player {
         self.drop_stopped(id);
         self.cancel_pending(id, &|_| Refusal::NoPlaylist { id }.into());
         self.begin_held();
-        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Playlists,
+        });
         Ok(())
     }
 
@@ -83,7 +89,8 @@ impl Player {
         let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
         let resting = self.power.get().resting;
         let record = |one: &RunningPlaylist| {
-            one.state.record(&one.spec, one.state.applied_to(&connected), &now, resting)
+            one.state
+                .record(&one.spec, one.state.applied_to(&connected), &now, resting)
         };
         self.running.values().map(record).collect()
     }
@@ -97,7 +104,11 @@ impl Player {
             return reply(Err(Error::NotRunningOn { name, monitors }));
         }
         if let Some(goal) = action.goal(true) {
-            let refusal = if action == Action::Resume { None } else { self.no_steps(id) };
+            let refusal = if action == Action::Resume {
+                None
+            } else {
+                self.no_steps(id)
+            };
             return match refusal {
                 Some(error) => reply(Err(error)),
                 None => self.enqueue(id, goal, reply),
@@ -119,7 +130,10 @@ impl Player {
                 ids.extend(self.starting());
             }
             let count = self.hold(action, None, &ids);
-            return reply(count.map(|count| Moved { count, ..Moved::default() }));
+            return reply(count.map(|count| Moved {
+                count,
+                ..Moved::default()
+            }));
         };
         let moves = |id: &i64| action == Action::Resume || self.no_steps(*id).is_none();
         let moving: Vec<i64> = ids.iter().copied().filter(moves).collect();
@@ -129,7 +143,13 @@ impl Player {
         }
         let (bus, resumes) = (self.bus.clone(), action == Action::Resume);
         let finish = move |result: Result<Moved, Error>| {
-            if let (true, Ok(Moved { count: count @ 1.., .. })) = (resumes, &result) {
+            if let (
+                true,
+                Ok(Moved {
+                    count: count @ 1.., ..
+                }),
+            ) = (resumes, &result)
+            {
                 bus.publish(&action.event(None, *count));
             }
             reply(result);
@@ -144,7 +164,11 @@ impl Player {
 
     /// Stops or pauses playlists; returns how many this changed.
     fn hold(&mut self, action: Action, id: Option<i64>, ids: &[i64]) -> Result<usize, Error> {
-        let count = if action == Action::Stop { self.stop(ids)? } else { self.pause(ids)? };
+        let count = if action == Action::Stop {
+            self.stop(ids)?
+        } else {
+            self.pause(ids)?
+        };
         if count > 0 {
             self.bus.publish(&action.event(id, count));
         }
@@ -154,8 +178,12 @@ impl Player {
     /// Stops the running ones, and cancels their starts and other commands; returns how many ran.
     fn stop(&mut self, ids: &[i64]) -> Result<usize, Error> {
         self.store.write(|c| {
-            let states = ids.iter().filter_map(|id| Some((*id, &self.running.get(id)?.state)));
-            states.into_iter().try_for_each(|(id, state)| playlists::save(c, id, false, state))
+            let states = ids
+                .iter()
+                .filter_map(|id| Some((*id, &self.running.get(id)?.state)));
+            states
+                .into_iter()
+                .try_for_each(|(id, state)| playlists::save(c, id, false, state))
         })?;
         let mut count = 0;
         for &id in ids {
@@ -177,7 +205,9 @@ impl Player {
         };
         let states: Vec<(i64, PlaybackState)> = ids.iter().filter_map(paused).collect();
         self.store.write(|c| {
-            states.iter().try_for_each(|(id, state)| playlists::save(c, *id, true, state))
+            states
+                .iter()
+                .try_for_each(|(id, state)| playlists::save(c, *id, true, state))
         })?;
         let count = states.len();
         for (id, state) in states {
@@ -192,7 +222,10 @@ impl Player {
     fn runs_on(&self, id: i64, monitors: &[String]) -> bool {
         let connected = self.wallpapers.connected();
         let runs_on = |one: &RunningPlaylist| {
-            one.state.applied_to(&connected).iter().any(|name| monitors.contains(name))
+            one.state
+                .applied_to(&connected)
+                .iter()
+                .any(|name| monitors.contains(name))
         };
         monitors.is_empty() || self.running.get(&id).is_some_and(runs_on)
     }
@@ -200,7 +233,10 @@ impl Player {
     /// The error for a step, if the playlist has none because it follows the clock.
     fn no_steps(&self, id: i64) -> Option<Error> {
         let spec = &self.running.get(&id)?.spec;
-        spec.has_slots().then(|| Error::NoSteps { name: spec.name.clone(), kind: spec.kind })
+        spec.has_slots().then(|| Error::NoSteps {
+            name: spec.name.clone(),
+            kind: spec.kind,
+        })
     }
 }
 
@@ -209,7 +245,10 @@ const WAITING: usize = 64;
 
 impl Player {
     pub(super) fn appearance(&self) -> Appearance {
-        Appearance { mode: self.mode, now: self.clock_reading().tone }
+        Appearance {
+            mode: self.mode,
+            now: self.clock_reading().tone,
+        }
     }
 
     /// Sets the mode that decides between light and dark, and changes the playlists that follow it.
@@ -238,7 +277,9 @@ impl Player {
             return;
         }
         let appearance = self.appearance();
-        std::mem::take(&mut self.waiting).into_iter().for_each(|reply| reply(Ok(appearance)));
+        std::mem::take(&mut self.waiting)
+            .into_iter()
+            .for_each(|reply| reply(Ok(appearance)));
     }
 
     /// Publishes an event if light and dark or their mode have changed.

@@ -20,7 +20,9 @@ const MISSING_MAX: usize = 100;
 
 impl Player {
     pub(super) fn on_report(&mut self, report: ApplyReport) {
-        let Some(mut change) = self.changes.remove(&report.change) else { return };
+        let Some(mut change) = self.changes.remove(&report.change) else {
+            return;
+        };
         let (id, is_own, was_start) = (change.playlist, change.is_own(), change.is_start());
         self.refit(&mut change);
         use wallpaper::Error as Why;
@@ -66,7 +68,9 @@ impl Player {
 
     /// Whether the change belongs to the playlist's present round.
     fn is_present(&self, change: &Change) -> bool {
-        self.running.get(&change.playlist).is_some_and(|one| one.round == change.round)
+        self.running
+            .get(&change.playlist)
+            .is_some_and(|one| one.round == change.round)
     }
 
     /// The playlist was stopped or deleted while a picture was on its way. A step that was shown is
@@ -78,7 +82,10 @@ impl Player {
             Ok(applied) => applied,
             Err(_) => return change.fail(&|| self.not_running(id)),
         };
-        if let Err(error) = self.store.note(|c| playlists::save(c, id, false, &change.state)) {
+        if let Err(error) = self
+            .store
+            .note(|c| playlists::save(c, id, false, &change.state))
+        {
             log::error!("cannot save the position of playlist {id}: {error}");
         }
         change.answer(applied);
@@ -94,7 +101,9 @@ impl Player {
             }
             return;
         }
-        let Ok(Some(mut spec)) = self.store.read(|c| PlaylistSpec::read(c, id)) else { return };
+        let Ok(Some(mut spec)) = self.store.read(|c| PlaylistSpec::read(c, id)) else {
+            return;
+        };
         spec.adopt(&change.spec);
         if spec != change.spec && spec.items.index_of(image).is_some() {
             change.state.edit(&spec, seed());
@@ -192,14 +201,19 @@ impl Player {
                 wallpaper::Error::Incompatible { remedy, .. } => format!("{error}: {remedy}"),
                 _ => error.to_string(),
             };
-            (client.done)(result.map(|()| Moved { warnings: vec![warning], ..Moved::one() }));
+            (client.done)(result.map(|()| Moved {
+                warnings: vec![warning],
+                ..Moved::one()
+            }));
         }
     }
 
     /// Moves a playlist past the items that its own change has skipped.
     fn skip_items(&mut self, change: Change, is_held: bool) {
         let id = change.playlist;
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         one.state = change.state;
         // If the other playlist's start fails, the item is requested then.
         one.lost |= is_held;
@@ -212,7 +226,9 @@ impl Player {
     /// A picture of the playlist's own change is shown, or a later request has replaced it.
     fn on_shown(&mut self, change: &Change, applied: &Applied) {
         let (id, present) = (change.playlist, self.is_present(change));
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         if present {
             let shown_on = &mut one.state.shown_on;
             shown_on.extend(applied.monitors.iter().cloned());
@@ -274,7 +290,9 @@ impl Player {
         planned: &PlaylistSpec,
         mut state: PlaybackState,
     ) -> Result<bool, Error> {
-        let Some(one) = self.running.get_mut(&id) else { return Ok(false) };
+        let Some(one) = self.running.get_mut(&id) else {
+            return Ok(false);
+        };
         // Keeps pauses and monitors that were changed while the picture was on its way.
         state.paused = one.state.paused;
         state.monitors.clone_from(&one.state.monitors);
@@ -307,7 +325,9 @@ impl Player {
         if spec.items.is_empty() {
             return Err(Error::Empty { name: spec.name });
         }
-        displaced.into_iter().for_each(|other| self.drop_stopped(other));
+        displaced
+            .into_iter()
+            .for_each(|other| self.drop_stopped(other));
         self.bus.publish(&Event::PlaylistStarted {
             playlist_id: id,
             playlist_name: spec.name.clone(),
@@ -338,8 +358,11 @@ impl Player {
             });
         }
         // In mode `each`: the image of each monitor.
-        let images =
-            if applied.mode == Mode::Each { applied.images.clone() } else { BTreeMap::new() };
+        let images = if applied.mode == Mode::Each {
+            applied.images.clone()
+        } else {
+            BTreeMap::new()
+        };
         self.announce_image(change, (state.index, state.image_id), applied, images);
     }
 
@@ -366,7 +389,9 @@ impl Player {
     /// Publishes that nothing can be shown: once, until something can.
     fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
         let fixed = self.wallpapers.fixed_backend();
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         if one.spec.items.is_empty() || std::mem::replace(&mut one.nothing_compatible, true) {
             return;
         }

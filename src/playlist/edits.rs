@@ -16,15 +16,22 @@ use crate::store::{self, Connection, images, playlists};
 use crate::wire::{EventKind, GalleryDomain};
 
 /// Events that may concern a running playlist.
-pub(super) const NEWS: &[EventKind] =
-    &[EventKind::GalleryChanged, EventKind::ImageOrphanPurged, EventKind::ConfigChanged];
+pub(super) const NEWS: &[EventKind] = &[
+    EventKind::GalleryChanged,
+    EventKind::ImageOrphanPurged,
+    EventKind::ConfigChanged,
+];
 
 /// The result of an edit of a running playlist.
 pub(super) enum Edited {
     /// The list has no images left; the playlist is stopped.
     Empty,
     /// The playlist continues, or waits for images. `lost`: its present image is gone.
-    On { spec: PlaylistSpec, state: Box<PlaybackState>, lost: bool },
+    On {
+        spec: PlaylistSpec,
+        state: Box<PlaybackState>,
+        lost: bool,
+    },
 }
 
 /// Fits a state to its edited list, and writes it. `found` are the items that the source of a
@@ -49,7 +56,11 @@ pub(super) fn edit(
     };
     let lost = !spec.is_waiting() && state.edit(&spec, seed());
     playlists::save(c, id, true, &state)?;
-    Ok(Edited::On { spec, state: Box::new(state), lost })
+    Ok(Edited::On {
+        spec,
+        state: Box::new(state),
+        lost,
+    })
 }
 
 impl Player {
@@ -76,10 +87,16 @@ impl Player {
     /// Reloads a list whose images may have left the library, or were replaced by others with the
     /// same content.
     pub(super) fn reload_if_changed(&mut self, id: i64) {
-        let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_dynamic()) else { return };
+        let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_dynamic()) else {
+            return;
+        };
         let before = one.spec.ids();
         // Usually nothing has changed, and nothing is written.
-        if self.store.read(|c| playlists::image_ids(c, id)).is_ok_and(|now| now == before) {
+        if self
+            .store
+            .read(|c| playlists::image_ids(c, id))
+            .is_ok_and(|now| now == before)
+        {
             return;
         }
         let mut state = one.state.clone();
@@ -95,15 +112,23 @@ impl Player {
 
     /// Continues with an edited list.
     pub(super) fn go_on(&mut self, id: i64, edited: Edited) {
-        let Edited::On { spec, state, lost } = edited else { return self.drop_stopped(id) };
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Edited::On { spec, state, lost } = edited else {
+            return self.drop_stopped(id);
+        };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         (one.spec, one.state) = (spec, *state);
         if lost {
             self.replace_lost(id);
         } else if self.run_if_due(id, true) {
             self.save(&[id]);
         }
-        if self.running.get(&id).is_some_and(|one| one.nothing_compatible) {
+        if self
+            .running
+            .get(&id)
+            .is_some_and(|one| one.nothing_compatible)
+        {
             self.fill_monitors(id);
         }
     }
@@ -131,8 +156,15 @@ pub(super) fn renew(
         Ok(Some(found)) => found,
         Ok(None) => return Renewed::Ready,
         Err(error) => {
-            log::error!("cannot look up the images of playlist {:?}: {error}", spec.name);
-            return if spec.is_waiting() { Renewed::Empty } else { Renewed::Ready };
+            log::error!(
+                "cannot look up the images of playlist {:?}: {error}",
+                spec.name
+            );
+            return if spec.is_waiting() {
+                Renewed::Empty
+            } else {
+                Renewed::Ready
+            };
         }
     };
     if found.is_empty() {
@@ -146,15 +178,23 @@ pub(super) fn renew(
     }
     // Ignores the other images of mode `each`: the step replaces them.
     let lost = state.image_id != before;
-    if lost && direction == Direction::Forward { Renewed::Stepped } else { Renewed::Ready }
+    if lost && direction == Direction::Forward {
+        Renewed::Stepped
+    } else {
+        Renewed::Ready
+    }
 }
 
 impl Player {
     /// The library has changed: a waiting playlist may continue, an empty one waits, and a deleted
     /// image is replaced.
     fn renew_dynamic(&mut self, id: i64) {
-        let Some(one) = self.running.get(&id) else { return };
-        let Some(source) = &one.spec.source else { return };
+        let Some(one) = self.running.get(&id) else {
+            return;
+        };
+        let Some(source) = &one.spec.source else {
+            return;
+        };
         match (self.store.finds_any(source), one.spec.is_waiting()) {
             (Ok(true), true) => self.wake(id),
             (Ok(false), false) => self.wait_for_images(id),
@@ -165,7 +205,9 @@ impl Player {
     }
 
     fn leave_deleted(&mut self, id: i64) {
-        let Some(one) = self.running.get(&id) else { return };
+        let Some(one) = self.running.get(&id) else {
+            return;
+        };
         let shown = one.state.taken();
         let all_exist = self.store.read(|c| {
             let mut exist = shown.iter().map(|&image| images::exists(c, image));
@@ -181,7 +223,9 @@ impl Player {
     /// The present image is gone: replaces it, once no change is pending.
     fn replace_lost(&mut self, id: i64) {
         let now = self.clock_reading();
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         one.lost = true;
         one.state.shown_on.clear();
         one.state.changed(now.boot, &now);
@@ -191,9 +235,14 @@ impl Player {
 
     /// The source finds no image: the picture on the screen stays, and no change is due.
     pub(super) fn wait_for_images(&mut self, id: i64) {
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         if !one.spec.is_waiting() {
-            log::info!("playlist {:?} is paused: no image matches its filters", one.spec.name);
+            log::info!(
+                "playlist {:?} is paused: no image matches its filters",
+                one.spec.name
+            );
         }
         one.spec.items = Default::default();
         one.state.shown_on.clear();
@@ -206,7 +255,9 @@ impl Player {
         if self.has_pending_change(id) {
             return;
         }
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id) else {
+            return;
+        };
         let (spec, state) = (&mut one.spec, &mut one.state);
         if renew(&self.store, spec, state, Direction::Forward) == Renewed::Empty {
             return;

@@ -90,9 +90,24 @@ pub fn start(
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
     player.power = SharedPower::kept(session);
     let power = player.power.clone();
-    let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
+    let mailbox = Mailbox {
+        commands,
+        reports,
+        rings,
+        outputs,
+        news,
+        end: ended,
+    };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;
-    Ok((Playlists { store, bus, inbox, power }, OwnedThread::new(end, thread)))
+    Ok((
+        Playlists {
+            store,
+            bus,
+            inbox,
+            power,
+        },
+        OwnedThread::new(end, thread),
+    ))
 }
 
 impl Playlists {
@@ -102,12 +117,16 @@ impl Playlists {
             let id = playlists::insert(c, new)?;
             playlists::get(c, id)?.ok_or(playlists::Refusal::NoPlaylist { id })
         })?;
-        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Playlists,
+        });
         Ok(playlist)
     }
 
     pub fn change(&self, id: i64, change: PlaylistChange, reply: Reply<Playlist>) {
-        self.send(reply, move |player, reply| reply(player.change(id, &change)));
+        self.send(reply, move |player, reply| {
+            reply(player.change(id, &change))
+        });
     }
 
     pub fn delete(&self, id: i64, reply: Reply<()>) {
@@ -116,17 +135,23 @@ impl Playlists {
 
     /// Without `monitors`: on all connected monitors.
     pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<Moved>) {
-        self.send(reply, move |player, reply| player.start(id, monitors, mode, reply));
+        self.send(reply, move |player, reply| {
+            player.start(id, monitors, mode, reply)
+        });
     }
 
     /// With `on`: fails unless the playlist runs on one of these monitors.
     pub fn act(&self, id: i64, action: Action, on: Vec<String>, reply: Reply<Moved>) {
-        self.send(reply, move |player, reply| player.act(id, action, &on, reply));
+        self.send(reply, move |player, reply| {
+            player.act(id, action, &on, reply)
+        });
     }
 
     /// The same for all running playlists; with `on`: for those that run on one of these monitors.
     pub fn act_on_all(&self, action: Action, on: Vec<String>, reply: Reply<Moved>) {
-        self.send(reply, move |player, reply| player.act_on_all(action, &on, reply));
+        self.send(reply, move |player, reply| {
+            player.act_on_all(action, &on, reply)
+        });
     }
 
     /// Returns the running playlists.
@@ -141,7 +166,9 @@ impl Playlists {
 
     /// Sets the state of the session; answered once the playlists follow it.
     pub(crate) fn report_power(&self, change: PutPower, reply: Reply<Power>) {
-        self.send(reply, move |player, reply| reply(Ok(player.report_power(change))));
+        self.send(reply, move |player, reply| {
+            reply(Ok(player.report_power(change)))
+        });
     }
 
     /// Sets the conditions of a pause.
@@ -167,7 +194,9 @@ impl Playlists {
     }
 
     pub(crate) fn set_appearance(&self, mode: AppearanceMode, reply: Reply<Appearance>) {
-        self.send(reply, move |player, reply| player.set_appearance(mode, reply));
+        self.send(reply, move |player, reply| {
+            player.set_appearance(mode, reply)
+        });
     }
 
     /// Makes the player pause or resume. A refusal by a full inbox does not matter: the player

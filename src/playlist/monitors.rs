@@ -21,13 +21,19 @@ impl PlaybackState {
 
     /// The images of the present step; the first is the playlist's present image.
     pub(super) fn taken(&self) -> Vec<i64> {
-        std::iter::once(self.image_id).chain(self.others.iter().copied()).collect()
+        std::iter::once(self.image_id)
+            .chain(self.others.iter().copied())
+            .collect()
     }
 
     /// Steps forward or back, and takes `stride` items: one, unless each monitor has its own.
     pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
         let before = 1 + self.others.len();
-        let last = if self.others.is_empty() { self.index } else { self.last_index };
+        let last = if self.others.is_empty() {
+            self.index
+        } else {
+            self.last_index
+        };
         match (&mut self.shuffle, direction) {
             (Some(shuffle), Direction::Forward) => {
                 let mut taken = Vec::new();
@@ -47,8 +53,9 @@ impl PlaybackState {
                 self.others.clear();
                 let first = match direction {
                     Direction::Forward => spec.beside(last, Direction::Forward),
-                    Direction::Backward => (0..stride)
-                        .fold(self.index, |index, _| spec.beside(index, Direction::Backward)),
+                    Direction::Backward => (0..stride).fold(self.index, |index, _| {
+                        spec.beside(index, Direction::Backward)
+                    }),
                 };
                 self.put(spec, first);
                 self.fill(spec, stride);
@@ -82,7 +89,11 @@ impl PlaybackState {
     /// Takes the next item that fits, if there is one; returns the indices of those that it skips.
     fn take(&mut self, spec: &PlaylistSpec, fits: &dyn Fn(&Item) -> bool) -> Vec<usize> {
         let taken = self.taken();
-        let last = if self.others.is_empty() { self.index } else { self.last_index };
+        let last = if self.others.is_empty() {
+            self.index
+        } else {
+            self.last_index
+        };
         let (index, left) = match &mut self.shuffle {
             Some(shuffle) => {
                 let indices = spec.items.indices();
@@ -90,13 +101,17 @@ impl PlaybackState {
                 let (id, left) = shuffle.forward_past(&taken, &|id| {
                     index(&id).is_some_and(|index| fits(&spec.items[index]))
                 });
-                (index(&id).unwrap_or(last), left.iter().filter_map(index).collect())
+                (
+                    index(&id).unwrap_or(last),
+                    left.iter().filter_map(index).collect(),
+                )
             }
             None => {
                 let number = spec.items.len();
                 let ahead = (1..=number).map(|steps| (last + steps) % number);
-                let left: Vec<usize> =
-                    ahead.take_while(|&index| !fits(&spec.items[index])).collect();
+                let left: Vec<usize> = ahead
+                    .take_while(|&index| !fits(&spec.items[index]))
+                    .collect();
                 let before = left.last().copied().unwrap_or(last);
                 (spec.beside(before, Direction::Forward), left)
             }
@@ -137,13 +152,17 @@ impl PlaybackState {
 
     /// After a change of the random order: takes its latest images.
     pub(super) fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
-        let Some(shuffle) = &mut self.shuffle else { return };
+        let Some(shuffle) = &mut self.shuffle else {
+            return;
+        };
         let taken = shuffle.latest(1 + self.others.len());
         self.set_group(spec, &taken);
     }
 
     fn set_group(&mut self, spec: &PlaylistSpec, taken: &[i64]) {
-        let Some((&first, others)) = taken.split_first() else { return };
+        let Some((&first, others)) = taken.split_first() else {
+            return;
+        };
         let position = |id: i64, near: usize| {
             let ids = spec.items.iter().map(|item| item.image_id);
             nearest_index(ids, id, near)
@@ -199,9 +218,15 @@ mod tests {
         state.monitors = names(&["A", "B"]);
         state.shown_on = names(&["A"]);
         let mut check = |now: &[(&str, &str)], monitors: &[&str], shown_on: &[&str], is_new| {
-            let now = now.iter().map(|(n, id)| ((*n).to_owned(), (*id).to_owned())).collect();
+            let now = now
+                .iter()
+                .map(|(n, id)| ((*n).to_owned(), (*id).to_owned()))
+                .collect();
             assert_eq!(state.follow_identities(&now), is_new, "{now:?}");
-            assert_eq!((&state.monitors, &state.shown_on), (&names(monitors), &names(shown_on)));
+            assert_eq!(
+                (&state.monitors, &state.shown_on),
+                (&names(monitors), &names(shown_on))
+            );
         };
         check(&[("A", "one"), ("B", "two")], &["A", "B"], &["A"], true);
         check(&[("A", "one"), ("B", "two")], &["A", "B"], &["A"], false);

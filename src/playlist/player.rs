@@ -37,13 +37,23 @@ pub(super) struct RunningPlaylist {
 
 impl RunningPlaylist {
     pub(super) fn new(spec: PlaylistSpec, state: PlaybackState) -> Self {
-        Self { spec, state, round: 0, nothing_compatible: false, lost: false }
+        Self {
+            spec,
+            state,
+            round: 0,
+            nothing_compatible: false,
+            lost: false,
+        }
     }
 
     /// A change of the playlist's own, for which no client waits.
     pub(super) fn own_change(&self, attempt: Attempt) -> Change {
         let change = Change::new(self.spec.clone(), self.state.clone(), Vec::new());
-        Change { round: self.round, attempt, ..change }
+        Change {
+            round: self.round,
+            attempt,
+            ..change
+        }
     }
 }
 
@@ -132,13 +142,17 @@ impl Player {
 
     /// Writes the states of playlists, without waiting for the disk.
     pub(super) fn save(&self, ids: &[i64]) {
-        let states: Vec<_> =
-            ids.iter().filter_map(|id| Some((*id, &self.running.get(id)?.state))).collect();
+        let states: Vec<_> = ids
+            .iter()
+            .filter_map(|id| Some((*id, &self.running.get(id)?.state)))
+            .collect();
         if states.is_empty() {
             return;
         }
         let noted = self.store.note(|c| {
-            states.iter().try_for_each(|(id, state)| playlists::save(c, *id, true, state))
+            states
+                .iter()
+                .try_for_each(|(id, state)| playlists::save(c, *id, true, state))
         });
         if let Err(error) = noted {
             log::error!("cannot save the state of playlists {ids:?}: {error}");
@@ -147,17 +161,23 @@ impl Player {
 
     /// The change that clients of a playlist wait for.
     pub(super) fn clients_change(&self, id: i64) -> Option<&Change> {
-        self.changes.values().find(|change| change.playlist == id && !change.is_own())
+        self.changes
+            .values()
+            .find(|change| change.playlist == id && !change.is_own())
     }
 
     /// The monitors of a playlist's present round that the reconciler has not answered for yet.
     pub(super) fn asked(&self, id: i64) -> Vec<String> {
-        let Some(one) = self.running.get(&id) else { return Vec::new() };
+        let Some(one) = self.running.get(&id) else {
+            return Vec::new();
+        };
         let present = |change: &&Change| {
             change.playlist == id && change.is_own() && change.round == one.round
         };
         let changes = self.changes.values().filter(present);
-        changes.flat_map(|change| change.monitors.iter().cloned()).collect()
+        changes
+            .flat_map(|change| change.monitors.iter().cloned())
+            .collect()
     }
 
     /// Whether a playlist's own changes have to wait: for a change that a client waits for, or for a
@@ -176,22 +196,35 @@ impl Player {
 
     /// Whether a running playlist uses one of these monitors; one that plays on all uses each.
     pub(super) fn shares_monitor(&self, id: i64, state: &PlaybackState) -> bool {
-        let Some(one) = self.running.get(&id) else { return false };
-        one.state.everywhere || one.state.monitors.iter().any(|name| state.monitors.contains(name))
+        let Some(one) = self.running.get(&id) else {
+            return false;
+        };
+        one.state.everywhere
+            || one
+                .state
+                .monitors
+                .iter()
+                .any(|name| state.monitors.contains(name))
     }
 
     /// The playlists that are about to start and are not running yet.
     pub(super) fn starting(&self) -> Vec<i64> {
         let on_way = self.changes.values().filter(|change| change.is_start());
-        let queued =
-            self.queues.iter().filter(|(_, queue)| queue.iter().any(WaitingClient::is_start));
-        let ids = on_way.map(|change| change.playlist).chain(queued.map(|(id, _)| *id));
+        let queued = self
+            .queues
+            .iter()
+            .filter(|(_, queue)| queue.iter().any(WaitingClient::is_start));
+        let ids = on_way
+            .map(|change| change.playlist)
+            .chain(queued.map(|(id, _)| *id));
         ids.filter(|id| !self.running.contains_key(id)).collect()
     }
 
     /// Removes a playlist that the database already has as stopped.
     pub(super) fn drop_stopped(&mut self, id: i64) {
-        let Some(one) = self.running.remove(&id) else { return };
+        let Some(one) = self.running.remove(&id) else {
+            return;
+        };
         let name = one.spec.name;
         let error = |_: &Self| Error::NotRunning { name: name.clone() };
         let is_resume = |goal: &Goal| matches!(goal, Goal::Resume { .. });
@@ -224,7 +257,11 @@ impl Player {
         error: &dyn Fn(&Self) -> Error,
     ) {
         let mut cancelled = Vec::new();
-        for change in self.changes.values_mut().filter(|change| change.playlist == id) {
+        for change in self
+            .changes
+            .values_mut()
+            .filter(|change| change.playlist == id)
+        {
             if change.goal().is_some_and(on_way) {
                 cancelled.append(&mut change.clients);
             }
@@ -235,7 +272,9 @@ impl Player {
         if !kept.is_empty() {
             self.queues.insert(id, kept);
         }
-        cancelled.into_iter().for_each(|client| (client.done)(Err(error(self))));
+        cancelled
+            .into_iter()
+            .for_each(|client| (client.done)(Err(error(self))));
     }
 
     /// Queues a command behind those that the playlist has already.
@@ -251,7 +290,11 @@ impl Player {
     /// Puts the commands of a change back at the front of the queue.
     pub(super) fn put_back(&mut self, change: Change) {
         let queue = self.queues.entry(change.playlist).or_default();
-        change.clients.into_iter().rev().for_each(|client| queue.push_front(client));
+        change
+            .clients
+            .into_iter()
+            .rev()
+            .for_each(|client| queue.push_front(client));
     }
 
     pub(super) fn not_running(&self, id: i64) -> Error {
@@ -299,7 +342,12 @@ impl Wallpapers for DaemonWallpapers {
 
     fn connected(&self) -> Vec<String> {
         self.wallpaper.wait_for_look();
-        self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
+        self.backends
+            .outputs
+            .list()
+            .iter()
+            .map(|output| output.name.clone())
+            .collect()
     }
 
     fn identities(&self) -> BTreeMap<String, String> {

@@ -48,7 +48,10 @@ impl PowerState {
         let Some(file) = &self.file else { return };
         let text = serde_json::to_vec(&self.session).map_err(io::Error::from);
         if let Err(error) = text.and_then(|text| paths::replace(file, &text)) {
-            log::warn!("cannot save the state of the session in {}: {error}", file.display());
+            log::warn!(
+                "cannot save the state of the session in {}: {error}",
+                file.display()
+            );
         }
     }
 }
@@ -56,7 +59,9 @@ impl PowerState {
 impl SharedPower {
     /// Restores the state that the last daemon saved.
     pub(super) fn kept(file: PathBuf) -> Self {
-        let kept = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let kept = fs::read(&file)
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok());
         let session = kept.unwrap_or_default();
         Self(Arc::new(Mutex::new(PowerState {
             session,
@@ -85,7 +90,9 @@ impl SharedPower {
     /// Forgets the state of another session: a new compositor shows no lock screen. A state that was
     /// reported before the compositor was known belongs to it.
     pub(super) fn enter(&self, session: Option<String>) {
-        let (Some(began), mut known) = (session, self.lock()) else { return };
+        let (Some(began), mut known) = (session, self.lock()) else {
+            return;
+        };
         if known.session.began == began {
             return;
         }
@@ -119,7 +126,12 @@ impl SharedPower {
 
     pub(super) fn get(&self) -> Power {
         let known = self.lock();
-        let PowerState { pause_when_locked, pause_when_idle, battery, .. } = *known;
+        let PowerState {
+            pause_when_locked,
+            pause_when_idle,
+            battery,
+            ..
+        } = *known;
         let Session { locked, idle, .. } = known.session;
         let resting = if battery == Some(true) {
             Some(PauseReason::Battery)
@@ -128,7 +140,12 @@ impl SharedPower {
         } else {
             (idle && pause_when_idle).then_some(PauseReason::Idle)
         };
-        Power { battery, locked, idle, resting }
+        Power {
+            battery,
+            locked,
+            idle,
+            resting,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, PowerState> {
@@ -145,7 +162,10 @@ mod tests {
         let power = SharedPower::default();
         let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<PauseReason>| {
             power.set_conditions(wishes.0, wishes.1);
-            power.set_session(PutPower { locked: Some(told.0), idle: Some(told.1) });
+            power.set_session(PutPower {
+                locked: Some(told.0),
+                idle: Some(told.1),
+            });
             assert_eq!(power.get().resting, expected, "{wishes:?} {told:?}");
         };
         check((false, false), (true, true), None);
@@ -156,7 +176,10 @@ mod tests {
         check((false, true), (true, false), None);
         check((true, true), (true, true), Some(PauseReason::Locked));
         // A report without a value keeps the old one.
-        power.set_session(PutPower { locked: Some(false), idle: None });
+        power.set_session(PutPower {
+            locked: Some(false),
+            idle: None,
+        });
         assert_eq!(power.get().resting, Some(PauseReason::Idle));
         power.set_battery(Some(true));
         assert_eq!(power.get().resting, Some(PauseReason::Battery));
@@ -174,17 +197,35 @@ mod tests {
             power
         };
         assert!(!known(Some("a")).get().locked, "there is no file");
-        known(None).set_session(PutPower { locked: Some(true), idle: None });
+        known(None).set_session(PutPower {
+            locked: Some(true),
+            idle: None,
+        });
         assert!(known(Some("a")).get().locked, "no compositor was known");
-        assert!(!known(Some("b")).get().locked, "it was of the first compositor");
+        assert!(
+            !known(Some("b")).get().locked,
+            "it was of the first compositor"
+        );
         let power = known(Some("a"));
-        power.set_session(PutPower { locked: Some(true), idle: None });
+        power.set_session(PutPower {
+            locked: Some(true),
+            idle: None,
+        });
         power.leave();
         assert!(!power.get().locked);
-        power.set_session(PutPower { locked: Some(true), idle: None });
+        power.set_session(PutPower {
+            locked: Some(true),
+            idle: None,
+        });
         power.enter(Some("b".to_owned()));
-        assert!(power.get().locked, "it was reported before its compositor was known");
-        known(Some("a")).set_session(PutPower { locked: Some(true), idle: None });
+        assert!(
+            power.get().locked,
+            "it was reported before its compositor was known"
+        );
+        known(Some("a")).set_session(PutPower {
+            locked: Some(true),
+            idle: None,
+        });
         assert!(known(Some("a")).get().locked && !known(Some("a")).get().idle);
         assert!(known(None).get().locked);
         assert!(!known(Some("b")).get().locked);

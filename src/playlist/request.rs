@@ -43,7 +43,11 @@ impl Player {
 
     fn fill(&mut self, id: i64, attempt: Attempt) {
         let (connected, asked) = (self.wallpapers.connected(), self.asked(id));
-        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.is_waiting()) else {
+        let Some(one) = self
+            .running
+            .get_mut(&id)
+            .filter(|one| !one.spec.is_waiting())
+        else {
             return;
         };
         let seen_to = |name: &&String| one.state.shown_on.contains(name) || asked.contains(name);
@@ -54,14 +58,21 @@ impl Player {
         }
         let fresh = one.state.shown_on.is_empty();
         // In mode `extend`, another monitor changes the slices of all.
-        let monitors = if one.state.mode == Mode::Extend { applied_to } else { owed };
+        let monitors = if one.state.mode == Mode::Extend {
+            applied_to
+        } else {
+            owed
+        };
         let none_has_its_own = fresh && asked.is_empty();
         let before = one.state.others.len();
         let more = if none_has_its_own { 0 } else { 1 + before };
         let new = one.state.fill(&one.spec, more + monitors.len());
         // Monitors that have an image keep it; the new ones are for the others.
         let each = (!none_has_its_own && !new.is_empty()).then_some(Ask::Each(new));
-        let change = one.own_change(Attempt { silent: !fresh, ..attempt });
+        let change = one.own_change(Attempt {
+            silent: !fresh,
+            ..attempt
+        });
         self.request(change, monitors, each);
     }
 
@@ -79,7 +90,10 @@ impl Player {
         let named = || Targets::from_names(monitors.iter().cloned());
         let targets = if all { Targets::All } else { named() };
         let (ask, mode) = (ask.unwrap_or_else(present), state.mode);
-        let mut request = Request { mode, ..Request::new(ask, targets, Source::Playlist) };
+        let mut request = Request {
+            mode,
+            ..Request::new(ask, targets, Source::Playlist)
+        };
         request.source.playlist_id = Some(change.playlist);
         request.source.playlist_name = Some(change.spec.name.clone());
         if !change.is_own() {
@@ -90,7 +104,12 @@ impl Player {
         let reports = self.reports.clone();
         let reply = move |result| {
             // Fails if the player has ended.
-            reports.send(ApplyReport { change: number, result }).ok();
+            reports
+                .send(ApplyReport {
+                    change: number,
+                    result,
+                })
+                .ok();
         };
         self.wallpapers.apply(request, Box::new(reply));
     }
@@ -102,7 +121,9 @@ impl Player {
     pub(super) fn begin_next(&mut self, id: i64) {
         while self.clients_change(id).is_none() {
             let is_held = self.is_being_displaced(id);
-            let Some(queue) = self.queues.get_mut(&id) else { return };
+            let Some(queue) = self.queues.get_mut(&id) else {
+                return;
+            };
             if is_held && queue.front().is_some_and(|next| !next.is_start()) {
                 return;
             }
@@ -127,7 +148,9 @@ impl Player {
     pub(super) fn begin_held(&mut self) {
         let waiting: Vec<i64> = self.queues.keys().copied().collect();
         waiting.into_iter().for_each(|id| self.begin_next(id));
-        self.running_ids().into_iter().for_each(|id| self.fill_monitors(id));
+        self.running_ids()
+            .into_iter()
+            .for_each(|id| self.fill_monitors(id));
     }
 
     /// Requests the picture of a change that clients wait for.
@@ -160,12 +183,23 @@ impl Player {
                 return (first.done)(Err(Error::NothingFound { name: spec.name }));
             }
         }
-        let mut clients = vec![WaitingClient { item: (state.index, state.image_id), ..first }];
+        let mut clients = vec![WaitingClient {
+            item: (state.index, state.image_id),
+            ..first
+        }];
         let mut queue = self.queues.remove(&id).unwrap_or_default();
-        while let Some(&WaitingClient { goal: Goal::Step(direction), .. }) = queue.front() {
+        while let Some(&WaitingClient {
+            goal: Goal::Step(direction),
+            ..
+        }) = queue.front()
+        {
             state.step(&spec, direction, stride);
             let item = (state.index, state.image_id);
-            clients.extend(queue.pop_front().map(|client| WaitingClient { item, ..client }));
+            clients.extend(
+                queue
+                    .pop_front()
+                    .map(|client| WaitingClient { item, ..client }),
+            );
         }
         self.queues.insert(id, queue);
         self.send(Change::new(spec, state, clients));
@@ -227,15 +261,24 @@ impl Player {
             return Err(Error::Empty { name: spec.name });
         }
         if mode == Mode::Each && spec.has_slots() {
-            return Err(Error::OneForAll { name: spec.name, kind: spec.kind });
+            return Err(Error::OneForAll {
+                name: spec.name,
+                kind: spec.kind,
+            });
         }
-        let last = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
+        let last = self
+            .store
+            .read(|c| playlists::state::<PlaybackState>(c, id))?;
         let last = self.running.get(&id).map(|one| one.state.clone()).or(last);
         let mut state = PlaybackState::start(&spec, last, &self.clock_reading(), seed());
         state.boot_id.clone_from(&self.boot_id);
         state.shown_on.clear();
         state.everywhere = declared.is_empty();
-        state.monitors = if declared.is_empty() { self.wallpapers.connected() } else { declared };
+        state.monitors = if declared.is_empty() {
+            self.wallpapers.connected()
+        } else {
+            declared
+        };
         state.identities.clear();
         state.follow_identities(&self.wallpapers.identities());
         state.mode = mode;

@@ -34,10 +34,14 @@ impl Player {
     pub(super) fn run(mut self, mailbox: &Mailbox, alarm: &Alarm) {
         self.restore();
         self.receive(mailbox, alarm);
-        self.changes.into_values().for_each(|change| change.fail(&|| Error::Ending));
+        self.changes
+            .into_values()
+            .for_each(|change| change.fail(&|| Error::Ending));
         let queued = self.queues.into_values().flatten();
         queued.for_each(|client| (client.done)(Err(Error::Ending)));
-        self.waiting.into_iter().for_each(|reply| reply(Err(Error::Ending)));
+        self.waiting
+            .into_iter()
+            .for_each(|reply| reply(Err(Error::Ending)));
     }
 
     fn receive(&mut self, mailbox: &Mailbox, alarm: &Alarm) {
@@ -91,9 +95,13 @@ impl Player {
     }
 
     fn restore_playlist(&mut self, id: i64) -> Result<(), store::Error> {
-        let state = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
+        let state = self
+            .store
+            .read(|c| playlists::state::<PlaybackState>(c, id))?;
         let spec = PlaylistSpec::find(&self.store, id)?;
-        let Some((spec, mut state)) = spec.zip(state) else { return Ok(()) };
+        let Some((spec, mut state)) = spec.zip(state) else {
+            return Ok(());
+        };
         if !spec.items.is_empty() {
             state.edit(&spec, seed());
         } else if !spec.is_dynamic() {
@@ -121,14 +129,21 @@ impl Player {
                 return None;
             }
             // Nothing can change while no monitor is connected.
-            one.state.monitors.iter().find(|name| connected.contains(name))?;
+            one.state
+                .monitors
+                .iter()
+                .find(|name| connected.contains(name))?;
             match one.state.due(&one.spec, &now) {
                 Due::Wait(deadlines) => Some(deadlines),
                 // It has become due since the last `run_due`.
-                Due::Step { due, .. } => Some(Deadlines { boot: Some(due), wall: None }),
-                Due::EnterSlot { .. } => {
-                    Some(Deadlines { boot: None, wall: Some(now.wall.timestamp()) })
-                }
+                Due::Step { due, .. } => Some(Deadlines {
+                    boot: Some(due),
+                    wall: None,
+                }),
+                Due::EnterSlot { .. } => Some(Deadlines {
+                    boot: None,
+                    wall: Some(now.wall.timestamp()),
+                }),
             }
         });
         waits.fold(Deadlines::default(), Deadlines::or)
@@ -146,7 +161,10 @@ impl Player {
 
     fn run_due(&mut self) {
         let ids = self.running_ids();
-        let changed: Vec<i64> = ids.into_iter().filter(|&id| self.run_if_due(id, false)).collect();
+        let changed: Vec<i64> = ids
+            .into_iter()
+            .filter(|&id| self.run_if_due(id, false))
+            .collect();
         // Saved after all requests are sent: a write for one playlist must not delay another's
         // change.
         self.save(&changed);
@@ -181,7 +199,9 @@ impl Player {
         if self.has_pending_change(id) {
             return false;
         }
-        let Some(one) = self.running.get_mut(&id) else { return false };
+        let Some(one) = self.running.get_mut(&id) else {
+            return false;
+        };
         if one.state.applied_to(&connected).is_empty() {
             return false;
         }
@@ -191,7 +211,12 @@ impl Player {
             Due::Wait(_) if !lost => return false,
             Due::EnterSlot { .. } => Renewed::Ready,
             // A dynamic list is queried only now, which may replace a lost image.
-            _ => renew(&self.store, &mut one.spec, &mut one.state, Direction::Forward),
+            _ => renew(
+                &self.store,
+                &mut one.spec,
+                &mut one.state,
+                Direction::Forward,
+            ),
         };
         if renewed == Renewed::Empty {
             self.wait_for_images(id);
@@ -221,7 +246,13 @@ impl Player {
                 missed
             }
         };
-        self.apply(id, Attempt { missed: missed && !fresh, ..Attempt::default() });
+        self.apply(
+            id,
+            Attempt {
+                missed: missed && !fresh,
+                ..Attempt::default()
+            },
+        );
         true
     }
 }

@@ -57,14 +57,22 @@ impl Rule {
             PlaylistType::DayOfWeek => Self::Slots(Slots::Week(items.len())),
             PlaylistType::Appearance => {
                 let of = |tone| items.iter().position(|item| item.when == Some(tone));
-                Self::Appearance { light: of(Tone::Light), dark: of(Tone::Dark) }
+                Self::Appearance {
+                    light: of(Tone::Light),
+                    dark: of(Tone::Dark),
+                }
             }
             PlaylistType::TimeOfDay => {
                 let slots = items.iter().enumerate();
-                let slots: Vec<_> =
-                    slots.filter_map(|(index, item)| Some((item.day_time()?, index))).collect();
+                let slots: Vec<_> = slots
+                    .filter_map(|(index, item)| Some((item.day_time()?, index)))
+                    .collect();
                 // Without slots nothing can begin.
-                if slots.is_empty() { Self::Manual } else { Self::Slots(Slots::Day(slots)) }
+                if slots.is_empty() {
+                    Self::Manual
+                } else {
+                    Self::Slots(Slots::Day(slots))
+                }
             }
         }
     }
@@ -86,14 +94,27 @@ impl Rule {
             Self::Timer(interval) => {
                 let due = last_change.since + *interval;
                 if due > now.boot {
-                    return Due::Wait(Deadlines { boot: Some(due), wall: None });
+                    return Due::Wait(Deadlines {
+                        boot: Some(due),
+                        wall: None,
+                    });
                 }
-                Due::Step { due, missed: now.boot.since(due) > LATE }
+                Due::Step {
+                    due,
+                    missed: now.boot.since(due) > LATE,
+                }
             }
             Self::Appearance { light, dark } => {
-                let index = if now.tone == Tone::Light { *light } else { *dark };
+                let index = if now.tone == Tone::Light {
+                    *light
+                } else {
+                    *dark
+                };
                 match index.filter(|_| last_change.slot != index) {
-                    Some(slot) => Due::EnterSlot { slot, missed: false },
+                    Some(slot) => Due::EnterSlot {
+                        slot,
+                        missed: false,
+                    },
                     None => Due::Wait(Deadlines::default()),
                 }
             }
@@ -101,16 +122,24 @@ impl Rule {
                 let Some(slot) = slots.at(&now.wall, now.place) else {
                     return Due::Wait(Deadlines::default());
                 };
-                let wait = Due::Wait(Deadlines { boot: None, wall: slot.ends });
+                let wait = Due::Wait(Deadlines {
+                    boot: None,
+                    wall: slot.ends,
+                });
                 let wall = now.wall.timestamp();
-                let soon = slot.ends.is_some_and(|ends| wall.duration_until(ends) <= late());
+                let soon = slot
+                    .ends
+                    .is_some_and(|ends| wall.duration_until(ends) <= late());
                 // A clock that is set back by a moment does not bring back the slot before.
                 let ahead = soon && last_change.slot.is_some() && last_change.slot == slot.next;
                 if last_change.slot == Some(slot.index) || ahead {
                     return wait;
                 }
                 let missed = wall.duration_since(slot.began) > late();
-                Due::EnterSlot { slot: slot.index, missed }
+                Due::EnterSlot {
+                    slot: slot.index,
+                    missed,
+                }
             }
         }
     }
@@ -135,7 +164,12 @@ impl ClockReading {
     /// The tone is light until the player sets it.
     pub(super) fn read(place: Option<Place>) -> Self {
         let clock::Now { boot, wall } = clock::Now::read();
-        Self { boot, wall, place, tone: Tone::Light }
+        Self {
+            boot,
+            wall,
+            place,
+            tone: Tone::Light,
+        }
     }
 }
 

@@ -48,7 +48,14 @@ impl Shuffle {
     pub(super) fn new(ids: &[i64], first: Option<i64>, seed: u64) -> Self {
         let (trail, back, moved) = (Vec::new(), Vec::new(), BTreeMap::new());
         let all = sorted(ids);
-        let mut shuffle = Self { trail, back, seed, position: BEGINNING, moved, all };
+        let mut shuffle = Self {
+            trail,
+            back,
+            seed,
+            position: BEGINNING,
+            moved,
+            all,
+        };
         match first.filter(|first| shuffle.has(*first)) {
             Some(first) => {
                 shuffle.moved.insert(first, 0);
@@ -124,7 +131,12 @@ impl Shuffle {
             self.trail.insert(0, before);
         }
         let from = self.trail.len().saturating_sub(number);
-        self.trail[from..].iter().copied().cycle().take(number).collect()
+        self.trail[from..]
+            .iter()
+            .copied()
+            .cycle()
+            .take(number)
+            .collect()
     }
 
     /// Removes an image from the shown ones, as if it had not come.
@@ -192,7 +204,9 @@ impl Shuffle {
         self.back.retain(stays);
         self.moved.retain(|id, _| stays(id));
         if !old.is_empty() {
-            all.iter().filter(|id| old.binary_search(id).is_err()).for_each(|&id| self.join(id));
+            all.iter()
+                .filter(|id| old.binary_search(id).is_err())
+                .for_each(|&id| self.join(id));
         }
         if lost {
             match self.back.pop() {
@@ -214,7 +228,11 @@ impl Shuffle {
             self.moved.insert(new, key.0);
         }
         let was = |id: &&mut i64| **id == old;
-        self.trail.iter_mut().chain(&mut self.back).filter(was).for_each(|id| *id = new);
+        self.trail
+            .iter_mut()
+            .chain(&mut self.back)
+            .filter(was)
+            .for_each(|id| *id = new);
         let ids = self.all.iter().map(|&id| if id == old { new } else { id });
         self.all = sorted(&ids.collect::<Vec<_>>());
     }
@@ -235,13 +253,21 @@ impl Shuffle {
         let mut passed = Vec::new();
         for _ in 0..2 {
             let from = self.position;
-            let ahead = self.all.iter().map(|&id| self.key(id)).filter(|key| *key > from);
+            let ahead = self
+                .all
+                .iter()
+                .map(|&id| self.key(id))
+                .filter(|key| *key > from);
             let (mut next, mut unfit) = (None::<Key>, Vec::new());
             for key in ahead.filter(|&(_, id)| id != current) {
                 if next.is_some_and(|next| next < key) {
                     continue;
                 }
-                if fits(key.1) { next = Some(key) } else { unfit.push(key) }
+                if fits(key.1) {
+                    next = Some(key)
+                } else {
+                    unfit.push(key)
+                }
             }
             unfit.retain(|key| next.is_none_or(|next| *key < next));
             unfit.sort_unstable();
@@ -298,7 +324,11 @@ impl Shuffle {
     fn key(&self, id: i64) -> Key {
         let own = || mixed(mixed(id.cast_unsigned()) ^ self.seed).max(1);
         // Usually no key is changed.
-        let moved = if self.moved.is_empty() { None } else { self.moved.get(&id).copied() };
+        let moved = if self.moved.is_empty() {
+            None
+        } else {
+            self.moved.get(&id).copied()
+        };
         (moved.unwrap_or_else(own), id)
     }
 

@@ -58,18 +58,32 @@ impl Slots {
         // Tomorrow counts: a clock set back over midnight returns to a day after the next has started.
         let first = now.date().checked_sub(days.days()).unwrap_or(Date::MIN);
         let all = first.series(1.day()).take(2 * days as usize + 1);
-        let marks: Vec<Mark> =
-            all.flat_map(|day| self.marks(day, now.time_zone(), place)).collect();
+        let marks: Vec<Mark> = all
+            .flat_map(|day| self.marks(day, now.time_zone(), place))
+            .collect();
         let begun = marks.partition_point(|&(begins, _)| begins <= now.timestamp());
         let (before, after) = marks.split_at(begun);
         let &(began, index) = before.last()?;
         // If several begin in one gap, only the last is ever seen.
         let is_seen = |at: &usize| after.get(at + 1).is_none_or(|next| after[*at].0 < next.0);
-        let next = (0..after.len()).filter(is_seen).map(|at| after[at]).find(|it| it.1 != index);
+        let next = (0..after.len())
+            .filter(is_seen)
+            .map(|at| after[at])
+            .find(|it| it.1 != index);
         let is_earlier = |&&(begins, image): &&Mark| image != index && begins < began;
-        let previous = before.iter().rev().find(is_earlier).map(|&(_, image)| image);
+        let previous = before
+            .iter()
+            .rev()
+            .find(is_earlier)
+            .map(|&(_, image)| image);
         let ends = next.map(|(begins, _)| begins);
-        Some(Slot { index, began, previous, next: next.map(|(_, image)| image), ends })
+        Some(Slot {
+            index,
+            began,
+            previous,
+            next: next.map(|(_, image)| image),
+            ends,
+        })
     }
 
     /// The marks of a day, in order. If two begin at the same minute, the later one is seen.
@@ -93,7 +107,10 @@ impl Slots {
 /// When a minute of a local day begins: at the end of the gap if the clock skips it, and the first
 /// time if it comes twice.
 pub(super) fn begins(zone: &TimeZone, day: Date, minute: u16) -> Option<Timestamp> {
-    let time = day.at(0, 0, 0, 0).checked_add(i64::from(minute).minutes()).ok()?;
+    let time = day
+        .at(0, 0, 0, 0)
+        .checked_add(i64::from(minute).minutes())
+        .ok()?;
     match zone.to_ambiguous_timestamp(time).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(time).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(time).ok(),
@@ -168,8 +185,13 @@ fn minute_of_event(
         )?;
         let seconds = SolarDay::new(place, date).event_time(event)?.timestamp();
         // To the nearest minute.
-        let at = Timestamp::from_second(seconds + 30).ok()?.to_zoned(zone.clone());
-        Some((at.date(), i32::from(at.hour()) * 60 + i32::from(at.minute())))
+        let at = Timestamp::from_second(seconds + 30)
+            .ok()?
+            .to_zoned(zone.clone());
+        Some((
+            at.date(),
+            i32::from(at.hour()) * 60 + i32::from(at.minute()),
+        ))
     };
     let found: Vec<(Date, i32)> = days.into_iter().flatten().filter_map(local).collect();
     let same = found.iter().find(|(date, _)| *date == day);
@@ -198,12 +220,17 @@ pub(super) fn tone_changes_at(
     wall: &Zoned,
     place: Option<Place>,
 ) -> Option<Timestamp> {
-    daylight_slot(wall, place).filter(|_| mode == AppearanceMode::Auto)?.ends
+    daylight_slot(wall, place)
+        .filter(|_| mode == AppearanceMode::Auto)?
+        .ends
 }
 
 /// Slot 0, light, begins at sunrise; slot 1, dark, at sunset.
 fn daylight_slot(wall: &Zoned, place: Option<Place>) -> Option<Slot> {
-    let (rise, set) = (DayTime::Sun(SunEvent::Sunrise, 0), DayTime::Sun(SunEvent::Sunset, 0));
+    let (rise, set) = (
+        DayTime::Sun(SunEvent::Sunrise, 0),
+        DayTime::Sun(SunEvent::Sunset, 0),
+    );
     Slots::Day(vec![(rise, 0), (set, 1)]).at(wall, place)
 }
 

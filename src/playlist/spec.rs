@@ -38,12 +38,16 @@ impl PlaylistSpec {
     /// not be queried inside a transaction ([`Self::look_up`]).
     pub(super) fn read(connection: &Connection, id: i64) -> Result<Option<Self>, store::Error> {
         let found = playlists::with_items(connection, id)?;
-        found.map(|(record, items)| Self::new(record, items)).transpose()
+        found
+            .map(|(record, items)| Self::new(record, items))
+            .transpose()
     }
 
     /// The same, with the items that the source of a dynamic playlist finds now.
     pub(super) fn find(store: &Store, id: i64) -> Result<Option<Self>, store::Error> {
-        let Some(mut spec) = store.read(|c| Self::read(c, id))? else { return Ok(None) };
+        let Some(mut spec) = store.read(|c| Self::read(c, id))? else {
+            return Ok(None);
+        };
         if let Some(items) = spec.look_up(store)? {
             spec.items = items;
         }
@@ -51,12 +55,22 @@ impl PlaylistSpec {
     }
 
     fn new(record: Playlist, items: Vec<Item>) -> Result<Self, store::Error> {
-        let Playlist { id, name, configuration, source, .. } = record;
+        let Playlist {
+            id,
+            name,
+            configuration,
+            source,
+            ..
+        } = record;
         let rule = Rule::of(&configuration, &items);
         let unreadable = |bad| store::Error::Damaged {
             what: format!("the source of playlist {id} cannot be read: {bad}"),
         };
-        let source = source.as_ref().map(filter::of_source).transpose().map_err(unreadable)?;
+        let source = source
+            .as_ref()
+            .map(filter::of_source)
+            .transpose()
+            .map_err(unreadable)?;
         Ok(Self {
             id,
             name,
@@ -121,7 +135,10 @@ pub(super) struct Items {
 
 impl Items {
     pub(super) fn new(list: Vec<Item>) -> Self {
-        Self { list, ..Self::default() }
+        Self {
+            list,
+            ..Self::default()
+        }
     }
 
     /// The items that a source finds now, if the same source has found `self` before. Queries only
@@ -137,7 +154,11 @@ impl Items {
         }
         let list = store.find_items(source)?;
         let same = list == self.list;
-        let renewed = if same { Arc::clone(self) } else { Arc::new(Self::new(list)) };
+        let renewed = if same {
+            Arc::clone(self)
+        } else {
+            Arc::new(Self::new(list))
+        };
         renewed.found.store(findings, Ordering::Relaxed);
         Ok(renewed)
     }
@@ -158,7 +179,9 @@ impl Items {
     pub(super) fn indices(&self) -> &HashMap<i64, usize> {
         self.indices.get_or_init(|| {
             let indices = self.list.iter().enumerate().rev();
-            indices.map(|(index, item)| (item.image_id, index)).collect()
+            indices
+                .map(|(index, item)| (item.image_id, index))
+                .collect()
         })
     }
 }

@@ -71,9 +71,16 @@ impl PlaybackState {
         state.slot = None;
         state.started_at = micros(now);
         let first = spec.start_first.then_some(ids[0]);
-        let index = if spec.start_first || !been { 0 } else { state.index_in(&ids) };
+        let index = if spec.start_first || !been {
+            0
+        } else {
+            state.index_in(&ids)
+        };
         state.put(spec, index);
-        state.shuffle = state.shuffle.take().filter(|_| spec.random && been && first.is_none());
+        state.shuffle = state
+            .shuffle
+            .take()
+            .filter(|_| spec.random && been && first.is_none());
         match &mut state.shuffle {
             Some(shuffle) => shuffle.edit(&ids),
             None if spec.random => {
@@ -92,14 +99,20 @@ impl PlaybackState {
 
     /// The declared monitors that are connected.
     pub(super) fn applied_to(&self, connected: &[String]) -> Vec<String> {
-        self.monitors.iter().filter(|name| connected.contains(name)).cloned().collect()
+        self.monitors
+            .iter()
+            .filter(|name| connected.contains(name))
+            .cloned()
+            .collect()
     }
 
     /// Adds monitors that were connected later, if it plays on all; returns whether there were any.
     pub(super) fn join(&mut self, connected: &[String]) -> bool {
         let before = self.monitors.len();
         if self.everywhere {
-            let new = connected.iter().filter(|name| !self.monitors.contains(name));
+            let new = connected
+                .iter()
+                .filter(|name| !self.monitors.contains(name));
             let new: Vec<String> = new.cloned().collect();
             self.monitors.extend(new);
         }
@@ -145,7 +158,8 @@ impl PlaybackState {
         if self.shuffle.is_none() {
             // The image that replaces the first one is not shown a second time.
             let moved_up = if lost { Some(self.image_id) } else { None };
-            self.others.retain(|id| ids.contains(id) && Some(*id) != moved_up);
+            self.others
+                .retain(|id| ids.contains(id) && Some(*id) != moved_up);
         }
         self.last_index = match self.others.last() {
             Some(last) => nearest_index(ids.iter().copied(), *last, self.last_index),
@@ -162,7 +176,10 @@ impl PlaybackState {
     /// After a restart: converts the start of a timer's interval to the boot time of this boot.
     pub(super) fn resume_after_restart(&mut self, now: &ClockReading, boot_id: &str) {
         if self.boot_id != boot_id || boot_id.is_empty() {
-            let passed = micros(now).saturating_sub(self.since_at).max(0).unsigned_abs();
+            let passed = micros(now)
+                .saturating_sub(self.since_at)
+                .max(0)
+                .unsigned_abs();
             self.since = (now.boot - std::time::Duration::from_micros(passed)).as_nanos();
         }
         boot_id.clone_into(&mut self.boot_id);
@@ -176,7 +193,10 @@ impl PlaybackState {
     }
 
     fn last_change(&self) -> LastChange {
-        LastChange { since: Boottime::from_nanos(self.since), slot: self.slot }
+        LastChange {
+            since: Boottime::from_nanos(self.since),
+            slot: self.slot,
+        }
     }
 
     /// Skips an item that cannot be shown, and all up to the next one that fits; there must be one.
@@ -283,13 +303,21 @@ impl PlaybackState {
             return (None, None);
         }
         match (&spec.rule, &self.shuffle) {
-            (Rule::Slots(slots), _) => slots
-                .at(&now.wall, now.place)
-                .map_or((None, None), |slot| (slot.previous.and_then(id), slot.next.and_then(id))),
+            (Rule::Slots(slots), _) => {
+                slots.at(&now.wall, now.place).map_or((None, None), |slot| {
+                    (slot.previous.and_then(id), slot.next.and_then(id))
+                })
+            }
             (_, shuffle) => {
-                let last = if self.others.is_empty() { self.index } else { self.last_index };
+                let last = if self.others.is_empty() {
+                    self.index
+                } else {
+                    self.last_index
+                };
                 let after = || id(spec.beside(last, Direction::Forward));
-                let next = shuffle.as_ref().map_or_else(after, |shuffle| Some(shuffle.next()));
+                let next = shuffle
+                    .as_ref()
+                    .map_or_else(after, |shuffle| Some(shuffle.next()));
                 (self.previous(spec, stride), next)
             }
         }
@@ -297,7 +325,9 @@ impl PlaybackState {
 
     /// The wall time of a timer's next change, unless the clock was set since the last one.
     fn beat(&self, spec: &PlaylistSpec) -> Option<jiff::Timestamp> {
-        let Rule::Timer(interval) = spec.rule else { return None };
+        let Rule::Timer(interval) = spec.rule else {
+            return None;
+        };
         let since = jiff::Timestamp::from_microsecond(self.since_at).ok()?;
         since.checked_add(interval).ok()
     }
@@ -319,7 +349,9 @@ impl PlaybackState {
                 let next = now.wall.timestamp().checked_add(left).ok()?;
                 // The two clocks are read one after the other, so `next` varies a little: reports
                 // one time for one change.
-                let beat = self.beat(spec).filter(|beat| beat.duration_until(next).abs() < SLACK);
+                let beat = self
+                    .beat(spec)
+                    .filter(|beat| beat.duration_until(next).abs() < SLACK);
                 Some(beat.unwrap_or(next))
             }),
             Due::Step { .. } | Due::EnterSlot { .. } => None,

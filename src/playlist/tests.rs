@@ -53,7 +53,10 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 fn at(text: &str, zone: &str) -> jiff::Zoned {
-    TimeZone::get(zone).unwrap().to_zoned(text.parse().unwrap()).unwrap()
+    TimeZone::get(zone)
+        .unwrap()
+        .to_zoned(text.parse().unwrap())
+        .unwrap()
 }
 
 /// Numbers below 4 are pictures, the others videos.
@@ -97,7 +100,10 @@ fn fixture() -> Fixture {
         held: Vec::new(),
         rests: Vec::new(),
     };
-    let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
+    let wallpapers = StubWallpapers {
+        state: Arc::new(Mutex::new(state)),
+        store: store.clone(),
+    };
     let boot = Boottime::default() + 1000 * SECOND;
     let wall_time = at("2024-06-01T12:00", "Europe/Berlin");
     let time = Arc::new(Mutex::new(ClockReading {
@@ -108,7 +114,17 @@ fn fixture() -> Fixture {
     }));
     let events = bus.subscribe(EventFilter::ALL, || ());
     let (player, reports) = player(&store, &bus, &wallpapers, &time, "boot");
-    Fixture { player, reports, wallpapers, time, events, bus, store, _directory: directory, images }
+    Fixture {
+        player,
+        reports,
+        wallpapers,
+        time,
+        events,
+        bus,
+        store,
+        _directory: directory,
+        images,
+    }
 }
 
 fn player(
@@ -127,7 +143,14 @@ fn player(
 impl Fixture {
     /// Makes a playlist of the images with these numbers; `times` are their minutes, if any.
     fn make(&self, kind: PlaylistType, numbers: &[usize], times: &[i64]) -> i64 {
-        self.make_with(NewConfiguration { kind: Some(kind), ..fast() }, numbers, times)
+        self.make_with(
+            NewConfiguration {
+                kind: Some(kind),
+                ..fast()
+            },
+            numbers,
+            times,
+        )
     }
 
     fn make_with(&self, configuration: NewConfiguration, numbers: &[usize], times: &[i64]) -> i64 {
@@ -154,8 +177,13 @@ impl Fixture {
 
     fn edit(&mut self, id: i64, numbers: Option<&[usize]>, configuration: NewConfiguration) {
         let images = numbers.map(|numbers| self.items(numbers, &[]));
-        let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
-        self.command(|player, reply| reply(player.change(id, &change))).unwrap();
+        let change = PlaylistChange {
+            configuration,
+            images,
+            ..PlaylistChange::default()
+        };
+        self.command(|player, reply| reply(player.change(id, &change)))
+            .unwrap();
     }
 
     fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
@@ -166,15 +194,19 @@ impl Fixture {
     }
 
     fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {
-        self.command(|player, reply| player.act(id, act, &[], reply)).map(drop)
+        self.command(|player, reply| player.act(id, act, &[], reply))
+            .map(drop)
     }
 
     fn act_on_all(&mut self, act: Action) -> usize {
-        self.command(|player, reply| player.act_on_all(act, &[], reply)).unwrap().count
+        self.command(|player, reply| player.act_on_all(act, &[], reply))
+            .unwrap()
+            .count
     }
 
     fn active(&mut self) -> Vec<ActivePlaylist> {
-        self.command(|player, reply| reply(Ok(player.active()))).unwrap()
+        self.command(|player, reply| reply(Ok(player.active())))
+            .unwrap()
     }
 
     fn command<T: Send + 'static>(
@@ -250,7 +282,12 @@ impl Fixture {
                 Duration::try_from(at.duration_since(now.wall.timestamp())).unwrap_or_default()
             });
             let left = end.since(now.boot);
-            match boot.into_iter().chain(wall).min().filter(|next| *next <= left) {
+            match boot
+                .into_iter()
+                .chain(wall)
+                .min()
+                .filter(|next| *next <= left)
+            {
                 Some(next) => self.sleep(next),
                 None => return self.sleep(left),
             }
@@ -287,7 +324,10 @@ impl Fixture {
     fn events(&self) -> Vec<(EventKind, Value)> {
         let frames = self.events.receiver().try_iter();
         let json = |message: Message| (message.kind, serde_json::from_str(&message.json).unwrap());
-        frames.map(json).filter(|(kind, _)| !OTHERS.contains(kind)).collect()
+        frames
+            .map(json)
+            .filter(|(kind, _)| !OTHERS.contains(kind))
+            .collect()
     }
 
     fn kinds(&self) -> Vec<EventKind> {
@@ -304,8 +344,13 @@ impl Fixture {
         };
         time.wall = &time.wall + SignedDuration::try_from(down).unwrap();
         drop(time);
-        (self.player, self.reports) =
-            player(&self.store, &self.bus, &self.wallpapers, &self.time, boot_id);
+        (self.player, self.reports) = player(
+            &self.store,
+            &self.bus,
+            &self.wallpapers,
+            &self.time,
+            boot_id,
+        );
         self.player.restore();
         self.settle();
     }
@@ -313,5 +358,8 @@ impl Fixture {
 
 /// An interval of ten seconds.
 fn fast() -> NewConfiguration {
-    NewConfiguration { interval: Some(10), ..NewConfiguration::default() }
+    NewConfiguration {
+        interval: Some(10),
+        ..NewConfiguration::default()
+    }
 }

@@ -41,7 +41,12 @@ impl BackendProcess {
         mut file: File,
     ) -> Result<Self, Error> {
         match start(launch, &record, &path, &mut file) {
-            Ok((child, held)) => Ok(Self { child, record, path, held: Some(held) }),
+            Ok((child, held)) => Ok(Self {
+                child,
+                record,
+                path,
+                held: Some(held),
+            }),
             Err(error) => {
                 remove(&path);
                 Err(error)
@@ -53,7 +58,12 @@ impl BackendProcess {
     pub(super) fn take_over(path: PathBuf) -> Option<Self> {
         let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
         match found {
-            Some((record, child)) => Some(Self { child, record, path, held: None }),
+            Some((record, child)) => Some(Self {
+                child,
+                record,
+                path,
+                held: None,
+            }),
             None => {
                 remove(&path);
                 None
@@ -101,7 +111,11 @@ impl BackendProcess {
     pub fn last_words(&self) -> String {
         let tail = self.log_tail();
         let own = |line: &&str| !line.trim().is_empty() && !is_trace(line);
-        tail.lines().rfind(own).unwrap_or("it printed nothing").trim().to_owned()
+        tail.lines()
+            .rfind(own)
+            .unwrap_or("it printed nothing")
+            .trim()
+            .to_owned()
     }
 
     /// Returns the path of a file beside the record, which is removed with it: a socket, or a note
@@ -129,7 +143,10 @@ impl BackendProcess {
 
     /// Removes the record of a process that has exited.
     pub fn forget(self) {
-        let how = self.child.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
+        let how = self
+            .child
+            .ended()
+            .map_or_else(String::new, |ended| format!(" ({ended})"));
         log::info!("exited{how}: {}", self.record.shown());
         self.remove_record();
     }
@@ -163,9 +180,14 @@ fn start(
     // Opened a second time: a lock on the inherited file would last as long as the process.
     let held = File::open(&log_path).map_err(|source| Error::io("open", &log_path, source))?;
     flock(&held, FlockOperation::LockShared).map_err(|e| Error::io("lock", &log_path, e))?;
-    let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
+    let limits = ResourceLimits {
+        output: Some(OUTPUT_MAX),
+        ..ResourceLimits::default()
+    };
     let launch = launch.clone().limits(limits);
-    let errors = log.try_clone().map_err(|source| Error::io("open", &log_path, source))?;
+    let errors = log
+        .try_clone()
+        .map_err(|source| Error::io("open", &log_path, source))?;
     let child = launch.start(Some(log.into()), Some(errors.into()), Some(path))?;
     Ok((child, held))
 }
@@ -213,7 +235,11 @@ impl Record {
             output: output.map(str::to_owned),
             program: launch.program.clone().into_os_string(),
             args: launch.args.iter().map(Text::from).collect(),
-            env: launch.env.iter().map(|(n, v)| (Text::from(n), Text::from(v))).collect(),
+            env: launch
+                .env
+                .iter()
+                .map(|(n, v)| (Text::from(n), Text::from(v)))
+                .collect(),
         }
     }
 

@@ -52,7 +52,10 @@ impl Child {
         let pid = Pid::from_raw(identity.pid)?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // Checked after opening the pidfd, which then refers to one process for good.
-        identity.is_running().then(|| Self { identity, pidfd: Arc::new(pidfd) })
+        identity.is_running().then(|| Self {
+            identity,
+            pidfd: Arc::new(pidfd),
+        })
     }
 
     /// Opens a child that was just started and may have ended. Only this module reaps children, so
@@ -118,7 +121,10 @@ impl Child {
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM);
         if !self.wait(Some(Instant::now() + grace), None) {
-            log::warn!("process {} ignores SIGTERM; sending SIGKILL", self.identity.pid);
+            log::warn!(
+                "process {} ignores SIGTERM; sending SIGKILL",
+                self.identity.pid
+            );
             self.signal(Signal::KILL);
         }
         self.is_gone_soon()
@@ -181,10 +187,18 @@ pub(super) fn wait_readable(
     until: Option<Instant>,
     cancels: &[&Cancel],
 ) -> bool {
-    let mut polled: Vec<PollFd<'_>> =
-        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    polled.extend(cancels.iter().map(|cancel| PollFd::new(*cancel, PollFlags::IN)));
+    let mut polled: Vec<PollFd<'_>> = fds
+        .iter()
+        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .collect();
+    polled.extend(
+        cancels
+            .iter()
+            .map(|cancel| PollFd::new(*cancel, PollFlags::IN)),
+    );
     // An error (ENOMEM) is treated like a timeout.
     poll_until(&mut polled, until).unwrap_or(false)
-        && polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty())
+        && polled[..fds.len()]
+            .iter()
+            .any(|fd| !fd.revents().is_empty())
 }

@@ -17,7 +17,9 @@ impl Identity {
     /// Returns the process with this PID; `None` for a zombie.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        Stat::parse(&stat).filter(|stat| stat.state != b'Z').map(|stat| stat.identity)
+        Stat::parse(&stat)
+            .filter(|stat| stat.state != b'Z')
+            .map(|stat| stat.identity)
     }
 
     /// Parses a line of `/proc/PID/stat`.
@@ -49,15 +51,25 @@ impl Stat {
         // The name is in brackets, and may contain spaces and brackets.
         let open = line.iter().position(|&b| b == b'(')?;
         let close = line.iter().rposition(|&b| b == b')')?;
-        let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
-        let mut rest = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
+        let pid = std::str::from_utf8(&line[..open])
+            .ok()?
+            .trim()
+            .parse()
+            .ok()?;
+        let mut rest = std::str::from_utf8(line.get(close + 1..)?)
+            .ok()?
+            .split_ascii_whitespace();
         let state = *rest.next()?.as_bytes().first()?;
         // After the state, which is field 3: fields 14 and 15 are user and system time, 22 is the
         // start time.
         let (own, kernel): (u64, u64) = (rest.nth(10)?.parse().ok()?, rest.next()?.parse().ok()?);
         let start_time = rest.nth(6)?.parse().ok()?;
         let processor_time = own.saturating_add(kernel);
-        Some(Self { identity: Identity { pid, start_time }, state, processor_time })
+        Some(Self {
+            identity: Identity { pid, start_time },
+            state,
+            processor_time,
+        })
     }
 }
 
@@ -74,10 +86,15 @@ fn status_kb(pid: i32, name: &str) -> Option<u64> {
 
 /// Returns the children of all threads of a process; empty if the kernel does not list them.
 fn children(pid: i32) -> Vec<i32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let listed = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let numbers = |list: String| -> Vec<i32> {
-        list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+        list.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()
     };
     listed.flat_map(numbers).collect()
 }
@@ -120,7 +137,10 @@ mod tests {
     #[test]
     fn process_name_may_contain_brackets_and_spaces() {
         let line = b"42 (a) R (b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 22 33\n";
-        let expected = Identity { pid: 42, start_time: 9876 };
+        let expected = Identity {
+            pid: 42,
+            start_time: 9876,
+        };
         assert_eq!(Identity::from_stat(line), Some(expected));
         // A record may contain any number.
         let max = u64::MAX;
@@ -140,7 +160,13 @@ mod tests {
     fn own_process_is_running() {
         let own = Identity::of(std::process::id().try_into().unwrap()).unwrap();
         assert!(own.is_running());
-        assert!(!Identity { start_time: own.start_time + 1, ..own }.is_running());
+        assert!(
+            !Identity {
+                start_time: own.start_time + 1,
+                ..own
+            }
+            .is_running()
+        );
     }
 
     #[test]
@@ -148,12 +174,22 @@ mod tests {
         let own = Identity::of(std::process::id().try_into().unwrap()).unwrap();
         assert!(own.memory_kb().unwrap() > 500);
         assert!(own.age().unwrap() < Duration::from_secs(3600));
-        let other = Identity { start_time: own.start_time + 1, ..own };
+        let other = Identity {
+            start_time: own.start_time + 1,
+            ..own
+        };
         assert_eq!((other.memory_kb(), other.processor_time()), (None, None));
         let before = own.processor_time().unwrap();
         while own.processor_time().unwrap() == before {}
         // A record may contain any number.
-        assert_eq!(Identity { start_time: u64::MAX, ..own }.age(), Some(Duration::ZERO));
+        assert_eq!(
+            Identity {
+                start_time: u64::MAX,
+                ..own
+            }
+            .age(),
+            Some(Duration::ZERO)
+        );
     }
 
     #[test]
@@ -165,9 +201,15 @@ mod tests {
         let errors = theirs.try_clone().unwrap();
         let started = launch.start(Some(theirs), Some(errors), None).unwrap();
         let mut said = BufReader::new(File::from(ours)).lines();
-        assert!(said.next().is_some() && said.next().is_some(), "both are ready");
+        assert!(
+            said.next().is_some() && said.next().is_some(),
+            "both are ready"
+        );
         let who = started.identity();
-        let (alone, all) = (status_kb(who.pid, "VmRSS:").unwrap(), who.memory_kb().unwrap());
+        let (alone, all) = (
+            status_kb(who.pid, "VmRSS:").unwrap(),
+            who.memory_kb().unwrap(),
+        );
         started.kill();
         assert!(alone > 29_000 && all > alone + 29_000, "{alone} of {all}");
     }

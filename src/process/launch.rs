@@ -103,7 +103,10 @@ impl Launch {
             let orders = self.orders(record)?;
             let mut command = self.command();
             let place = |to: Option<OwnedFd>| to.map_or_else(Stdio::null, Stdio::from);
-            command.stdin(Stdio::null()).stdout(place(stdout)).stderr(place(stderr));
+            command
+                .stdin(Stdio::null())
+                .stdout(place(stdout))
+                .stderr(place(stderr));
             // SAFETY: the orders allocate and lock nothing. They make system calls, and set signals
             // as they would be in a new program.
             unsafe { command.pre_exec(move || orders.carry_out()) };
@@ -113,7 +116,10 @@ impl Launch {
                 started.kill().and_then(|()| started.wait()).ok();
             })
         };
-        start().map_err(|source| Error::Start { program: self.program.clone(), source })
+        start().map_err(|source| Error::Start {
+            program: self.program.clone(),
+            source,
+        })
     }
 
     /// Starts a helper process of murald with this socket as stdout. It is killed when the starting
@@ -129,15 +135,24 @@ impl Launch {
             record: record.map(word).transpose()?,
             directory: self.directory.as_deref().map(word).transpose()?,
             limits: self.limits,
-            umask: if self.makes_our_files { None } else { orders::inherited_umask() },
+            umask: if self.makes_our_files {
+                None
+            } else {
+                orders::inherited_umask()
+            },
         })
     }
 
     /// Builds the command, with the daemon's environment except for the variables in `OURS`.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts children")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that starts children"
+    )]
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
         for own in OURS {
             command.env_remove(own);
         }
@@ -151,7 +166,10 @@ pub(crate) fn own_program() -> PathBuf {
     use std::os::unix::fs::MetadataExt;
     let own = PathBuf::from("/proc/self/exe");
     let file = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
-    std::env::current_exe().ok().filter(|named| file(named) == file(&own)).unwrap_or(own)
+    std::env::current_exe()
+        .ok()
+        .filter(|named| file(named) == file(&own))
+        .unwrap_or(own)
 }
 
 /// Formats a command line for users: words with unusual characters are quoted.
@@ -202,16 +220,26 @@ mod tests {
 
     #[test]
     fn environment_is_inherited_except_for_private_variables() {
-        let launch = shell("export -p").env("A", "1").env("A", "a b").env("B", "").env("PWD", "/");
+        let launch = shell("export -p")
+            .env("A", "1")
+            .env("A", "a b")
+            .env("B", "")
+            .env("PWD", "/");
         let said = said(launch.env(OURS[0], "x"));
-        assert!(said.contains("A='a b'\n") && said.contains("B=''\n"), "{said}");
+        assert!(
+            said.contains("A='a b'\n") && said.contains("B=''\n"),
+            "{said}"
+        );
         assert!(said.contains(" PATH=") && !said.contains(OURS[0]), "{said}");
     }
 
     #[test]
     fn child_has_default_signal_handling() {
         let mask = |status: &str, name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap();
             u64::from_str_radix(line.trim(), 16).unwrap()
         };
         // SAFETY: this signal is ignored by default; nothing else here uses it.

@@ -76,19 +76,29 @@ pub enum Error {
     Cancelled,
     /// An operation on a file or descriptor for the process failed.
     #[error("cannot {operation} {}", path.display())]
-    Io { operation: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        operation: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
 }
 
 impl Error {
     fn io(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
-        Self::Io { operation, path: path.to_owned(), source: source.into() }
+        Self::Io {
+            operation,
+            path: path.to_owned(),
+            source: source.into(),
+        }
     }
 }
 
 /// Returns the last `max` bytes of a program's output, as text for a message.
 fn tail(bytes: &[u8], max: usize) -> String {
     let cut = bytes.len().saturating_sub(max);
-    plain(&String::from_utf8_lossy(&bytes[cut..])).trim().to_owned()
+    plain(&String::from_utf8_lossy(&bytes[cut..]))
+        .trim()
+        .to_owned()
 }
 
 /// Removes colours and other control characters of terminals; the text is for replies and logs.
@@ -100,7 +110,10 @@ pub(crate) fn plain(said: &str) -> String {
             // CSI: skip the parameters and the final letter. From other escape sequences, only the
             // control character is removed.
             '\x1b' if letters.as_str().starts_with('[') => {
-                letters.by_ref().skip(1).find(|end| matches!(end, '@'..='~'));
+                letters
+                    .by_ref()
+                    .skip(1)
+                    .find(|end| matches!(end, '@'..='~'));
             }
             '\n' | '\t' => plain.push(letter),
             other if other.is_control() => {}
@@ -113,7 +126,10 @@ pub(crate) fn plain(said: &str) -> String {
 /// Whether a word can be shown unquoted in a command line.
 fn is_plain(word: &OsStr) -> bool {
     !word.is_empty()
-        && word.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(b))
+        && word
+            .as_bytes()
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(b))
 }
 
 #[cfg(test)]
@@ -125,7 +141,10 @@ mod tests {
     #[test]
     fn program_output_is_reported_without_colors() {
         let said = "\x1b[1;31mERR \x1b[0mfrom toolkit ]:\r\n\tno screen\x1b]0;t\x07 \x1b[";
-        assert_eq!(tail(said.as_bytes(), 1000), "ERR from toolkit ]:\n\tno screen]0;t");
+        assert_eq!(
+            tail(said.as_bytes(), 1000),
+            "ERR from toolkit ]:\n\tno screen]0;t"
+        );
         // Truncated within an escape sequence.
         assert_eq!(
             tail(said.as_bytes(), said.len() - 3),
@@ -141,7 +160,11 @@ mod tests {
         fs::create_dir(&full).unwrap();
         fs::write(full.join("feh"), "").unwrap();
         let path = std::env::join_paths([Path::new("."), &empty, &full]).unwrap();
-        assert_eq!(which_in("feh", &path), None, "a directory, and a file that cannot be executed");
+        assert_eq!(
+            which_in("feh", &path),
+            None,
+            "a directory, and a file that cannot be executed"
+        );
         fs::set_permissions(full.join("feh"), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(which_in("feh", &path), Some(full.join("feh")));
     }

@@ -39,7 +39,12 @@ impl Output {
 
     /// Returns why the program failed: the last line of stderr, or how it ended.
     pub(crate) fn complaint(&self) -> String {
-        match self.stderr.lines().rev().find(|line| !line.trim().is_empty()) {
+        match self
+            .stderr
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+        {
             Some(line) => line.trim().to_owned(),
             None => self.ended.to_string(),
         }
@@ -119,7 +124,11 @@ fn attend(
         stderr.read_some(&mut |_| {});
         if let Some(ended) = ended {
             let stderr = tail(&stderr.kept, STDERR_MAX);
-            return Ok(Output { ended, stdout: stdout.kept, stderr });
+            return Ok(Output {
+                ended,
+                stdout: stdout.kept,
+                stderr,
+            });
         }
     }
 }
@@ -140,8 +149,15 @@ pub(super) struct Drain {
 impl Drain {
     pub(super) fn new(pipe: OwnedFd, max: usize, keep: Keep) -> Self {
         // Only this end is non-blocking; the program expects a blocking one.
-        let open = rustix::io::ioctl_fionbio(&pipe, true).is_ok().then(|| File::from(pipe));
-        Self { open, kept: Vec::new(), max, keep }
+        let open = rustix::io::ioctl_fionbio(&pipe, true)
+            .is_ok()
+            .then(|| File::from(pipe));
+        Self {
+            open,
+            kept: Vec::new(),
+            max,
+            keep,
+        }
     }
 
     /// `None` once all writers have closed the pipe.
@@ -204,7 +220,12 @@ mod tests {
         check("echo out; echo err >&2", Ended::Code(0), "out\n", "err");
         check("exit 3", Ended::Code(3), "", "");
         check("kill -9 $$", Ended::Signal(9), "", "");
-        check("read x || echo 'no input'", Ended::Code(0), "no input\n", "");
+        check(
+            "read x || echo 'no input'",
+            Ended::Code(0),
+            "no input\n",
+            "",
+        );
         check("pwd", Ended::Code(0), "/\n", "");
     }
 
@@ -223,7 +244,11 @@ mod tests {
         let script = format!("sleep 1000 & echo $! > {}; echo done", file.display());
         let output = run(&sh(&script), Duration::from_secs(600), None).unwrap();
         assert_eq!(output.stdout, b"done\n");
-        let pid: i32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
+        let pid: i32 = std::fs::read_to_string(file)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
         if let Some(grandchild) = super::super::Identity::of(pid).and_then(Child::hold) {
             assert!(grandchild.wait(Some(Instant::now() + Duration::from_secs(60)), None));
         }
@@ -246,8 +271,10 @@ mod tests {
         let mut said = Vec::new();
         let slow = "for i in 1 2 3 4 5 6; do sleep 0.7; echo $i; done";
         let began = Instant::now();
-        run_with_progress(&sh(slow), silence, None, &mut |bytes| said.extend_from_slice(bytes))
-            .unwrap();
+        run_with_progress(&sh(slow), silence, None, &mut |bytes| {
+            said.extend_from_slice(bytes)
+        })
+        .unwrap();
         assert!(said == b"1\n2\n3\n4\n5\n6\n" && began.elapsed() > silence);
         let silent = run_with_progress(&sh("echo 1; sleep 1000"), silence, None, &mut |_| {});
         assert!(matches!(silent, Err(Error::Silent { .. })));
@@ -275,15 +302,28 @@ mod tests {
         let spun = check(ResourceLimits { cpu, ..none }, "while :; do :; done");
         assert_eq!(spun.complaint(), "it exceeded its limit of processor time");
 
-        let output = ResourceLimits { output: Some(10_000), ..none };
+        let output = ResourceLimits {
+            output: Some(10_000),
+            ..none
+        };
         let flood = format!("head -c 20000 /dev/zero >'{}'; echo $?", file.display());
         let flooded = check(output, &flood);
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 10_000);
         // The program gets an error and is not killed.
-        assert_eq!((flooded.ended, &flooded.stdout[..]), (Ended::Code(0), &b"1\n"[..]));
-        assert!(flooded.complaint().contains("File too large"), "{}", flooded.stderr);
+        assert_eq!(
+            (flooded.ended, &flooded.stdout[..]),
+            (Ended::Code(0), &b"1\n"[..])
+        );
+        assert!(
+            flooded.complaint().contains("File too large"),
+            "{}",
+            flooded.stderr
+        );
 
-        let memory = ResourceLimits { memory: Some(64 << 20), ..none };
+        let memory = ResourceLimits {
+            memory: Some(64 << 20),
+            ..none
+        };
         let hog = "head -c 200000000 /dev/zero | tail -c 150000000 | wc -c";
         assert_eq!(check(none, hog).stdout, b"150000000\n");
         assert_ne!(check(memory, hog).stdout, b"150000000\n");

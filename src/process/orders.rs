@@ -89,12 +89,24 @@ impl ResourceLimits {
     fn set(self) -> io::Result<()> {
         let set = |resource, soft: Option<u64>, grace| {
             let Some(soft) = soft else { return Ok(()) };
-            let hard = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+            let hard = rustix::process::getrlimit(resource)
+                .maximum
+                .unwrap_or(u64::MAX);
             let maximum = Some(hard.min(soft.saturating_add(grace)));
-            setrlimit(resource, Rlimit { current: Some(soft.min(hard)), maximum })
+            setrlimit(
+                resource,
+                Rlimit {
+                    current: Some(soft.min(hard)),
+                    maximum,
+                },
+            )
         };
         set(Resource::Fsize, self.output, 0)?;
-        set(Resource::Cpu, self.cpu.map(|cpu| cpu.as_secs().max(1)), CPU_GRACE)?;
+        set(
+            Resource::Cpu,
+            self.cpu.map(|cpu| cpu.as_secs().max(1)),
+            CPU_GRACE,
+        )?;
         // Set last, as the steps before may need memory.
         set(Resource::As, self.memory, 0)?;
         Ok(())
@@ -107,7 +119,16 @@ fn reset_signals(ignored: Option<i32>) {
         let is_ignored = ignored == Some(signal);
         // SAFETY: installs no handler, in a process with a signal table of its own. The C library
         // refuses the signals that it uses itself.
-        unsafe { libc::signal(signal, if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+        unsafe {
+            libc::signal(
+                signal,
+                if is_ignored {
+                    libc::SIG_IGN
+                } else {
+                    libc::SIG_DFL
+                },
+            )
+        };
     }
 }
 
@@ -117,8 +138,11 @@ fn write_record(record: &CString) -> io::Result<()> {
         OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
-    let stat =
-        rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = rustix::fs::open(
+        c"/proc/self/stat",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let mut line = [0; 1024];
     let length = rustix::io::read(&stat, &mut line)?;
     rustix::io::write(&record, &line[..length])?;

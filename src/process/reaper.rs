@@ -76,19 +76,38 @@ impl Reaper {
         if let Some(notify) = &notify {
             epoll::add(&epoll, notify, EventData::new_u64(LOGS), EventFlags::IN)?;
         }
-        let shared = Arc::new(Shared { epoll, _stop: stop.clone(), watched: Mutex::default() });
-        let logs = Logs { notify, directory: logs.to_owned(), next_look: None };
+        let shared = Arc::new(Shared {
+            epoll,
+            _stop: stop.clone(),
+            watched: Mutex::default(),
+        });
+        let logs = Logs {
+            notify,
+            directory: logs.to_owned(),
+            next_look: None,
+        };
         let theirs = Arc::clone(&shared);
         let thread = spawner.spawn("reaper", move || watch(&theirs, logs))?;
-        let owner = Arc::new(Owner { _stop: CancelOnDrop(stop), _thread: thread });
-        Ok(Self { shared, _owner: owner })
+        let owner = Arc::new(Owner {
+            _stop: CancelOnDrop(stop),
+            _thread: thread,
+        });
+        Ok(Self {
+            shared,
+            _owner: owner,
+        })
     }
 
     /// Sends on `tell` once the child has ended. If the channel is full, the owner will check
     /// anyway.
     pub fn watch(&self, child: &Child, tell: &Sender<()>) -> io::Result<()> {
         let (token, mut watched) = (token(child), lock(&self.shared.watched));
-        epoll::add(&self.shared.epoll, child, EventData::new_u64(token), EventFlags::IN)?;
+        epoll::add(
+            &self.shared.epoll,
+            child,
+            EventData::new_u64(token),
+            EventFlags::IN,
+        )?;
         watched.insert(token, (child.clone(), tell.clone()));
         Ok(())
     }
@@ -110,7 +129,9 @@ impl Shared {
     fn take_ended(&self, token: u64) -> Option<Sender<()>> {
         let mut watched = lock(&self.watched);
         // The event may be from a forgotten child whose descriptor number was reused.
-        watched.get(&token).filter(|(child, _)| !child.is_running())?;
+        watched
+            .get(&token)
+            .filter(|(child, _)| !child.is_running())?;
         let (child, tell) = watched.remove(&token)?;
         epoll::delete(&self.epoll, &child).ok();
         Some(tell)
@@ -120,7 +141,9 @@ impl Shared {
 fn watch(shared: &Shared, mut logs: Logs) {
     let mut buffer = [MaybeUninit::<Event>::uninit(); 16];
     loop {
-        let timeout = logs.next_look.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = logs
+            .next_look
+            .map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
         let events = match epoll::wait(&shared.epoll, &mut buffer, timeout.as_ref()) {
             Ok((events, _)) => events,
@@ -162,10 +185,14 @@ impl Logs {
         notify.drain();
         epoll::modify(epoll, notify, EventData::new_u64(LOGS), EventFlags::empty()).ok();
         self.next_look = Some(Instant::now() + LOG_PAUSE);
-        let Ok(entries) = std::fs::read_dir(&self.directory) else { return };
+        let Ok(entries) = std::fs::read_dir(&self.directory) else {
+            return;
+        };
         for entry in entries.flatten() {
             let path = entry.path();
-            let Ok(metadata) = entry.metadata() else { continue };
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
             if metadata.len() > LOG_MAX
                 && path.extension().is_some_and(|extension| extension == "log")
             {
@@ -185,7 +212,9 @@ impl Logs {
 }
 
 fn shorten(log: &Path, usage: u64) {
-    let Ok(file) = OpenOptions::new().write(true).open(log) else { return };
+    let Ok(file) = OpenOptions::new().write(true).open(log) else {
+        return;
+    };
     let is_held = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
     if usage > HELD_LOG_MAX || !is_held() {
         // Writers use O_APPEND, so they continue at the start.
@@ -206,16 +235,23 @@ mod tests {
         let (spawner, deaths) = Spawner::new();
         let records = ProcessRecords::open(dir.path()).unwrap();
         let reaper = Reaper::start(&spawner, dir.path()).unwrap();
-        let process =
-            records.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
+        let process = records
+            .start(&Launch::new("/bin/sleep").args(["1000"]), "test", None)
+            .unwrap();
         let (tell, told) = bounded(1);
         reaper.watch(process.child(), &tell).unwrap();
-        assert!(reaper.shared.take_ended(token(process.child())).is_none(), "a stale event");
+        assert!(
+            reaper.shared.take_ended(token(process.child())).is_none(),
+            "a stale event"
+        );
         assert!(told.try_recv().is_err());
         let pid = Pid::from_raw(process.child().identity().pid).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
         assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()));
-        assert_eq!(process.child().ended(), Some(crate::process::Ended::Signal(9)));
+        assert_eq!(
+            process.child().ended(),
+            Some(crate::process::Ended::Signal(9))
+        );
         drop(reaper);
         assert!(deaths.try_recv().is_err());
     }
@@ -247,8 +283,9 @@ mod tests {
     fn log_of_a_new_process_is_emptied_after_its_release() {
         let dir = tempfile::tempdir().unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
-        let mut process =
-            records.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
+        let mut process = records
+            .start(&Launch::new("/bin/sleep").args(["1000"]), "test", None)
+            .unwrap();
         let log = process.log_path();
         std::fs::write(&log, "drawn\n").unwrap();
         shorten(&log, 0);

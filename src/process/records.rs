@@ -23,12 +23,18 @@ pub struct ProcessRecords {
 /// The name of an output as part of a file's name or of an argument.
 pub(crate) fn plain_name(output: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    output.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+    output
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect()
 }
 
 /// The name of a record without its number.
 fn record_name(backend: &str, output: Option<&str>) -> String {
-    output.map_or_else(|| backend.to_owned(), |output| format!("{backend}@{}", plain_name(output)))
+    output.map_or_else(
+        || backend.to_owned(),
+        |output| format!("{backend}@{}", plain_name(output)),
+    )
 }
 
 impl ProcessRecords {
@@ -41,7 +47,9 @@ impl ProcessRecords {
 
     /// Opens the directory for reading only; does not create it.
     pub(crate) fn at(directory: &Path) -> Self {
-        Self { directory: directory.to_owned() }
+        Self {
+            directory: directory.to_owned(),
+        }
     }
 
     pub fn directory(&self) -> &Path {
@@ -84,16 +92,22 @@ impl ProcessRecords {
         let mut paths: Vec<PathBuf> = self.records().filter(meant).map(|(_, path)| path).collect();
         // Sorted by age, the oldest first.
         paths.sort_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).ok());
-        paths.into_iter().filter_map(BackendProcess::take_over).collect()
+        paths
+            .into_iter()
+            .filter_map(BackendProcess::take_over)
+            .collect()
     }
 
     /// Returns the backends with running processes, and the output if a process serves only one.
     /// Called at the daemon's start, before any process is started; removes the records of
     /// processes that have ended.
     pub fn left(&self) -> Vec<(String, Option<String>)> {
-        let processes = self.records().filter_map(|(_, path)| BackendProcess::take_over(path));
-        let mut left: Vec<_> =
-            processes.map(|it| (it.record().backend.clone(), it.record().output.clone())).collect();
+        let processes = self
+            .records()
+            .filter_map(|(_, path)| BackendProcess::take_over(path));
+        let mut left: Vec<_> = processes
+            .map(|it| (it.record().backend.clone(), it.record().output.clone()))
+            .collect();
         left.sort();
         left.dedup();
         left
@@ -101,16 +115,22 @@ impl ProcessRecords {
 
     /// Returns the running processes of backends, with the output if a process serves only one.
     pub(crate) fn all_running(&self) -> Vec<(String, Option<String>, Identity)> {
-        let known = self.records().filter_map(|(_, path)| backend_process::read(&path));
+        let known = self
+            .records()
+            .filter_map(|(_, path)| backend_process::read(&path));
         let running = known.filter(|(_, who)| who.is_running());
-        running.map(|(record, who)| (record.backend, record.output, who)).collect()
+        running
+            .map(|(record, who)| (record.backend, record.output, who))
+            .collect()
     }
 
     /// Ends all running processes, removes their records and returns their number. The caller makes
     /// sure that no daemon adopts them.
     pub(crate) fn end_all(&self, grace: Duration) -> usize {
-        let running: Vec<_> =
-            self.records().filter_map(|(_, path)| BackendProcess::take_over(path)).collect();
+        let running: Vec<_> = self
+            .records()
+            .filter_map(|(_, path)| BackendProcess::take_over(path))
+            .collect();
         let ended = running.len();
         running.into_iter().for_each(|process| process.end(grace));
         ended
@@ -118,23 +138,34 @@ impl ProcessRecords {
 
     /// Returns the number of records whose process has ended or is missing.
     pub(crate) fn gone(&self) -> usize {
-        self.records().count().saturating_sub(self.all_running().len())
+        self.records()
+            .count()
+            .saturating_sub(self.all_running().len())
     }
 
     /// Returns the names, without numbers, and the paths of all records.
     fn records(&self) -> impl Iterator<Item = (String, PathBuf)> {
-        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
         entries.filter_map(|entry| {
             let path = entry.path();
-            let (name, number) =
-                path.file_name()?.to_str()?.strip_suffix(".json")?.rsplit_once('-')?;
+            let (name, number) = path
+                .file_name()?
+                .to_str()?
+                .strip_suffix(".json")?
+                .rsplit_once('-')?;
             number.parse::<u32>().ok()?;
             Some((name.to_owned(), path))
         })
     }
 
     fn make_directory(&self) -> Result<(), Error> {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.directory);
         made.map_err(|source| Error::io("make", &self.directory, source))
     }
 
@@ -144,7 +175,12 @@ impl ProcessRecords {
         for number in 1u32.. {
             let path = self.directory.join(format!("{name}-{number}.json"));
             let mut options = OpenOptions::new();
-            match options.append(true).create_new(true).mode(0o600).open(&path) {
+            match options
+                .append(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+            {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(Error::io("create", &path, source)),
@@ -169,7 +205,9 @@ mod tests {
 
     fn sleeper() -> Launch {
         let odd = OsString::from_vec(b"a b\xff#".to_vec());
-        Launch::new("/bin/sh").args(["-c", "echo hello; exec sleep 1000", "sh"]).args([odd])
+        Launch::new("/bin/sh")
+            .args(["-c", "echo hello; exec sleep 1000", "sh"])
+            .args([odd])
     }
 
     #[test]
@@ -180,7 +218,11 @@ mod tests {
         let process = records.start(&sleeper(), "swaybg", None).unwrap();
         assert_eq!(old.path, process.path);
         old.end(Duration::from_secs(5));
-        assert_eq!(records.all_running().len(), 1, "the record of the new process stays");
+        assert_eq!(
+            records.all_running().len(),
+            1,
+            "the record of the new process stays"
+        );
         assert!(process.log_path().exists());
         process.end(Duration::from_secs(5));
     }
@@ -201,7 +243,10 @@ mod tests {
         assert_eq!(records.running("swaybg", Some("DP-1")).len(), 1);
         assert!(records.running("swaybg", Some("DP-2")).is_empty());
         assert!(records.running("feh", None).is_empty());
-        assert_eq!(records.left(), [("swaybg".to_owned(), Some("DP-1".to_owned()))]);
+        assert_eq!(
+            records.left(),
+            [("swaybg".to_owned(), Some("DP-1".to_owned()))]
+        );
         again.end(Duration::from_secs(5));
         assert!(!identity.is_running());
         assert_eq!(fs::read_dir(records.directory()).unwrap().count(), 0);
@@ -239,13 +284,19 @@ mod tests {
         let (_dir, records) = records();
         let stale = ["log", "sock", "paused"];
         for extension in stale {
-            fs::write(records.directory().join(format!("swaybg-1.{extension}")), "stale").unwrap();
+            fs::write(
+                records.directory().join(format!("swaybg-1.{extension}")),
+                "stale",
+            )
+            .unwrap();
         }
         let other = records.directory().join("swaybg-10.sock");
         fs::write(&other, "").unwrap();
         let process = records.start(&sleeper(), "swaybg", None).unwrap();
         assert!(
-            stale.iter().all(|it| fs::read(process.beside(it)).unwrap_or_default() != b"stale")
+            stale
+                .iter()
+                .all(|it| fs::read(process.beside(it)).unwrap_or_default() != b"stale")
         );
         assert!(!process.beside("sock").exists() && !process.beside("paused").exists());
         assert!(other.exists());
@@ -255,7 +306,11 @@ mod tests {
     #[test]
     fn failed_start_leaves_no_record() {
         let (_dir, records) = records();
-        assert!(records.start(&Launch::new("/nowhere/swaybg"), "swaybg", None).is_err());
+        assert!(
+            records
+                .start(&Launch::new("/nowhere/swaybg"), "swaybg", None)
+                .is_err()
+        );
         assert_eq!(fs::read_dir(records.directory()).unwrap().count(), 0);
     }
 

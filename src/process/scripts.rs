@@ -30,7 +30,11 @@ pub(crate) struct Scripts {
 
 impl Scripts {
     pub(crate) fn new(cancel: Cancel, groups: Groups) -> Self {
-        Self { cancel, groups, left: Vec::new() }
+        Self {
+            cancel,
+            groups,
+            left: Vec::new(),
+        }
     }
 
     /// Waits until it is woken; returns `false` once cancelled.
@@ -60,7 +64,10 @@ impl Scripts {
                 child.end(GRACE);
                 return Err(match self.cancel.is_cancelled() {
                     true => Error::Cancelled,
-                    false => Error::Late { command: launch.shown(), limit },
+                    false => Error::Late {
+                        command: launch.shown(),
+                        limit,
+                    },
                 });
             }
             // Checked before stderr is read, so that all output before the end is read.
@@ -90,15 +97,20 @@ impl Scripts {
             self.left.retain(|left| left.fd().is_some());
             let left = self.left.iter().filter_map(Drain::fd);
             let all = fds.iter().copied().chain([self.cancel.as_fd()]).chain(left);
-            let mut polled: Vec<PollFd<'_>> =
-                all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            let mut polled: Vec<PollFd<'_>> = all
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .collect();
             // An error (ENOMEM) is treated like a timeout.
             if !poll_until(&mut polled, until).unwrap_or(false) {
                 return false;
             }
-            let is_ready = polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty());
+            let is_ready = polled[..fds.len()]
+                .iter()
+                .any(|fd| !fd.revents().is_empty());
             drop(polled);
-            self.left.iter_mut().for_each(|left| left.read_some(&mut |_| {}));
+            self.left
+                .iter_mut()
+                .for_each(|left| left.read_some(&mut |_| {}));
             if self.cancel.is_cancelled() || is_ready {
                 return !self.cancel.is_cancelled();
             }
@@ -160,8 +172,9 @@ mod tests {
     fn stderr_and_exit_code_are_reported() {
         let mut said = Vec::new();
         let mut on_output = |bytes: &[u8]| said.extend_from_slice(bytes);
-        let ended =
-            scripts().run(&sh("echo out; echo err >&2; exit 3"), LONG, &mut on_output).unwrap();
+        let ended = scripts()
+            .run(&sh("echo out; echo err >&2; exit 3"), LONG, &mut on_output)
+            .unwrap();
         assert_eq!((ended, &said[..]), (Ended::Code(3), &b"err\n"[..]));
     }
 
@@ -190,8 +203,11 @@ mod tests {
     #[test]
     fn background_processes_of_a_script_keep_running() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, go, done) =
-            (dir.path().join("pid"), dir.path().join("go"), dir.path().join("done"));
+        let (file, go, done) = (
+            dir.path().join("pid"),
+            dir.path().join("go"),
+            dir.path().join("done"),
+        );
         let background = format!(
             "until [ -e {go} ]; do sleep 0.02; done; head -c 1000000 /dev/zero >&2 && touch {done}",
             go = go.display(),
@@ -199,19 +215,28 @@ mod tests {
         );
         let script = format!("sh -c '{background}' & echo $! >{}", file.display());
         let mut scripts = scripts();
-        assert_eq!(scripts.run(&sh(&script), LONG, &mut |_| {}).unwrap(), Ended::Code(0));
+        assert_eq!(
+            scripts.run(&sh(&script), LONG, &mut |_| {}).unwrap(),
+            Ended::Code(0)
+        );
         let left = pid(&file);
         assert!(is_running(left));
         // The process still belongs to the group, although its leader has ended.
         let pid_of = |pid| rustix::process::Pid::from_raw(pid);
-        let group = rustix::process::getpgid(pid_of(left)).unwrap().as_raw_nonzero().get();
+        let group = rustix::process::getpgid(pid_of(left))
+            .unwrap()
+            .as_raw_nonzero()
+            .get();
         assert!(group != left && scripts.groups.has(group) && !scripts.groups.has(left));
         let ours = rustix::process::getpgrp().as_raw_nonzero().get();
         assert!(!scripts.groups.has(ours));
         fs::write(&go, "").unwrap();
         // Its stderr is read while the next script runs.
         let next = format!("until [ -e {} ]; do sleep 0.02; done", done.display());
-        assert_eq!(scripts.run(&sh(&next), LONG, &mut |_| {}).unwrap(), Ended::Code(0));
+        assert_eq!(
+            scripts.run(&sh(&next), LONG, &mut |_| {}).unwrap(),
+            Ended::Code(0)
+        );
     }
 
     #[test]
@@ -229,7 +254,11 @@ mod tests {
             closed.read_some(&mut |_| {});
         }
         scripts.leave(closed);
-        assert!(theirs.iter().all(|pipe| rustix::io::write(pipe, b"x").is_ok()));
+        assert!(
+            theirs
+                .iter()
+                .all(|pipe| rustix::io::write(pipe, b"x").is_ok())
+        );
         // One more with an open pipe displaces the oldest.
         scripts.leave(drain().0);
         assert_eq!(scripts.left.len(), LEFT_MAX);
@@ -252,8 +281,17 @@ mod tests {
         let mut on_output = |bytes: &[u8]| said.extend_from_slice(bytes);
         let script = sh("pwd >&2").directory(&home);
         scripts().run(&script, LONG, &mut on_output).unwrap();
-        assert_eq!(String::from_utf8_lossy(&said).trim_end(), home.to_str().unwrap());
+        assert_eq!(
+            String::from_utf8_lossy(&said).trim_end(),
+            home.to_str().unwrap()
+        );
         // A missing directory does not prevent the script from running.
-        scripts().run(&sh("true").directory(Path::new("/nowhere")), LONG, &mut |_| {}).unwrap();
+        scripts()
+            .run(
+                &sh("true").directory(Path::new("/nowhere")),
+                LONG,
+                &mut |_| {},
+            )
+            .unwrap();
     }
 }

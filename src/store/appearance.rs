@@ -9,7 +9,10 @@ use crate::wire::AppearanceMode;
 /// Returns the mode set last; `Auto` if none was set.
 pub(crate) fn mode(connection: &Connection) -> Result<AppearanceMode, Error> {
     let mut statement = connection.prepare_cached("SELECT mode FROM appearance")?;
-    let found = statement.query_row([], |row| Ok(word(row, 0))).optional()?.transpose()?;
+    let found = statement
+        .query_row([], |row| Ok(word(row, 0)))
+        .optional()?
+        .transpose()?;
     Ok(found.unwrap_or(AppearanceMode::Auto))
 }
 

@@ -66,12 +66,24 @@ pub(crate) fn put_for_every_monitor(
     connection: &Connection,
     assignment: &Assignment,
 ) -> Result<(), Error> {
-    put(connection, &Assignment { monitor: EVERY_MONITOR.to_owned(), ..assignment.clone() })
+    put(
+        connection,
+        &Assignment {
+            monitor: EVERY_MONITOR.to_owned(),
+            ..assignment.clone()
+        },
+    )
 }
 
 /// Stores the image for new monitors; the monitor in `assignment` is ignored.
 pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
-    put(connection, &Assignment { monitor: DEFAULT.to_owned(), ..assignment.clone() })
+    put(
+        connection,
+        &Assignment {
+            monitor: DEFAULT.to_owned(),
+            ..assignment.clone()
+        },
+    )
 }
 
 /// Inserts or replaces a monitor's row. If `set_at` is unchanged, the stored sound stays: only
@@ -116,7 +128,9 @@ pub(crate) fn set_sound(
         "INSERT OR REPLACE INTO workspace_sound SELECT workspace, image_id, ?3 \
          FROM workspace_picture WHERE monitor = ?1 AND image_id = ?2",
     ] {
-        connection.prepare_cached(sql)?.execute((monitor, image_id, &sound))?;
+        connection
+            .prepare_cached(sql)?
+            .execute((monitor, image_id, &sound))?;
     }
     Ok(())
 }
@@ -185,7 +199,11 @@ fn deleted_from_row(row: &Row<'_>) -> Result<Deleted, Error> {
         position: optional_word(row, 8)?,
         sound: None,
     };
-    Ok(Deleted { shown, name: row.get(6)?, path: row.get::<_, String>(7)?.into() })
+    Ok(Deleted {
+        shown,
+        name: row.get(6)?,
+        path: row.get::<_, String>(7)?.into(),
+    })
 }
 
 #[cfg(test)]
@@ -198,8 +216,11 @@ mod tests {
     #[test]
     fn default_and_image_of_all_monitors_are_not_listed_as_monitors() {
         let (_directory, store) = scratch();
-        let [a, b] =
-            ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());
+        let [a, b] = ["a", "b"].map(|name| {
+            store
+                .write(|c| images::insert(c, &picture(name, 1)))
+                .unwrap()
+        });
         let of = |image_id, fit| Assignment {
             monitor: "DP-1".to_owned(),
             image_id,
@@ -227,18 +248,36 @@ mod tests {
         assert_eq!((read(for_every_monitor), read(default)), (Some(b), Some(a)));
         assert_eq!(store.read(all).unwrap(), std::slice::from_ref(&own));
         let newer = "UPDATE assignments SET fit = 'x', position = 'x', sound = '{}x' WHERE monitor = 'DP-1'";
-        store.write(|c| c.execute(newer, []).map_err(Error::from)).unwrap();
-        let plain = Assignment { fit: None, position: None, ..own.clone() };
-        assert_eq!(store.read(all).unwrap(), [plain], "words of another version");
+        store
+            .write(|c| c.execute(newer, []).map_err(Error::from))
+            .unwrap();
+        let plain = Assignment {
+            fit: None,
+            position: None,
+            ..own.clone()
+        };
+        assert_eq!(
+            store.read(all).unwrap(),
+            [plain],
+            "words of another version"
+        );
         store.write(|c| put(c, &own)).unwrap();
         // `purge_image` does not count the default and the image of all monitors.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));
         assert_eq!(store.read(deleted).unwrap(), []);
         assert_eq!(store.write(|c| purge_image(c, a)).unwrap(), 1);
-        let [gone] = &store.read(deleted).unwrap()[..] else { panic!("one is deleted") };
-        let shown = Assignment { together: Vec::new(), ..own };
+        let [gone] = &store.read(deleted).unwrap()[..] else {
+            panic!("one is deleted")
+        };
+        let shown = Assignment {
+            together: Vec::new(),
+            ..own
+        };
         assert_eq!((&gone.shown, &*gone.name), (&shown, "a"));
-        assert_eq!((read(default), store.read(all).unwrap()), (None, Vec::new()));
+        assert_eq!(
+            (read(default), store.read(all).unwrap()),
+            (None, Vec::new())
+        );
     }
 }

@@ -38,7 +38,10 @@ pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, 
 /// Adds a backup without removing old ones, for callers that must first see if it is worth keeping.
 pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
     let directory = directory(database);
-    let failed = |source| Error::Copy { path: directory.clone(), source };
+    let failed = |source| Error::Copy {
+        path: directory.clone(),
+        source,
+    };
     make_directories(&directory).map_err(failed)?;
     let path = directory.join(format!("{BEGINNING}{}{END}", now()));
     save(connection, &directory.join(".new"), &path)?;
@@ -56,9 +59,14 @@ pub(super) fn remove_old(database: &Path, newest: &Path) {
 
 /// Returns all backups, the newest first.
 pub(crate) fn list(database: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory(database)).into_iter().flatten().flatten();
-    let mut copies: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(END)).collect();
+    let entries = fs::read_dir(directory(database))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut copies: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| name(path).ends_with(END))
+        .collect();
     copies.retain(|path| name(path).starts_with(BEGINNING));
     copies.sort_unstable_by(|a, b| b.cmp(a));
     copies
@@ -67,7 +75,9 @@ pub(crate) fn list(database: &Path) -> Vec<PathBuf> {
 /// Whether there is a backup from today (UTC).
 pub(super) fn is_of_today(database: &Path) -> bool {
     let today = format!("{BEGINNING}{}T", &now()[..8]);
-    list(database).iter().any(|copy| name(copy).starts_with(&today))
+    list(database)
+        .iter()
+        .any(|copy| name(copy).starts_with(&today))
 }
 
 /// Replaces the database with the backup `from`, or with the newest intact one; the old database is
@@ -82,23 +92,39 @@ pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, 
 }
 
 fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Restored, Error> {
-    let failed = |source| Error::Copy { path: database.to_owned(), source };
+    let failed = |source| Error::Copy {
+        path: database.to_owned(),
+        source,
+    };
     let from = match from {
         Some(path) => match prepare(path, new)? {
             None => path.to_owned(),
-            Some(what) => return Err(Error::NotIntact { path: path.to_owned(), what }),
+            Some(what) => {
+                return Err(Error::NotIntact {
+                    path: path.to_owned(),
+                    what,
+                });
+            }
         },
         None => {
             let copies = list(database);
-            let whole = copies.iter().find(|path| matches!(prepare(path, new), Ok(None)));
+            let whole = copies
+                .iter()
+                .find(|path| matches!(prepare(path, new), Ok(None)));
             // If all backups have lost rows, the newest is better than none.
             let found = whole.or_else(|| copies.iter().find(|path| prepare(path, new).is_ok()));
-            found.ok_or_else(|| Error::NoBackup { path: directory(database) })?.to_owned()
+            found
+                .ok_or_else(|| Error::NoBackup {
+                    path: directory(database),
+                })?
+                .to_owned()
         }
     };
     let aside = set_aside(database).map_err(failed)?;
     let home = database.parent().unwrap_or(Path::new("/"));
-    fs::rename(new, database).and_then(|()| sync(home)).map_err(failed)?;
+    fs::rename(new, database)
+        .and_then(|()| sync(home))
+        .map_err(failed)?;
     Ok(Restored { from, aside })
 }
 
@@ -107,13 +133,18 @@ fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Rest
 fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
     copy(&open_intact(from)?, new)?;
     let mut restored = Connection::open(new)?;
-    let not_intact = |what: String| Error::NotIntact { path: from.to_owned(), what };
+    let not_intact = |what: String| Error::NotIntact {
+        path: from.to_owned(),
+        what,
+    };
     migrations::run(&mut restored, migrations::STEPS).map_err(|error| match error {
         Error::Query(source) => not_intact(source.to_string()),
         other => other,
     })?;
     if let Some(what) = migrations::difference(&restored)? {
-        return Err(not_intact(format!("its tables differ from murald's ({what})")));
+        return Err(not_intact(format!(
+            "its tables differ from murald's ({what})"
+        )));
     }
     // These files may be images by now: files without a row are adopted, never removed.
     restored.execute("DELETE FROM pending_file", [])?;
@@ -126,7 +157,9 @@ fn unreadable(connection: &Connection) -> Result<Option<String>, Error> {
         return Ok(Some(format!("image {id} cannot be read: {error}")));
     }
     let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
-    let table = statement.query_row([], |row| row.get::<_, String>(0)).optional()?;
+    let table = statement
+        .query_row([], |row| row.get::<_, String>(0))
+        .optional()?;
     Ok(table.map(|table| format!("a row of {table} refers to a missing row")))
 }
 
@@ -138,10 +171,17 @@ pub(super) fn log_of(database: &Path) -> PathBuf {
 /// Writes all that `connection` reads to `to` and syncs it; a file left there by an earlier attempt
 /// is replaced.
 fn copy(connection: &Connection, to: &Path) -> Result<(), Error> {
-    let failed = |source| Error::Copy { path: to.to_owned(), source };
-    fs::remove_file(to).or_else(missing_is_fine).map_err(failed)?;
+    let failed = |source| Error::Copy {
+        path: to.to_owned(),
+        source,
+    };
+    fs::remove_file(to)
+        .or_else(missing_is_fine)
+        .map_err(failed)?;
     let written = connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]);
-    let written = written.map_err(Error::from).and_then(|_| settle(to).map_err(failed));
+    let written = written
+        .map_err(Error::from)
+        .and_then(|_| settle(to).map_err(failed));
     if written.is_err() {
         fs::remove_file(to).ok();
     }
@@ -153,7 +193,10 @@ pub(super) fn save(connection: &Connection, new: &Path, to: &Path) -> Result<(),
     copy(connection, new)?;
     let home = to.parent().unwrap_or(Path::new("/"));
     let landed = fs::rename(new, to).and_then(|()| sync(home));
-    landed.map_err(|source| Error::Copy { path: to.to_owned(), source })
+    landed.map_err(|source| Error::Copy {
+        path: to.to_owned(),
+        source,
+    })
 }
 
 fn settle(path: &Path) -> io::Result<()> {
@@ -187,12 +230,17 @@ pub(super) fn free_name_beside(database: &Path, what: &str) -> PathBuf {
     let is_taken = |path: &Path| path.symlink_metadata().is_ok();
     let numbered = (1u32..).map(|number| beside(&wanted, &format!(".{number}")));
     let mut names = std::iter::once(wanted.clone()).chain(numbered);
-    names.find(|name| !is_taken(name) && !is_taken(&log_of(name))).unwrap_or(wanted)
+    names
+        .find(|name| !is_taken(name) && !is_taken(&log_of(name)))
+        .unwrap_or(wanted)
 }
 
 /// Opens a database for reading; fails if it is damaged or not murald's.
 fn open_intact(path: &Path) -> Result<Connection, Error> {
-    let not_intact = |what: String| Error::NotIntact { path: path.to_owned(), what };
+    let not_intact = |what: String| Error::NotIntact {
+        path: path.to_owned(),
+        what,
+    };
     let look = |reader: &Connection| -> Result<Option<String>, Error> {
         let (found, known) = (migrations::version(reader)?, migrations::STEPS.len() as i64);
         match found {
@@ -215,12 +263,16 @@ fn directory(database: &Path) -> PathBuf {
 }
 
 fn name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
 }
 
 /// The time in UTC, so that names sort by age whatever the time zone.
 fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+    jiff::Timestamp::now()
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string()
 }
 
 fn sync(directory: &Path) -> io::Result<()> {

@@ -40,7 +40,10 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     if fs::metadata(backup::log_of(database)).is_ok_and(|log| log.len() > 0) {
         return Ok(QuickCheck::Open);
     }
-    let failed = |source| Error::Open { path: database.to_owned(), source };
+    let failed = |source| Error::Open {
+        path: database.to_owned(),
+        source,
+    };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
@@ -51,9 +54,10 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     migrations::see_known(&reader)?;
     give_up_when(&mut reader, move || Instant::now() > until)?;
     match problems(&reader, "quick_check") {
-        Ok(problems) => {
-            Ok(problems.into_iter().next().map_or(QuickCheck::Intact, QuickCheck::Damaged))
-        }
+        Ok(problems) => Ok(problems
+            .into_iter()
+            .next()
+            .map_or(QuickCheck::Intact, QuickCheck::Damaged)),
         Err(error) if is_given_up(&error) => Ok(QuickCheck::TooLarge),
         Err(error) => Err(error),
     }
@@ -76,7 +80,9 @@ pub(crate) fn check(database: &Path) -> DatabaseReport {
 
 fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
     if !database.exists() {
-        report.problems.push(format!("no database at {}", database.display()));
+        report
+            .problems
+            .push(format!("no database at {}", database.display()));
         return Ok(());
     }
     let reader = open_reader(database)?;
@@ -114,7 +120,9 @@ mod tests {
         let store = Store::open(&path).unwrap();
         for number in 0..200 {
             let name = format!("{number:032}");
-            store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
+            store
+                .write(|c| images::insert(c, &picture(&name, number)))
+                .unwrap();
         }
         assert_eq!(look().unwrap(), QuickCheck::Open);
         drop(store);
@@ -137,10 +145,15 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let many = "INSERT INTO pending_file (path) WITH RECURSIVE n(i) AS \
                     (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n";
-        store.write(|c| Ok::<_, Error>(c.execute(many, [])?)).unwrap();
+        store
+            .write(|c| Ok::<_, Error>(c.execute(many, [])?))
+            .unwrap();
         drop(store);
         std::fs::write(backup::log_of(&path), "").unwrap();
-        assert_eq!(quick_check(&path, Instant::now()).unwrap(), QuickCheck::TooLarge);
+        assert_eq!(
+            quick_check(&path, Instant::now()).unwrap(),
+            QuickCheck::TooLarge
+        );
         let later = Instant::now() + Duration::from_secs(600);
         assert_eq!(quick_check(&path, later).unwrap(), QuickCheck::Intact);
     }

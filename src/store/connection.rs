@@ -26,7 +26,10 @@ pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
     match std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         true => {
             let what = "it is not a regular file".to_owned();
-            Err(Error::NotIntact { path: path.to_owned(), what })
+            Err(Error::NotIntact {
+                path: path.to_owned(),
+                what,
+            })
         }
         false => Ok(()),
     }
@@ -34,7 +37,10 @@ pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
 
 pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
     expect_file(path)?;
-    let failed = |source| Error::Open { path: path.to_owned(), source };
+    let failed = |source| Error::Open {
+        path: path.to_owned(),
+        source,
+    };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(path, flags).map_err(failed)?;
     configure_any(&reader, READER_CACHE, READER_STATEMENTS).map_err(failed)?;

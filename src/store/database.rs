@@ -86,15 +86,22 @@ impl Store {
     }
 
     fn open_with(path: &Path, steps: &[&str]) -> Result<Self, Error> {
-        let failed = |source| Error::Open { path: path.to_owned(), source };
+        let failed = |source| Error::Open {
+            path: path.to_owned(),
+            source,
+        };
         if let Some(directory) = path.parent() {
-            make_directories(directory)
-                .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+            make_directories(directory).map_err(|source| Error::Directory {
+                path: directory.to_owned(),
+                source,
+            })?;
         }
         expect_file(path)?;
         let length = std::fs::metadata(path).map_or(0, |found| found.len());
         let is_lost = length < SMALLEST && !backup::list(path).is_empty();
-        let had_unclean_shutdown = backup::log_of(path).metadata().is_ok_and(|log| log.len() > 0);
+        let had_unclean_shutdown = backup::log_of(path)
+            .metadata()
+            .is_ok_and(|log| log.len() > 0);
         let mut writer = Connection::open(path).map_err(failed)?;
         configure(&writer).map_err(failed)?;
         let is_old = (1..steps.len() as i64).contains(&migrations::version(&writer)?);
@@ -265,7 +272,11 @@ impl Store {
     /// Waits for a reader to be returned to the pool.
     fn await_reader(&self, patience: Duration) -> Option<Connection> {
         let kept = lock(&self.shared.readers);
-        let Shared { reader_kept, readers_awaited, .. } = &*self.shared;
+        let Shared {
+            reader_kept,
+            readers_awaited,
+            ..
+        } = &*self.shared;
         readers_awaited.fetch_add(1, Ordering::Relaxed);
         let kept = reader_kept.wait_timeout_while(kept, patience, |kept| kept.is_empty());
         readers_awaited.fetch_sub(1, Ordering::Relaxed);
@@ -290,7 +301,9 @@ impl Store {
             return Ok(reader);
         }
         if !self.is_in_place() {
-            return Err(Error::Replaced { path: self.shared.path.clone() });
+            return Err(Error::Replaced {
+                path: self.shared.path.clone(),
+            });
         }
         open_reader(&self.shared.path)
     }
@@ -309,7 +322,9 @@ fn derive(writer: &mut Connection) -> Result<(), Error> {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("path", &self.shared.path).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("path", &self.shared.path)
+            .finish_non_exhaustive()
     }
 }
 

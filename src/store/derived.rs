@@ -73,7 +73,9 @@ pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
 /// Fills the derived columns of all rows without a `name_key`; returns their number.
 pub(super) fn renew_missing(connection: &Connection) -> Result<usize, Error> {
     let mut statement = connection.prepare("SELECT id FROM image WHERE name_key = x''")?;
-    let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let ids: Vec<i64> = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     for &id in &ids {
         renew(connection, id)?;
     }
@@ -82,7 +84,9 @@ pub(super) fn renew_missing(connection: &Connection) -> Result<usize, Error> {
 
 /// Whether there are rows without a `name_key`.
 pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
-    Ok(connection.prepare("SELECT 1 FROM image WHERE name_key = x''")?.exists([])?)
+    Ok(connection
+        .prepare("SELECT 1 FROM image WHERE name_key = x''")?
+        .exists([])?)
 }
 
 /// The values of [`SOURCES`]. A column that cannot be read is empty; lists omit such a row anyway.
@@ -114,7 +118,12 @@ impl Source {
         let tags = self.tags.iter().map(String::as_str);
         let parts = [&self.name, title, description, &self.own_description].map(String::as_str);
         let parts = parts.into_iter().chain(tags);
-        folded(&parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BETWEEN))
+        folded(
+            &parts
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(BETWEEN),
+        )
     }
 
     /// Returns the derived columns, in the order in which [`renew`] reads them.
@@ -128,7 +137,10 @@ impl Source {
 
     fn hue(&self) -> i64 {
         // The first colour that is not grey has decided the group.
-        let colored = self.colors.iter().find(|&&rgb| !color::is_grey(color::lab(rgb)));
+        let colored = self
+            .colors
+            .iter()
+            .find(|&&rgb| !color::is_grey(color::lab(rgb)));
         let saturation = colored.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
         i64::from(self.hue_group) * GROUP + (saturation * 1000.0) as i64
     }

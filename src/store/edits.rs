@@ -37,22 +37,49 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
         return Err(Refusal::NoFolder { id: folder });
     }
     let json = |value: serde_json::Value| value.to_string().into();
-    let meta = change.capabilities.map(|capabilities| granted(connection, id, capabilities));
+    let meta = change
+        .capabilities
+        .map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
     let columns: [(_, Option<Value>); 11] = [
         ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
         ("description", change.description.clone().map(Value::from)),
-        ("description_is_own", change.description.as_ref().map(|_| true.into())),
-        ("colors", change.colors.as_ref().map(|colors| colors.concat().into())),
-        ("hue_group", change.colors.as_deref().map(|colors| color::hue_group(colors).into())),
+        (
+            "description_is_own",
+            change.description.as_ref().map(|_| true.into()),
+        ),
+        (
+            "colors",
+            change.colors.as_ref().map(|colors| colors.concat().into()),
+        ),
+        (
+            "hue_group",
+            change
+                .colors
+                .as_deref()
+                .map(|colors| color::hue_group(colors).into()),
+        ),
         ("folder_id", change.folder_id.map(Value::from)),
         ("is_selected", change.is_selected.map(Value::from)),
         ("audio_enabled", change.audio_enabled.map(Value::from)),
-        ("position", change.position.map(|position| position.map(|it| it.to_string()).into())),
-        ("overrides", change.overrides.as_ref().map(|overrides| json(json!(overrides)))),
+        (
+            "position",
+            change
+                .position
+                .map(|position| position.map(|it| it.to_string()).into()),
+        ),
+        (
+            "overrides",
+            change
+                .overrides
+                .as_ref()
+                .map(|overrides| json(json!(overrides))),
+        ),
         ("web_meta", meta.as_ref().map(|meta| json(json!(meta)))),
     ];
-    let given = columns.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let given = columns
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
     Ok(images::set(connection, id, given.collect())?)
 }
 
@@ -110,7 +137,9 @@ pub(crate) fn set_path(
     name: Option<&str>,
 ) -> Result<(), Error> {
     let sql = "UPDATE image SET path = ?2, name = ifnull(?3, name) WHERE id = ?1 AND in_place";
-    connection.prepare_cached(sql)?.execute(params![id, text(path), name])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![id, text(path), name])?;
     name.map_or(Ok(()), |_| derived::renew(connection, id))
 }
 
@@ -120,7 +149,11 @@ pub(crate) fn move_into_library(
     id: i64,
     path: &Path,
 ) -> Result<(), Error> {
-    images::set(connection, id, vec![("path", text(path)), ("in_place", false.into())])
+    images::set(
+        connection,
+        id,
+        vec![("path", text(path)), ("in_place", false.into())],
+    )
 }
 
 pub(crate) fn set_folder(
@@ -173,8 +206,13 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
         ids,
     )?;
     // If a workspace has sound settings for both images, those of `into` stay.
-    for table in ["assignments", "workspace_picture", "workspace_sound", "history", "watched_file"]
-    {
+    for table in [
+        "assignments",
+        "workspace_picture",
+        "workspace_sound",
+        "history",
+        "watched_file",
+    ] {
         let sql = format!("UPDATE OR IGNORE {table} SET image_id = ?2 WHERE image_id = ?1");
         connection.execute(&sql, ids)?;
     }
@@ -214,13 +252,18 @@ pub(crate) fn finish_rename(
     let meta = image.web_meta.as_ref().map(|meta| meta.moved(&rename.to));
     // A package's own preview moves with it; a video's preview is elsewhere.
     let preview = image.preview_path.as_deref().map(|preview| {
-        preview.strip_prefix(&rename.from).map_or(preview.to_owned(), |own| rename.to.join(own))
+        preview
+            .strip_prefix(&rename.from)
+            .map_or(preview.to_owned(), |own| rename.to.join(own))
     });
     let path = meta.as_ref().map_or(&rename.to, |meta| &meta.entry_path);
     let columns = vec![
         ("name", name.to_owned().into()),
         ("path", text(path)),
-        ("web_meta", meta.as_ref().map(|meta| json!(meta).to_string()).into()),
+        (
+            "web_meta",
+            meta.as_ref().map(|meta| json!(meta).to_string()).into(),
+        ),
         ("preview_path", preview.as_deref().map_or(Value::Null, text)),
     ];
     images::set(connection, rename.image_id, columns)?;

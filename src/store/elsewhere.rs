@@ -22,7 +22,9 @@ struct Copied {
 impl Copied {
     /// The path of its file or package.
     fn home(&self) -> &Path {
-        self.package.as_ref().map_or(&self.path, |package| &package.package_root)
+        self.package
+            .as_ref()
+            .map_or(&self.path, |package| &package.package_root)
     }
 
     /// Whether `is_ours` accepts its file or package, and all paths in its metadata are inside the
@@ -30,8 +32,10 @@ impl Copied {
     fn is_inside(&self, is_ours: &dyn Fn(&Path) -> bool) -> bool {
         let is_in = |path: &Path, root: &Path| {
             let inside = path.strip_prefix(root).ok();
-            inside
-                .is_some_and(|path| path.components().all(|it| matches!(it, Component::Normal(_))))
+            inside.is_some_and(|path| {
+                path.components()
+                    .all(|it| matches!(it, Component::Normal(_)))
+            })
         };
         is_ours(own_path(self.home()))
             && self.package.as_ref().is_none_or(|package| {
@@ -43,8 +47,14 @@ impl Copied {
     /// The same image with its file or package at another path.
     fn at(&self, home: PathBuf) -> Self {
         let package = self.package.as_ref().map(|package| package.moved(&home));
-        let path = package.as_ref().map_or(home, |package| package.entry_path.clone());
-        Self { id: self.id, path, package }
+        let path = package
+            .as_ref()
+            .map_or(home, |package| package.entry_path.clone());
+        Self {
+            id: self.id,
+            path,
+            package,
+        }
     }
 }
 
@@ -88,11 +98,16 @@ fn suspects(connection: &Connection, directory: &Path) -> Result<Vec<Copied>, Er
         // A package with unreadable metadata is neither served nor removed.
         Ok(package.ok().map(|package| Copied { id, path, package }))
     })?;
-    Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+    Ok(rows
+        .filter_map(Result::transpose)
+        .collect::<Result<_, _>>()?)
 }
 
 fn write(connection: &Connection, row: &Copied) -> Result<(), Error> {
-    let meta = row.package.as_ref().map(|package| serde_json::json!(package).to_string());
+    let meta = row
+        .package
+        .as_ref()
+        .map(|package| serde_json::json!(package).to_string());
     // If another row has the path by now, that row keeps it.
     connection.execute(
         "UPDATE OR IGNORE image SET path = ?2, web_meta = ifnull(?3, web_meta) WHERE id = ?1",
@@ -113,24 +128,48 @@ mod tests {
         let (_directory, store) = scratch();
         let add = |number: u8, path: &str, in_place| {
             let name = number.to_string();
-            let new = NewImage { path: path.into(), in_place, ..picture(&name, number.into()) };
+            let new = NewImage {
+                path: path.into(),
+                in_place,
+                ..picture(&name, number.into())
+            };
             store.write(|c| images::insert(c, &new)).unwrap()
         };
-        let paths = ["/l/a.png", "/l/../etc/b", "/other/c.png", "/l/sub/d.png", "/l2/e.png"];
-        let ids: Vec<i64> =
-            (1..).zip(paths).map(|(number, path)| add(number, path, false)).collect();
+        let paths = [
+            "/l/a.png",
+            "/l/../etc/b",
+            "/other/c.png",
+            "/l/sub/d.png",
+            "/l2/e.png",
+        ];
+        let ids: Vec<i64> = (1..)
+            .zip(paths)
+            .map(|(number, path)| add(number, path, false))
+            .collect();
         add(9, "/home/f.png", true);
         let confined = |directory: &str| {
             let is_ours = |path: &Path| path.parent() == Some(Path::new(directory));
-            let away = store.write(|c| confine(c, Path::new(directory), &is_ours)).unwrap();
+            let away = store
+                .write(|c| confine(c, Path::new(directory), &is_ours))
+                .unwrap();
             let path = |&id: &i64| store.read(|c| images::get(c, id)).unwrap().unwrap().path;
-            let there: Vec<bool> =
-                ids.iter().zip(paths).map(|(id, own)| path(id) == Path::new(own)).collect();
+            let there: Vec<bool> = ids
+                .iter()
+                .zip(paths)
+                .map(|(id, own)| path(id) == Path::new(own))
+                .collect();
             (away, there)
         };
         assert_eq!(confined("/l"), (4, vec![true, false, false, false, false]));
-        assert_eq!(confined("/l"), (4, vec![true, false, false, false, false]), "once");
-        assert_eq!(confined("/other"), (4, vec![false, false, true, false, false]));
+        assert_eq!(
+            confined("/l"),
+            (4, vec![true, false, false, false, false]),
+            "once"
+        );
+        assert_eq!(
+            confined("/other"),
+            (4, vec![false, false, true, false, false])
+        );
         assert_eq!(confined("/l/"), (4, vec![true, false, false, false, false]));
     }
 }

@@ -8,7 +8,10 @@ pub enum Error {
     #[error("cannot create the database directory {}", path.display())]
     Directory { path: PathBuf, source: io::Error },
     #[error("cannot open the database {}", path.display())]
-    Open { path: PathBuf, source: rusqlite::Error },
+    Open {
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
     /// A newer murald has written the database.
     #[error("the database has version {found}; this murald supports up to {known}")]
     Newer { found: i64, known: i64 },
@@ -113,7 +116,10 @@ fn is_of_a_row(source: &rusqlite::Error) -> bool {
 
 fn is_corrupt(source: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+    matches!(
+        source.sqlite_error_code(),
+        Some(DatabaseCorrupt | NotADatabase)
+    )
 }
 
 fn is_damage(source: &rusqlite::Error) -> bool {
@@ -136,7 +142,12 @@ fn query_text(source: &rusqlite::Error) -> String {
         };
         return format!("the database cannot be written{why}");
     }
-    if is_damage(source) { "the database is damaged" } else { "database query failed" }.to_owned()
+    if is_damage(source) {
+        "the database is damaged"
+    } else {
+        "database query failed"
+    }
+    .to_owned()
 }
 
 #[cfg(test)]
@@ -163,7 +174,11 @@ mod tests {
             (error.is_damage(), "damage"),
             (error.is_taken(), "taken"),
         ];
-        kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| kind).collect()
+        kinds
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, kind)| kind)
+            .collect()
     }
 
     #[test]
@@ -173,18 +188,53 @@ mod tests {
         let refused = "database query failed";
         let storage: &[&str] = &["storage"];
         let cases: [(rusqlite::Error, &[&str], &str, &str); 14] = [
-            (failure(ffi::SQLITE_FULL), storage, unwritten, ": the disk is full"),
-            (failure(ffi::SQLITE_READONLY), storage, unwritten, ": it is not writable"),
-            (failure(ffi::SQLITE_PERM), storage, unwritten, ": it is not writable"),
-            (failure(ffi::SQLITE_BUSY), storage, unwritten, ": another program has locked it"),
-            (failure(ffi::SQLITE_PROTOCOL), storage, unwritten, ": another program has locked it"),
-            (failure(ffi::SQLITE_NOMEM), storage, unwritten, ": out of memory"),
+            (
+                failure(ffi::SQLITE_FULL),
+                storage,
+                unwritten,
+                ": the disk is full",
+            ),
+            (
+                failure(ffi::SQLITE_READONLY),
+                storage,
+                unwritten,
+                ": it is not writable",
+            ),
+            (
+                failure(ffi::SQLITE_PERM),
+                storage,
+                unwritten,
+                ": it is not writable",
+            ),
+            (
+                failure(ffi::SQLITE_BUSY),
+                storage,
+                unwritten,
+                ": another program has locked it",
+            ),
+            (
+                failure(ffi::SQLITE_PROTOCOL),
+                storage,
+                unwritten,
+                ": another program has locked it",
+            ),
+            (
+                failure(ffi::SQLITE_NOMEM),
+                storage,
+                unwritten,
+                ": out of memory",
+            ),
             (failure(ffi::SQLITE_IOERR), storage, unwritten, ""),
             (failure(ffi::SQLITE_CANTOPEN), storage, unwritten, ""),
             (failure(ffi::SQLITE_CORRUPT), &["damage"], damaged, ""),
             (failure(ffi::SQLITE_NOTADB), &["damage"], damaged, ""),
             (unfit(), &["row", "damage"], damaged, ""),
-            (rusqlite::Error::IntegralValueOutOfRange(1, -1), &["row", "damage"], damaged, ""),
+            (
+                rusqlite::Error::IntegralValueOutOfRange(1, -1),
+                &["row", "damage"],
+                damaged,
+                "",
+            ),
             (failure(ffi::SQLITE_CONSTRAINT), &["taken"], refused, ""),
             (failure(ffi::SQLITE_INTERRUPT), &[], refused, ""),
         ];
@@ -199,18 +249,42 @@ mod tests {
     #[test]
     fn error_of_the_file_has_kind_and_cause() {
         let path = || PathBuf::from("/x");
-        let open = |code| Error::Open { path: path(), source: failure(code) };
+        let open = |code| Error::Open {
+            path: path(),
+            source: failure(code),
+        };
         let io = || io::Error::other("on purpose");
         let what = || "on purpose".to_owned();
         let cases: [(Error, &[&str], bool); 9] = [
-            (Error::Directory { path: path(), source: io() }, &["storage"], true),
-            (Error::Copy { path: path(), source: io() }, &["storage"], true),
+            (
+                Error::Directory {
+                    path: path(),
+                    source: io(),
+                },
+                &["storage"],
+                true,
+            ),
+            (
+                Error::Copy {
+                    path: path(),
+                    source: io(),
+                },
+                &["storage"],
+                true,
+            ),
             (open(ffi::SQLITE_CANTOPEN), &["storage"], true),
             (open(ffi::SQLITE_NOTADB), &["damage"], true),
             (open(ffi::SQLITE_CONSTRAINT), &[], true),
             (Error::Newer { found: 9, known: 8 }, &[], false),
             (Error::Damaged { what: what() }, &["row", "damage"], false),
-            (Error::NotIntact { path: path(), what: what() }, &[], false),
+            (
+                Error::NotIntact {
+                    path: path(),
+                    what: what(),
+                },
+                &[],
+                false,
+            ),
             (Error::NoBackup { path: path() }, &[], false),
         ];
         for (error, expected, has_cause) in cases {

@@ -56,8 +56,10 @@ pub(crate) const FILTERS: &[&str] = SOURCE.split_at(18).0;
 /// Reads all parameters except those of paging; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
-    let similar_to =
-        parameters.id("palette_similar_to", "palette_similar_to must be an image ID")?;
+    let similar_to = parameters.id(
+        "palette_similar_to",
+        "palette_similar_to must be an image ID",
+    )?;
     let sort_by = parameters.word("sort_by")?;
     let size = |name| {
         let least = parameters.integer(name, 1, u32::MAX.into());
@@ -68,8 +70,12 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
         media_type: parameters.word::<MediaFilter>("media_type")?,
         animated: parameters.value("animated", "animated must be true or false")?,
         search: text("search").unwrap_or_default(),
-        tags: parameters.list("tags", |tag| Ok(tag.to_owned()))?.unwrap_or_default(),
-        colors: parameters.list("colors", |item| color("colors", item, item))?.unwrap_or_default(),
+        tags: parameters
+            .list("tags", |tag| Ok(tag.to_owned()))?
+            .unwrap_or_default(),
+        colors: parameters
+            .list("colors", |item| color("colors", item, item))?
+            .unwrap_or_default(),
         colors_near: parameters.list("colors_near", near)?.unwrap_or_default(),
         hue_groups: parameters.list("hue_group", hue_group)?.unwrap_or_default(),
         orientation: parameters.word("orientation")?,
@@ -116,7 +122,11 @@ pub(crate) fn of_source(fields: &Map<String, Value>) -> Result<Query, BadFilter>
     let has = |name| parameters.get(name).is_some();
     Ok(Query {
         recursive: found.recursive || !has("recursive"),
-        sort_by: if has("sort_by") { found.sort_by } else { SortBy::Name },
+        sort_by: if has("sort_by") {
+            found.sort_by
+        } else {
+            SortBy::Name
+        },
         descending: found.descending && has("sort_order"),
         by_likeness: false,
         limit: u64::MAX,
@@ -132,16 +142,28 @@ fn parameters<'a>(
         if !known.contains(&name.as_str()) {
             return Err(BadFilter::Field { name: name.clone() });
         }
-        let bad = || BadFilter::Type { name: name.clone(), value: value.to_string() };
+        let bad = || BadFilter::Type {
+            name: name.clone(),
+            value: value.to_string(),
+        };
         Ok((name.as_str().into(), written(value).ok_or_else(bad)?.into()))
     };
-    Ok(Parameters::of_pairs(fields.iter().map(pair).collect::<Result<_, _>>()?))
+    Ok(Parameters::of_pairs(
+        fields.iter().map(pair).collect::<Result<_, _>>()?,
+    ))
 }
 
 fn hue_group(item: &str) -> Result<u8, BadParameter> {
-    let group = item.parse().ok().filter(|group| matches!(group, 0..12 | 99));
+    let group = item
+        .parse()
+        .ok()
+        .filter(|group| matches!(group, 0..12 | 99));
     group.ok_or_else(|| {
-        BadParameter::new("hue_group", item, "hue_group must be 0 to 11, or 99 for neutral")
+        BadParameter::new(
+            "hue_group",
+            item,
+            "hue_group must be 0 to 11, or 99 for neutral",
+        )
     })
 }
 
@@ -164,14 +186,20 @@ fn directory(text: &str) -> Result<PathBuf, BadParameter> {
     let path = PathBuf::from(text);
     match path.is_absolute() {
         true => Ok(path),
-        false => Err(BadParameter::new("directory", text, "directory must be an absolute path")),
+        false => Err(BadParameter::new(
+            "directory",
+            text,
+            "directory must be an absolute path",
+        )),
     }
 }
 
 fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParameter> {
     match parameters.get("folder_id") {
         Some("root") => Ok(Some(None)),
-        _ => Ok(parameters.id("folder_id", "folder_id must be an ID or root")?.map(Some)),
+        _ => Ok(parameters
+            .id("folder_id", "folder_id must be an ID or root")?
+            .map(Some)),
     }
 }
 
@@ -185,8 +213,15 @@ fn near(item: &str) -> Result<Near, BadParameter> {
     let refused =
         || BadParameter::new("colors_near", item, "items must have the form #rrggbb~12.5");
     let (hex, within) = item.split_once('~').ok_or_else(refused)?;
-    let within = within.parse().ok().filter(is_distance).ok_or_else(refused)?;
-    Ok(Near { color: color("colors_near", item, hex)?, within })
+    let within = within
+        .parse()
+        .ok()
+        .filter(is_distance)
+        .ok_or_else(refused)?;
+    Ok(Near {
+        color: color("colors_near", item, hex)?,
+        within,
+    })
 }
 
 fn distance(parameters: &Parameters<'_>, name: &str) -> Result<Option<f32>, BadParameter> {
@@ -210,7 +245,10 @@ mod tests {
     fn parse(raw: &str) -> Result<Query, String> {
         let pairs = raw.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap();
-            (name.into(), value.replace('+', " ").replace("%23", "#").into())
+            (
+                name.into(),
+                value.replace('+', " ").replace("%23", "#").into(),
+            )
         });
         query(&Parameters::of_pairs(pairs.collect())).map_err(|bad| bad.to_string())
     }
@@ -223,11 +261,26 @@ mod tests {
              &sort_order=asc&unknown=1",
         )
         .unwrap();
-        assert_eq!((all.media_type, all.search.as_str()), (Some(MediaFilter::Gif), "a b"));
+        assert_eq!(
+            (all.media_type, all.search.as_str()),
+            (Some(MediaFilter::Gif), "a b")
+        );
         assert_eq!(all.animated, Some(true));
-        assert_eq!((all.tags.len(), all.colors), (2, vec![[255, 0, 128], [0, 255, 0]]));
-        assert_eq!(all.colors_near, [Near { color: [1, 2, 3], within: 2.5 }]);
-        assert_eq!((all.hue_groups, all.similar_to), (vec![99, 7], Some((7, SIMILAR))));
+        assert_eq!(
+            (all.tags.len(), all.colors),
+            (2, vec![[255, 0, 128], [0, 255, 0]])
+        );
+        assert_eq!(
+            all.colors_near,
+            [Near {
+                color: [1, 2, 3],
+                within: 2.5
+            }]
+        );
+        assert_eq!(
+            (all.hue_groups, all.similar_to),
+            (vec![99, 7], Some((7, SIMILAR)))
+        );
         assert!(!all.by_likeness && parse("palette_similar_to=7").unwrap().by_likeness);
         let sum = "0f".repeat(32);
         let more = parse(&format!(
@@ -235,13 +288,25 @@ mod tests {
              &colors=Tomato,%23f0a&colors_near=navy~3&checksum=sha256:{sum}"
         ))
         .unwrap();
-        assert_eq!((more.min_width, more.min_height, more.recursive), (1920, 1, true));
-        assert_eq!((more.name.as_deref(), more.name_prefix.as_str()), (Some("a b"), "A"));
+        assert_eq!(
+            (more.min_width, more.min_height, more.recursive),
+            (1920, 1, true)
+        );
+        assert_eq!(
+            (more.name.as_deref(), more.name_prefix.as_str()),
+            (Some("a b"), "A")
+        );
         assert_eq!(more.colors, [[255, 99, 71], [255, 0, 170]]);
         assert_eq!(more.colors_near[0].color, [0, 0, 128]);
         assert_eq!(more.checksum, Some([15; 32]));
-        assert_eq!(parse(&format!("checksum={sum}")).unwrap().checksum, Some([15; 32]));
-        assert_eq!((all.folder, all.sort_by, all.descending), (Some(None), SortBy::Hue, false));
+        assert_eq!(
+            parse(&format!("checksum={sum}")).unwrap().checksum,
+            Some([15; 32])
+        );
+        assert_eq!(
+            (all.folder, all.sort_by, all.descending),
+            (Some(None), SortBy::Hue, false)
+        );
         let none = parse("").unwrap();
         assert_eq!((none.folder, none.descending), (None, true));
     }
@@ -290,7 +355,10 @@ mod tests {
             "folder_id": "root", "palette_similar_to": 3,
         }));
         let all = all.unwrap();
-        assert_eq!((all.tags.len(), all.animated, all.min_width), (2, Some(false), 800));
+        assert_eq!(
+            (all.tags.len(), all.animated, all.min_width),
+            (2, Some(false), 800)
+        );
         assert_eq!((all.hue_groups, all.folder), (vec![7, 8], Some(None)));
         let refused = |json: Value, said: &str| {
             let text = read(json).unwrap_err();
@@ -305,7 +373,10 @@ mod tests {
     fn source_includes_subfolders_and_sorts_by_name_by_default() {
         let read = |json: Value| of_source(json.as_object().unwrap()).unwrap();
         let order = |query: Query| (query.recursive, query.sort_by, query.descending);
-        assert_eq!(order(read(serde_json::json!({}))), (true, SortBy::Name, false));
+        assert_eq!(
+            order(read(serde_json::json!({}))),
+            (true, SortBy::Name, false)
+        );
         let given = serde_json::json!({
             "folder_id": 3, "recursive": false, "sort_by": "hue", "sort_order": "desc",
         });
@@ -317,7 +388,9 @@ mod tests {
 
     #[test]
     fn numbers_and_checksums_are_parsed_exactly() {
-        let within = parse("palette_similar_to=7&palette_max_delta_e=12.5").unwrap().similar_to;
+        let within = parse("palette_similar_to=7&palette_max_delta_e=12.5")
+            .unwrap()
+            .similar_to;
         assert_eq!(within, Some((7, 12.5)));
         let digits = "0f".repeat(31);
         for end in ["0f0f", "+f", "0g", "é"] {

@@ -61,12 +61,17 @@ const SELECT: &str = "SELECT id, name, parent_id, created_at, updated_at, \
     (SELECT count(*) FROM folder AS child WHERE child.parent_id = folder.id) FROM folder";
 
 pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
-    Ok(connection.prepare_cached("SELECT 1 FROM folder WHERE id = ?1")?.exists([id])?)
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM folder WHERE id = ?1")?
+        .exists([id])?)
 }
 
 pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Error> {
     let sql = format!("{SELECT} WHERE id = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([id], from_row).optional()?)
+    Ok(connection
+        .prepare_cached(&sql)?
+        .query_row([id], from_row)
+        .optional()?)
 }
 
 /// Returns folders sorted by name, in natural order.
@@ -82,8 +87,9 @@ pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<F
     };
     let sql = format!("{SELECT} WHERE {within} ORDER BY id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut folders =
-        statement.query_map([query.parent], from_row)?.collect::<Result<Vec<_>, _>>()?;
+    let mut folders = statement
+        .query_map([query.parent], from_row)?
+        .collect::<Result<Vec<_>, _>>()?;
     // Not in SQL, as its `lower()` supports ASCII only.
     if let Some(part) = query.search.as_deref().map(folded) {
         folders.retain(|folder| folded(&folder.name).contains(&part));
@@ -100,7 +106,9 @@ pub(crate) fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Erro
         next = folder.parent_id;
         path.insert(0, folder);
         if path.len() > DEPTH_MAX {
-            return Err(Error::Damaged { what: format!("folder {id} is inside itself") });
+            return Err(Error::Damaged {
+                what: format!("folder {id} is inside itself"),
+            });
         }
     }
     Ok(path)
@@ -116,7 +124,9 @@ pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Resul
             "INSERT INTO folder (name, parent_id, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
         )?
         .execute(params![name, parent, now]);
-    unless_taken(inserted, || Refusal::Taken { name: name.to_owned() })?;
+    unless_taken(inserted, || Refusal::Taken {
+        name: name.to_owned(),
+    })?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -147,7 +157,9 @@ pub(crate) fn update(
             "UPDATE folder SET name = ?2, parent_id = ?3, updated_at = ?4 WHERE id = ?1",
         )?
         .execute(params![id, name, parent, Timestamp::now().as_micros()]);
-    unless_taken(updated, || Refusal::Taken { name: name.to_owned() })?;
+    unless_taken(updated, || Refusal::Taken {
+        name: name.to_owned(),
+    })?;
     Ok(true)
 }
 
@@ -159,7 +171,13 @@ pub(crate) fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusa
         "UPDATE image SET folder_id = ?2 WHERE folder_id = ?1",
         params![id, folder.parent_id],
     )?;
-    let children = list(connection, &FolderQuery { parent: Some(id), ..FolderQuery::default() })?;
+    let children = list(
+        connection,
+        &FolderQuery {
+            parent: Some(id),
+            ..FolderQuery::default()
+        },
+    )?;
     // Rename it first: a child may have the same name, and moves beside it.
     connection.execute(
         "UPDATE folder SET name = name || char(0) || id, parent_id = ?2 WHERE id = ?1",
@@ -167,7 +185,10 @@ pub(crate) fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusa
     )?;
     for child in children {
         let name = free_name(connection, &child.name, folder.parent_id)?;
-        let change = FolderChange { name: Some(name), parent: Some(folder.parent_id) };
+        let change = FolderChange {
+            name: Some(name),
+            parent: Some(folder.parent_id),
+        };
         update(connection, child.id, &change)?;
     }
     connection.execute("DELETE FROM folder WHERE id = ?1", [id])?;
@@ -269,7 +290,10 @@ fn free_name(connection: &Connection, name: &str, parent: Option<i64>) -> Result
     let numbered = (1u32..).map(|number| {
         let end = format!("_{number}");
         let room = name.len().min(NAME_MAX - end.len());
-        let whole = (0..=room).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+        let whole = (0..=room)
+            .rev()
+            .find(|&at| name.is_char_boundary(at))
+            .unwrap_or(0);
         format!("{}{end}", &name[..whole])
     });
     for candidate in std::iter::once(name.to_owned()).chain(numbered) {

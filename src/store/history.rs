@@ -59,8 +59,16 @@ pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<()
         ("playlist_name", entry.source.playlist_name.clone().into()),
         ("backend", entry.backend.to_owned().into()),
         ("fit", entry.fit.map(|fit| fit.as_str().to_owned()).into()),
-        ("position", entry.position.map(|position| position.to_string()).into()),
-        ("images", (!entry.images.is_empty()).then(|| json!(entry.images).to_string()).into()),
+        (
+            "position",
+            entry.position.map(|position| position.to_string()).into(),
+        ),
+        (
+            "images",
+            (!entry.images.is_empty())
+                .then(|| json!(entry.images).to_string())
+                .into(),
+        ),
     ];
     let newest = row::insert(connection, "history", columns)?;
     // Ids only grow, possibly with gaps, so this keeps the newest entries and at most KEPT.
@@ -134,7 +142,9 @@ pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usiz
 /// Returns the entry that a monitor has gone back to; any other change of the wallpaper removes it.
 pub(crate) fn cursor(connection: &Connection, monitor: &str) -> Result<Option<i64>, Error> {
     let mut statement = connection.prepare_cached("SELECT entry FROM walk WHERE monitor = ?1")?;
-    Ok(statement.query_row([monitor], |row| row.get(0)).optional()?)
+    Ok(statement
+        .query_row([monitor], |row| row.get(0))
+        .optional()?)
 }
 
 pub(crate) fn put_cursor(connection: &Connection, monitor: &str, entry: i64) -> Result<(), Error> {
@@ -145,7 +155,9 @@ pub(crate) fn put_cursor(connection: &Connection, monitor: &str, entry: i64) -> 
 }
 
 pub(crate) fn end_cursor(connection: &Connection, monitor: &str) -> Result<(), Error> {
-    connection.prepare_cached("DELETE FROM walk WHERE monitor = ?1")?.execute([monitor])?;
+    connection
+        .prepare_cached("DELETE FROM walk WHERE monitor = ?1")?
+        .execute([monitor])?;
     Ok(())
 }
 
@@ -181,7 +193,11 @@ mod tests {
     #[test]
     fn newest_entries_are_kept_and_found_by_monitor() {
         let (_directory, store) = scratch();
-        let source = HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None };
+        let source = HistorySource {
+            kind: Source::Manual,
+            playlist_id: None,
+            playlist_name: None,
+        };
         let monitors = ["DP-1".to_owned()];
         let none = BTreeMap::new();
         let entry = |image_id| NewEntry {
@@ -196,10 +212,16 @@ mod tests {
             position: None,
             images: &none,
         };
-        store.write(|c| (0..KEPT + 5).try_for_each(|number| insert(c, &entry(number)))).unwrap();
+        store
+            .write(|c| (0..KEPT + 5).try_for_each(|number| insert(c, &entry(number))))
+            .unwrap();
         let of = |monitor: &str, limit| {
             let monitor = Some(monitor.to_owned());
-            let query = HistoryQuery { monitor, limit, ..HistoryQuery::default() };
+            let query = HistoryQuery {
+                monitor,
+                limit,
+                ..HistoryQuery::default()
+            };
             store.read(|c| list(c, &query)).unwrap()
         };
         assert_eq!(of("DP-1", 1)[0].image_id, KEPT + 4);
@@ -208,7 +230,11 @@ mod tests {
         // Pages contain each entry once.
         let mut pages = vec![of("DP-1", 999)];
         while let Some(last) = pages.last().and_then(|page| page.last()) {
-            let query = HistoryQuery { before_id: Some(last.id), limit: 999, ..Default::default() };
+            let query = HistoryQuery {
+                before_id: Some(last.id),
+                limit: 999,
+                ..Default::default()
+            };
             pages.push(store.read(|c| list(c, &query)).unwrap());
         }
         let ids: Vec<i64> = pages.iter().flatten().map(|entry| entry.image_id).collect();
@@ -222,11 +248,20 @@ mod tests {
         let spoilt = "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend) \
              VALUES (1, 'a', '[\"DP-1\"]', 'clone', 1, 'manual', 'feh'), \
              (2, 'b', '[', 'clone', 1, 'manual', 'feh'), (3, 'c', '[]', '?', 1, 'manual', 'feh')";
-        store.write(|c| Ok::<_, Error>(c.execute(spoilt, [])?)).unwrap();
+        store
+            .write(|c| Ok::<_, Error>(c.execute(spoilt, [])?))
+            .unwrap();
         for monitor in [None, Some("DP-1".to_owned())] {
-            let query = HistoryQuery { monitor, limit: 9, ..HistoryQuery::default() };
+            let query = HistoryQuery {
+                monitor,
+                limit: 9,
+                ..HistoryQuery::default()
+            };
             let found = store.read(|c| list(c, &query)).unwrap();
-            assert_eq!(found.iter().map(|entry| entry.image_id).collect::<Vec<_>>(), [1]);
+            assert_eq!(
+                found.iter().map(|entry| entry.image_id).collect::<Vec<_>>(),
+                [1]
+            );
         }
     }
 
@@ -234,7 +269,9 @@ mod tests {
     fn entry_before_another_has_an_existing_image() {
         let (_directory, store) = scratch();
         let image = crate::store::images::tests::picture("a", 1);
-        let there = store.write(|c| crate::store::images::insert(c, &image)).unwrap();
+        let there = store
+            .write(|c| crate::store::images::insert(c, &image))
+            .unwrap();
         let source = HistorySource {
             kind: Source::Playlist,
             playlist_id: Some(4),
@@ -264,10 +301,16 @@ mod tests {
             store.write(|c| insert(c, one)).unwrap();
         }
         let before = |monitor, id| store.read(|c| before(c, monitor, id)).unwrap();
-        let at =
-            |monitor, time| store.read(|c| at(c, monitor, Timestamp::from_micros(time))).unwrap();
+        let at = |monitor, time| {
+            store
+                .read(|c| at(c, monitor, Timestamp::from_micros(time)))
+                .unwrap()
+        };
         let first = before("DP-1", i64::MAX).unwrap();
-        assert_eq!((first.id, &first.source, first.fit), (1, &source, Some(Fit::Contain)));
+        assert_eq!(
+            (first.id, &first.source, first.fit),
+            (1, &source, Some(Fit::Contain))
+        );
         assert_eq!(first.position, entries[0].position);
         assert_eq!((&first.monitors[..], &first.images), (&both[..], &images));
         assert_eq!(before("DP-1", 1), None);

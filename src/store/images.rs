@@ -52,7 +52,9 @@ pub struct NewPackage {
 impl NewImage {
     /// The path of the file or package.
     pub fn home(&self) -> &Path {
-        self.web.as_ref().map_or(&self.path, |web| &web.meta.package_root)
+        self.web
+            .as_ref()
+            .map_or(&self.path, |web| &web.meta.package_root)
     }
 
     /// Sets the name, and the path of the file or package.
@@ -61,14 +63,21 @@ impl NewImage {
         if let Some(web) = &mut self.web {
             web.meta = web.meta.moved(home);
         }
-        self.path = self.web.as_ref().map_or(home, |web| &web.meta.entry_path).to_owned();
+        self.path = self
+            .web
+            .as_ref()
+            .map_or(home, |web| &web.meta.entry_path)
+            .to_owned();
     }
 }
 
 /// The columns that are read from the file.
 pub(super) fn content(image: &NewImage) -> Columns {
     vec![
-        ("media_type", image.format.media_type().as_str().to_owned().into()),
+        (
+            "media_type",
+            image.format.media_type().as_str().to_owned().into(),
+        ),
         ("format", image.format.as_str().to_owned().into()),
         ("width", image.width.into()),
         ("height", image.height.into()),
@@ -96,9 +105,15 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
         ("folder_id", image.folder_id.into()),
         ("imported_at", Timestamp::now().as_micros().into()),
         ("source_path", text(&image.source_path)),
-        ("web_meta", web.map(|web| json!(web.meta).to_string()).into()),
+        (
+            "web_meta",
+            web.map(|web| json!(web.meta).to_string()).into(),
+        ),
         ("preview_path", preview.as_deref().map_or(Value::Null, text)),
-        ("overrides", web.map(|web| json!(web.overrides).to_string()).into()),
+        (
+            "overrides",
+            web.map(|web| json!(web.overrides).to_string()).into(),
+        ),
         ("in_place", image.in_place.into()),
     ]);
     let id = row::insert(connection, "image", columns)?;
@@ -112,7 +127,9 @@ pub(super) fn set(connection: &Connection, id: i64, columns: Columns) -> Result<
     if columns.is_empty() {
         return Ok(());
     }
-    let is_source = columns.iter().any(|(name, _)| derived::SOURCES.contains(name));
+    let is_source = columns
+        .iter()
+        .any(|(name, _)| derived::SOURCES.contains(name));
     row::update(connection, "image", id, columns)?;
     match is_source {
         true => derived::renew(connection, id),
@@ -147,7 +164,9 @@ pub(crate) fn all_assigned(connection: &Connection, ids: &[i64]) -> Result<Vec<I
 
 /// Whether the image has a row, even an unreadable one.
 pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
-    Ok(connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?.exists([id])?)
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM image WHERE id = ?1")?
+        .exists([id])?)
 }
 
 /// Returns the image with exactly this content.
@@ -240,13 +259,17 @@ pub(crate) fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, Err
 
 /// Whether an image has exactly this name.
 pub(crate) fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
-    Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM image WHERE name = ?1")?
+        .exists([name])?)
 }
 
 /// Returns the image with this file, or the package with this HTML page.
 pub(crate) fn by_path(connection: &Connection, path: &Path) -> Result<Option<Image>, Error> {
     let mut statement = connection.prepare_cached("SELECT id FROM image WHERE path = ?1")?;
-    let id = statement.query_row([path.to_string_lossy()], |row| row.get(0)).optional()?;
+    let id = statement
+        .query_row([path.to_string_lossy()], |row| row.get(0))
+        .optional()?;
     id.map_or(Ok(None), |id| get(connection, id))
 }
 
@@ -271,7 +294,9 @@ pub(crate) fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, E
 /// Returns the number of images.
 pub(crate) fn count(connection: &Connection) -> Result<u64, Error> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM image")?;
-    Ok(statement.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    Ok(statement
+        .query_row([], |row| row.get::<_, i64>(0))?
+        .unsigned_abs())
 }
 
 /// Returns id, media type and whether animated of all images, sorted by id.
@@ -293,7 +318,11 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
          WHERE json_valid(ifnull(web_meta, '{}')) AND NOT in_place",
     )?;
     row::readable(statement.query([])?, |row| {
-        Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?), row.get(2)?))
+        Ok((
+            row.get(0)?,
+            PathBuf::from(row.get::<_, String>(1)?),
+            row.get(2)?,
+        ))
     })
 }
 
@@ -311,7 +340,10 @@ pub(crate) fn sizes(connection: &Connection) -> Result<Vec<(PathBuf, u64)>, Erro
         "SELECT path, file_size FROM image WHERE web_meta IS NULL AND NOT in_place",
     )?;
     row::readable(statement.query([])?, |row| {
-        Ok((row.get::<_, String>(0)?.into(), row.get::<_, i64>(1)?.unsigned_abs()))
+        Ok((
+            row.get::<_, String>(0)?.into(),
+            row.get::<_, i64>(1)?.unsigned_abs(),
+        ))
     })
 }
 

@@ -133,8 +133,12 @@ pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Err
         if found == known {
             return Ok(());
         }
-        let step = usize::try_from(found).ok().and_then(|found| steps.get(found));
-        let Some(step) = step else { return Err(Error::Newer { found, known }) };
+        let step = usize::try_from(found)
+            .ok()
+            .and_then(|found| steps.get(found));
+        let Some(step) = step else {
+            return Err(Error::Newer { found, known });
+        };
         transaction.execute_batch(step)?;
         transaction.pragma_update(None, "user_version", found + 1)?;
         transaction.commit()?;
@@ -144,7 +148,11 @@ pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Err
 /// Fails if a newer murald has written the database.
 pub(super) fn see_known(connection: &Connection) -> Result<(), Error> {
     let (found, known) = (version(connection)?, STEPS.len() as i64);
-    if found > known { Err(Error::Newer { found, known }) } else { Ok(()) }
+    if found > known {
+        Err(Error::Newer { found, known })
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the version of the schema; 0 if there are no tables.

@@ -50,8 +50,10 @@ pub(crate) fn follow(
         forget(connection, name)?;
     }
     let before = identities(connection)?;
-    let moved: Vec<(&String, &String)> =
-        now.iter().filter(|(name, identity)| before.get(*name) != Some(*identity)).collect();
+    let moved: Vec<(&String, &String)> = now
+        .iter()
+        .filter(|(name, identity)| before.get(*name) != Some(*identity))
+        .collect();
     // Set all aside before any is restored, as two monitors may have swapped connectors.
     for (name, _) in &moved {
         if let Some(old) = before.get(*name) {
@@ -60,8 +62,9 @@ pub(crate) fn follow(
     }
     for (name, identity) in &moved {
         // The monitor may have been on another connector that is unused now.
-        let left =
-            before.iter().find(|(other, known)| known == identity && !now.contains_key(*other));
+        let left = before
+            .iter()
+            .find(|(other, known)| known == identity && !now.contains_key(*other));
         if let Some((other, _)) = left {
             rename(connection, other, &away(identity))?;
             forget(connection, other)?;
@@ -70,7 +73,9 @@ pub(crate) fn follow(
         let was_known = before.contains_key(*name);
         let sql = "INSERT INTO monitor (name, seen, identity) VALUES (?1, 0, ?2) ON CONFLICT (name) \
                    DO UPDATE SET identity = ?2, seen = iif(?3, 0, seen)";
-        connection.prepare_cached(sql)?.execute(params![name, identity, was_known])?;
+        connection
+            .prepare_cached(sql)?
+            .execute(params![name, identity, was_known])?;
     }
     Ok(())
 }
@@ -105,7 +110,10 @@ mod tests {
     use crate::wire::{Mode, Timestamp};
 
     fn names(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, id)| ((*name).to_owned(), (*id).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, id)| ((*name).to_owned(), (*id).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -120,7 +128,9 @@ mod tests {
         assert_eq!(seen(), ["A", "B"]);
         // Another monitor on the same connector is new.
         for who in ["one", "two"] {
-            store.write(|c| follow(c, &names(&[("A", who), ("C", "three")]), &[])).unwrap();
+            store
+                .write(|c| follow(c, &names(&[("A", who), ("C", "three")]), &[]))
+                .unwrap();
         }
         assert_eq!(seen(), ["B"]);
         note(&["A"]);
@@ -133,7 +143,9 @@ mod tests {
         let ids: Vec<i64> = ["a", "b", "c"]
             .iter()
             .map(|name| {
-                store.write(|c| crate::store::images::insert(c, &picture(name, 1))).unwrap()
+                store
+                    .write(|c| crate::store::images::insert(c, &picture(name, 1)))
+                    .unwrap()
             })
             .collect();
         let put = |name: &str, at: usize| {
@@ -156,10 +168,15 @@ mod tests {
                 follow(c, &names(now), &alike)?;
                 assignments::all(c)
             });
-            let shown: Vec<_> =
-                shown.unwrap().into_iter().map(|row| (row.monitor, row.image_id)).collect();
-            let expected: Vec<_> =
-                expected.iter().map(|(name, at)| ((*name).to_owned(), ids[*at])).collect();
+            let shown: Vec<_> = shown
+                .unwrap()
+                .into_iter()
+                .map(|row| (row.monitor, row.image_id))
+                .collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(name, at)| ((*name).to_owned(), ids[*at]))
+                .collect();
             assert_eq!(shown, expected, "{now:?}");
         };
         let check = |now: &[(&str, &str)], expected| check_with(now, &[], expected);
@@ -177,7 +194,10 @@ mod tests {
         check(&[("A", "two"), ("C", "three")], &[("A", 1)]);
         put("C", 2);
         check(&[("A", "one"), ("C", "three")], &[("A", 0), ("C", 2)]);
-        check(&[("A", "one"), ("B", "two"), ("C", "three")], &[("A", 0), ("B", 1), ("C", 2)]);
+        check(
+            &[("A", "one"), ("B", "two"), ("C", "three")],
+            &[("A", 0), ("B", 1), ("C", 2)],
+        );
         // If identities are unknown, connectors decide.
         check(&[], &[("A", 0), ("B", 1), ("C", 2)]);
         check(&[("D", "four")], &[("A", 0), ("B", 1), ("C", 2)]);

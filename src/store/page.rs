@@ -34,7 +34,11 @@ impl Versions {
             connection.prepare_cached("SELECT lists, palettes, texts FROM library")?;
         let read = |row: &rusqlite::Row<'_>| {
             let (palettes, texts) = (row.get(1)?, row.get(2)?);
-            Ok(Self { lists: (row.get(0)?, excluded), palettes, texts })
+            Ok(Self {
+                lists: (row.get(0)?, excluded),
+                palettes,
+                texts,
+            })
         };
         Ok(statement.query_row([], read)?)
     }
@@ -99,7 +103,14 @@ impl Store {
             let item = |&image_id: &i64| {
                 let at = kinds.binary_search_by_key(&image_id, |(id, ..)| *id).ok()?;
                 let (_, media_type, animated) = kinds[at];
-                Some(Item { image_id, media_type, animated, time: None, at: None, when: None })
+                Some(Item {
+                    image_id,
+                    media_type,
+                    animated,
+                    time: None,
+                    at: None,
+                    when: None,
+                })
             };
             Ok(self.hits(moment, query)?.iter().filter_map(item).collect())
         })
@@ -107,13 +118,20 @@ impl Store {
 
     /// Whether any image matches the query.
     pub(crate) fn finds_any(&self, query: &Query) -> Result<bool, Error> {
-        Ok(!self.read_moment(|moment| self.hits(moment, query))?.is_empty())
+        Ok(!self
+            .read_moment(|moment| self.hits(moment, query))?
+            .is_empty())
     }
 
     /// A number that grows when queries may find other images. If it was the same before a query as
     /// it is now, the query would find the same images.
     pub(crate) fn findings(&self) -> Result<u64, Error> {
-        self.read(|connection| Ok(Versions::read(connection, Vec::new())?.lists.0.unsigned_abs()))
+        self.read(|connection| {
+            Ok(Versions::read(connection, Vec::new())?
+                .lists
+                .0
+                .unsigned_abs())
+        })
     }
 
     /// Returns all tags in use, sorted.
@@ -138,7 +156,11 @@ impl Store {
     /// Returns the ids on all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
         let excluded = lock(&self.shared.unreadable).iter().copied().collect();
-        self.hits_at(moment, &Versions::read(moment, excluded)?, query.without_page())
+        self.hits_at(
+            moment,
+            &Versions::read(moment, excluded)?,
+            query.without_page(),
+        )
     }
 
     fn hits_at(
@@ -155,13 +177,28 @@ impl Store {
             self.compared(moment, versions, &query, &all)?
         } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
             // Filtering the cached order of all images is faster than sorting many results.
-            let Query { sort_by, descending, .. } = query;
-            let order = Query { sort_by, descending, ..Query::default() }.without_page();
+            let Query {
+                sort_by,
+                descending,
+                ..
+            } = query;
+            let order = Query {
+                sort_by,
+                descending,
+                ..Query::default()
+            }
+            .without_page();
             let all = self.hits_at(moment, versions, order)?;
-            let found = Query { sort_by: SortBy::ImportedAt, ..query.clone() };
+            let found = Query {
+                sort_by: SortBy::ImportedAt,
+                ..query.clone()
+            };
             let mut found = select::ids(moment, &found, &versions.lists.1)?;
             found.sort_unstable();
-            all.iter().copied().filter(|id| found.binary_search(id).is_ok()).collect()
+            all.iter()
+                .copied()
+                .filter(|id| found.binary_search(id).is_ok())
+                .collect()
         } else {
             select::ids(moment, &query, &versions.lists.1)?
         };
@@ -179,7 +216,9 @@ impl Store {
         query: &Query,
         all: &[i64],
     ) -> Result<Vec<i64>, Error> {
-        let Shared { texts, palettes, .. } = &*self.shared;
+        let Shared {
+            texts, palettes, ..
+        } = &*self.shared;
         let mut ids = Cow::Borrowed(all);
         if query.is_about_text() {
             let texts = Texts::read(texts, versions.texts, moment)?;
@@ -225,7 +264,11 @@ impl Store {
 
 /// Returns the ids on one page.
 fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
-    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(hits.len());
+    let place = |number: u64| {
+        usize::try_from(number)
+            .unwrap_or(usize::MAX)
+            .min(hits.len())
+    };
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
 }
 
@@ -259,7 +302,9 @@ fn put(
     out: &mut Vec<u8>,
     write: &impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
 ) -> Result<(), Error> {
-    write(row, out).map_err(|error| Error::Damaged { what: error.to_string() })
+    write(row, out).map_err(|error| Error::Damaged {
+        what: error.to_string(),
+    })
 }
 
 #[cfg(test)]

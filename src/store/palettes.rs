@@ -45,15 +45,20 @@ impl Palettes {
         let exact = query.colors.iter().map(|&color| (place(lab(color)), 0));
         let near = |&Near { color, within }: &Near| (place(lab(color)), limit(within));
         let wanted: Vec<(Place, i32)> = exact.chain(query.colors_near.iter().map(near)).collect();
-        let has_all =
-            |colors: &[Place]| wanted.iter().all(|&(place, limit)| nearest(colors, place) <= limit);
+        let has_all = |colors: &[Place]| {
+            wanted
+                .iter()
+                .all(|&(place, limit)| nearest(colors, place) <= limit)
+        };
         let like = query.similar_to;
         let like = like.map(|(id, within)| (id, groups(self.of(id)), limit(within) as f32));
         self.find(ids, |id, colors| {
             if colors.is_empty() || !has_all(colors) {
                 return None;
             }
-            let Some((other, reference, limit)) = &like else { return Some((id, 0.0)) };
+            let Some((other, reference, limit)) = &like else {
+                return Some((id, 0.0));
+            };
             let unlikeness = compare(colors, reference, *limit)?;
             (*other != id).then_some((id, unlikeness))
         })
@@ -101,7 +106,11 @@ fn compare(colors: &[Place], reference: &[Group], limit: f32) -> Option<f32> {
 
 /// Returns the squared distance from `place` to the nearest of the colours.
 fn nearest(colors: &[Place], place: Place) -> i32 {
-    colors.iter().map(|&color| distance(color, place)).min().unwrap_or(i32::MAX)
+    colors
+        .iter()
+        .map(|&color| distance(color, place))
+        .min()
+        .unwrap_or(i32::MAX)
 }
 
 /// Returns the squared distance of two colours, in steps.
@@ -176,7 +185,13 @@ impl HitCache {
             ids += hits.len();
             ids <= IDS_KEPT
         };
-        let fitting = self.kept.iter().take(KEPT).map(fits).take_while(|&fits| fits).count();
+        let fitting = self
+            .kept
+            .iter()
+            .take(KEPT)
+            .map(fits)
+            .take_while(|&fits| fits)
+            .count();
         self.kept.truncate(fitting.max(1));
     }
 }
@@ -206,8 +221,19 @@ mod tests {
             let mut palettes = Palettes::default();
             palettes.add(1, |all| all.push(place(lab(corner(one)))));
             let found = |within| {
-                let colors_near = vec![Near { color: corner(other), within }];
-                palettes.matching(&Query { colors_near, ..Query::default() }, &[1]).len()
+                let colors_near = vec![Near {
+                    color: corner(other),
+                    within,
+                }];
+                palettes
+                    .matching(
+                        &Query {
+                            colors_near,
+                            ..Query::default()
+                        },
+                        &[1],
+                    )
+                    .len()
             };
             assert_eq!(found(1e9), 1, "{one} {other}");
             assert_eq!(found(0.0), usize::from(one == other), "{one} {other}");
@@ -217,28 +243,55 @@ mod tests {
     #[test]
     fn cached_hits_are_of_one_version_and_bounded() {
         let mut cache = HitCache::default();
-        let query = |word: usize| Query { search: word.to_string(), ..Query::default() };
+        let query = |word: usize| Query {
+            search: word.to_string(),
+            ..Query::default()
+        };
         let hits = |number: usize| Arc::new(vec![7; number]);
         for word in 0..20 {
             cache.keep(&(5, vec![]), query(word), &hits(word));
         }
         let kept = |cache: &mut HitCache, version, word| {
-            cache.get(&(version, vec![]), &query(word)).map(|hits| hits.len())
+            cache
+                .get(&(version, vec![]), &query(word))
+                .map(|hits| hits.len())
         };
-        assert_eq!((kept(&mut cache, 5, 3), kept(&mut cache, 5, 4)), (None, Some(4)));
-        assert_eq!((kept(&mut cache, 4, 4), kept(&mut cache, 6, 4)), (None, None));
+        assert_eq!(
+            (kept(&mut cache, 5, 3), kept(&mut cache, 5, 4)),
+            (None, Some(4))
+        );
+        assert_eq!(
+            (kept(&mut cache, 4, 4), kept(&mut cache, 6, 4)),
+            (None, None)
+        );
         cache.keep(&(4, vec![]), query(50), &hits(1));
         assert_eq!(kept(&mut cache, 5, 50), None);
         // The most recently used list stays.
         cache.keep(&(5, vec![]), query(52), &hits(IDS_KEPT - 4));
-        assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 19)), (Some(4), None));
+        assert_eq!(
+            (kept(&mut cache, 5, 4), kept(&mut cache, 5, 19)),
+            (Some(4), None)
+        );
         cache.keep(&(5, vec![]), query(51), &hits(IDS_KEPT + 1));
-        assert_eq!(kept(&mut cache, 5, 51), Some(IDS_KEPT + 1), "one list is kept, however long");
-        assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 52)), (None, None));
+        assert_eq!(
+            kept(&mut cache, 5, 51),
+            Some(IDS_KEPT + 1),
+            "one list is kept, however long"
+        );
+        assert_eq!(
+            (kept(&mut cache, 5, 4), kept(&mut cache, 5, 52)),
+            (None, None)
+        );
         cache.keep(&(6, vec![]), query(1), &hits(1));
-        assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 51)), (Some(1), None));
+        assert_eq!(
+            (kept(&mut cache, 6, 1), kept(&mut cache, 6, 51)),
+            (Some(1), None)
+        );
         // The result was found without an image that lists have again.
         cache.keep(&(6, vec![7]), query(2), &hits(1));
-        assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 2)), (None, None));
+        assert_eq!(
+            (kept(&mut cache, 6, 1), kept(&mut cache, 6, 2)),
+            (None, None)
+        );
     }
 }

@@ -69,7 +69,10 @@ pub fn list(connection: &Connection) -> Result<Vec<Pending>, Error> {
             }),
             _ => None,
         };
-        Ok(Pending { path: row.get::<_, String>(0)?.into(), stamp })
+        Ok(Pending {
+            path: row.get::<_, String>(0)?.into(),
+            stamp,
+        })
     })?;
     Ok(notes.collect::<Result<_, _>>()?)
 }

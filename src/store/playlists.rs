@@ -60,7 +60,11 @@ pub(crate) struct Item {
 impl Item {
     /// Returns the time of day from `at` or `time`, if there is one.
     pub(crate) fn day_time(&self) -> Option<DayTime> {
-        let clock = || self.time.and_then(|time| u16::try_from(time).ok()).map(DayTime::Clock);
+        let clock = || {
+            self.time
+                .and_then(|time| u16::try_from(time).ok())
+                .map(DayTime::Clock)
+        };
         self.at.or_else(clock)
     }
 }
@@ -89,12 +93,17 @@ pub(crate) fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = row::readable(statement.query([])?, head)?;
     found.sort_by_cached_key(|(playlist, _)| sort_key(&playlist.name));
-    found.into_iter().map(|(playlist, state)| complete(connection, playlist, state)).collect()
+    found
+        .into_iter()
+        .map(|(playlist, state)| complete(connection, playlist, state))
+        .collect()
 }
 
 pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> {
     let found = find(connection, id)?;
-    found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
+    found
+        .map(|(playlist, state)| complete(connection, playlist, state))
+        .transpose()
 }
 
 /// Returns a playlist without its images, and its items separately.
@@ -102,8 +111,16 @@ pub(crate) fn with_items(
     connection: &Connection,
     id: i64,
 ) -> Result<Option<(Playlist, Vec<Item>)>, Error> {
-    let Some((playlist, _)) = find(connection, id)? else { return Ok(None) };
-    Ok(Some((playlist, items(connection, id)?.into_iter().map(|(item, _)| item).collect())))
+    let Some((playlist, _)) = find(connection, id)? else {
+        return Ok(None);
+    };
+    Ok(Some((
+        playlist,
+        items(connection, id)?
+            .into_iter()
+            .map(|(item, _)| item)
+            .collect(),
+    )))
 }
 
 /// Returns the ids of a playlist's images in order; empty if it does not exist.
@@ -124,7 +141,9 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
     let mut columns = columns(name, &configuration, source, now);
     columns.push(("created_at", now.into()));
     let inserted = row::insert(connection, "playlist", columns);
-    let id = unless_taken(inserted, || Refusal::Taken { name: name.to_owned() })?;
+    let id = unless_taken(inserted, || Refusal::Taken {
+        name: name.to_owned(),
+    })?;
     let images = change.images.as_deref().unwrap_or_default();
     let rows = rules::images(connection, images)?;
     rules::fit(configuration.kind, &rows, change.located)?;
@@ -168,7 +187,9 @@ pub(crate) fn update(
     let now = Timestamp::now().as_micros();
     let columns = columns(name, &configuration, source.as_ref(), now);
     let updated = row::update(connection, "playlist", id, columns);
-    unless_taken(updated, || Refusal::Taken { name: name.to_owned() })?;
+    unless_taken(updated, || Refusal::Taken {
+        name: name.to_owned(),
+    })?;
     Ok(true)
 }
 
@@ -184,16 +205,28 @@ fn columns(
         ("type", configuration.kind.as_str().to_owned().into()),
         ("interval", configuration.interval.into()),
         ("play_order", configuration.order.as_str().to_owned().into()),
-        ("start_first", configuration.always_start_on_first_image.into()),
+        (
+            "start_first",
+            configuration.always_start_on_first_image.into(),
+        ),
         ("updated_at", now.into()),
-        ("source", source.map(|source| serde_json::json!(source).to_string()).into()),
+        (
+            "source",
+            source
+                .map(|source| serde_json::json!(source).to_string())
+                .into(),
+        ),
     ]
 }
 
 /// Deletes a playlist and its state. Its images stay in the library.
 pub(crate) fn delete(connection: &Connection, id: i64) -> Result<(), Refusal> {
     let gone = connection.execute("DELETE FROM playlist WHERE id = ?1", [id])?;
-    if gone == 0 { Err(Refusal::NoPlaylist { id }) } else { Ok(()) }
+    if gone == 0 {
+        Err(Refusal::NoPlaylist { id })
+    } else {
+        Ok(())
+    }
 }
 
 /// Saves the state of a playlist; does nothing if the playlist was deleted.
@@ -203,8 +236,9 @@ pub(crate) fn save(
     running: bool,
     state: &impl Serialize,
 ) -> Result<(), Error> {
-    let state = serde_json::to_string(state)
-        .map_err(|error| Error::Damaged { what: format!("a state cannot be written: {error}") })?;
+    let state = serde_json::to_string(state).map_err(|error| Error::Damaged {
+        what: format!("a state cannot be written: {error}"),
+    })?;
     connection
         .prepare_cached(
             "INSERT INTO playback (playlist_id, running, state) \
@@ -237,7 +271,10 @@ pub(crate) fn current_image(connection: &Connection, id: i64) -> Result<Option<i
     let sql = "SELECT iif(json_valid(state), state ->> '$.image_id', NULL) FROM playback \
                WHERE playlist_id = ?1 AND running";
     let mut statement = connection.prepare_cached(sql)?;
-    Ok(statement.query_row([id], |row| row.get(0)).optional()?.flatten())
+    Ok(statement
+        .query_row([id], |row| row.get(0))
+        .optional()?
+        .flatten())
 }
 
 pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
@@ -252,7 +289,9 @@ pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
 pub(crate) fn shows_everywhere(connection: &Connection) -> Result<Option<bool>, Error> {
     let sql = "SELECT max(coalesce(json_array_length(state, '$.shown_on'), 0) > 0) FROM playback \
                WHERE running AND iif(json_valid(state), state ->> '$.everywhere', 0)";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    Ok(connection
+        .prepare_cached(sql)?
+        .query_row([], |row| row.get(0))?)
 }
 
 /// Returns the items with the text of `at` as it was given.
@@ -266,7 +305,14 @@ fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>
         let tone: Option<String> = row.get(6)?;
         let when = tone.and_then(|tone| tone.parse().ok());
         Ok((
-            Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time, at, when },
+            Item {
+                image_id: row.get(1)?,
+                media_type,
+                animated: row.get(3)?,
+                time,
+                at,
+                when,
+            },
             text,
         ))
     })
@@ -277,7 +323,10 @@ type Head = (Playlist, Option<(bool, String)>);
 
 fn find(connection: &Connection, id: i64) -> Result<Option<Head>, Error> {
     let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE id = ?1"))?;
-    statement.query_row([id], |row| Ok(head(row))).optional()?.transpose()
+    statement
+        .query_row([id], |row| Ok(head(row)))
+        .optional()?
+        .transpose()
 }
 
 fn head(row: &Row<'_>) -> Result<Head, Error> {
@@ -301,8 +350,12 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
 }
 
 fn source(text: Option<String>) -> Result<Option<Map<String, Value>>, Error> {
-    let unreadable = |error| Error::Damaged { what: format!("a source cannot be read: {error}") };
-    text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
+    let unreadable = |error| Error::Damaged {
+        what: format!("a source cannot be read: {error}"),
+    };
+    text.map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(unreadable)
 }
 
 /// The fields of a state that records show; the player stores more.
@@ -328,14 +381,33 @@ fn complete(
         at,
         when: item.when,
     };
-    playlist.images = items(connection, playlist.id)?.into_iter().map(record).collect();
+    playlist.images = items(connection, playlist.id)?
+        .into_iter()
+        .map(record)
+        .collect();
     let ids = playlist.images.iter().map(|item| item.image_id);
     playlist.playback = state.and_then(|(was_running, text)| {
-        let Shown { index, image_id, paused, monitors, mode } = read(playlist.id, &text)?;
+        let Shown {
+            index,
+            image_id,
+            paused,
+            monitors,
+            mode,
+        } = read(playlist.id, &text)?;
         let is_dynamic = playlist.source.is_some();
-        let current_index = if is_dynamic { index } else { nearest_index(ids, image_id, index) };
+        let current_index = if is_dynamic {
+            index
+        } else {
+            nearest_index(ids, image_id, index)
+        };
         let extend = mode == Mode::Extend;
-        Some(Playback { was_running, current_index, paused, monitors, extend })
+        Some(Playback {
+            was_running,
+            current_index,
+            paused,
+            monitors,
+            extend,
+        })
     });
     Ok(playlist)
 }

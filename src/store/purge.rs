@@ -27,7 +27,10 @@ impl Purged {
             (self.playlists, GalleryDomain::Playlists),
             (self.history_entries, GalleryDomain::History),
         ];
-        counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, domain)| domain)
+        counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(_, domain)| domain)
     }
 }
 
@@ -54,13 +57,17 @@ pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
         )?
         .execute([id])?;
     // References are removed even if the image's row is missing already.
-    connection.prepare_cached("DELETE FROM playlist_image WHERE image_id = ?1")?.execute([id])?;
+    connection
+        .prepare_cached("DELETE FROM playlist_image WHERE image_id = ?1")?
+        .execute([id])?;
     let purged = Purged {
         monitor_states: assignments::purge_image(connection, id)?,
         history_entries: history::purge_image(connection, id)?,
         playlists: playlists.unsigned_abs() as usize,
     };
-    connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([id])?;
+    connection
+        .prepare_cached("DELETE FROM image WHERE id = ?1")?
+        .execute([id])?;
     Ok(purged)
 }
 
@@ -73,7 +80,9 @@ pub(crate) fn lost(connection: &Connection, id: i64) -> Result<Purged, Error> {
 
 /// Whether rows without files are kept, across restarts: the disk may be unmounted.
 pub(crate) fn is_guarded(connection: &Connection) -> Result<bool, Error> {
-    Ok(connection.prepare_cached("SELECT 1 FROM library_guard")?.exists([])?)
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM library_guard")?
+        .exists([])?)
 }
 
 pub(crate) fn set_guarded(connection: &Connection, on: bool) -> Result<(), Error> {
@@ -100,9 +109,15 @@ impl Gone {
         ids: &[i64],
         with_files: bool,
     ) -> Result<Self, Error> {
-        let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
+        let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied())
+            .into_iter()
+            .collect();
         let images = images::by_ids(connection, &ids)?;
-        Ok(Self { images, with_files, ..Self::default() })
+        Ok(Self {
+            images,
+            with_files,
+            ..Self::default()
+        })
     }
 
     /// How many images there were.
@@ -128,7 +143,9 @@ pub(crate) fn delete(
         gone.references += one(connection, image.id)?;
     }
     for &id in BTreeSet::from_iter(ids) {
-        let Some(file) = unreadable(connection, id)? else { continue };
+        let Some(file) = unreadable(connection, id)? else {
+            continue;
+        };
         gone.references += one(connection, id)?;
         gone.unreadable.push((id, file));
     }
@@ -154,7 +171,10 @@ pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
 
 /// Returns the preview generated from the image. The preview of a package is part of it.
 pub(crate) fn preview(image: &Image) -> Option<&Path> {
-    image.preview_path.as_deref().filter(|_| image.web_meta.is_none())
+    image
+        .preview_path
+        .as_deref()
+        .filter(|_| image.web_meta.is_none())
 }
 
 /// Returns the file or package if it may be removed, that is, not used in place.

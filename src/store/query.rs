@@ -73,14 +73,28 @@ impl Query {
 
     /// Returns the query without its page.
     pub(super) fn without_page(&self) -> Self {
-        Self { offset: 0, limit: 0, ..self.clone() }
+        Self {
+            offset: 0,
+            limit: 0,
+            ..self.clone()
+        }
     }
 
     /// Returns the query without filters that compare texts or palettes.
     pub(super) fn without_comparisons(&self) -> Self {
         let (search, name_prefix) = (String::new(), String::new());
-        let query = Self { search, name_prefix, by_likeness: false, ..self.clone() };
-        Self { colors: Vec::new(), colors_near: Vec::new(), similar_to: None, ..query }
+        let query = Self {
+            search,
+            name_prefix,
+            by_likeness: false,
+            ..self.clone()
+        };
+        Self {
+            colors: Vec::new(),
+            colors_near: Vec::new(),
+            similar_to: None,
+            ..query
+        }
     }
 }
 

@@ -48,7 +48,11 @@ impl OpenFile {
             let file = identity(&path).unwrap_or_default();
             (path, file)
         });
-        Self { path: database.to_owned(), opened, replaced: Mutex::default() }
+        Self {
+            path: database.to_owned(),
+            opened,
+            replaced: Mutex::default(),
+        }
     }
 
     /// Whether the paths still lead to the open files. If not, and there are commits since the last
@@ -66,7 +70,10 @@ impl OpenFile {
         }
         let known = replaced.get_or_insert_with(|| {
             log::error!("{WHAT}: {}", self.path.display());
-            Replaced { has_unsaved: true, ..Replaced::default() }
+            Replaced {
+                has_unsaved: true,
+                ..Replaced::default()
+            }
         });
         known.has_unsaved |= has_committed;
         if known.has_unsaved {
@@ -88,7 +95,10 @@ impl OpenFile {
         };
         let to = to.unwrap_or_else(|| backup::free_name_beside(&self.path, "saved"));
         let made = to.parent().map_or(Ok(()), make_directories);
-        let made = made.map_err(|source| Error::Copy { path: to.clone(), source });
+        let made = made.map_err(|source| Error::Copy {
+            path: to.clone(),
+            source,
+        });
         let done = made.and_then(|()| backup::save(&writer, &backup::beside(&to, ".new"), &to));
         drop(writer);
         if let Some(known) = &mut *lock(&self.replaced) {
@@ -106,7 +116,9 @@ impl OpenFile {
 
     pub(super) fn health(&self) -> DatabaseHealth {
         let replaced = lock(&self.replaced);
-        let Some(known) = &*replaced else { return DatabaseHealth::default() };
+        let Some(known) = &*replaced else {
+            return DatabaseHealth::default();
+        };
         let what = format!("{WHAT} ({})", self.path.display());
         let message = match (&known.saved, &known.failed) {
             (_, Some(failed)) => format!("{what} and cannot be saved: {failed}"),
@@ -190,10 +202,14 @@ mod tests {
             ["murald", "other", "away"].map(|name| directory.path().join(name));
         drop(Store::open(&other).unwrap());
         let store = Store::open(&database).unwrap();
-        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        store
+            .write(|c| images::insert(c, &picture("a", 1)))
+            .unwrap();
         fs::rename(&database, &away).unwrap();
         fs::rename(&other, &database).unwrap();
-        store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+        store
+            .write(|c| images::insert(c, &picture("b", 2)))
+            .unwrap();
         store.close_idle_readers();
         assert_eq!(store.read(images::count).unwrap(), 2);
         store.save_replaced();
@@ -201,7 +217,9 @@ mod tests {
         // When the file is back, the database is healthy again.
         fs::rename(&database, &other).unwrap();
         fs::rename(&away, &database).unwrap();
-        store.write(|c| images::insert(c, &picture("c", 3))).unwrap();
+        store
+            .write(|c| images::insert(c, &picture("c", 3)))
+            .unwrap();
         assert_eq!(store.health(), DatabaseHealth::default());
         drop(store);
         assert_eq!([&saved, &other, &database].map(|one| count(one)), [2, 0, 3]);

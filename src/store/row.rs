@@ -130,14 +130,18 @@ fn optional_path(row: &Row<'_>, column: usize) -> Result<Option<PathBuf>, Error>
 /// Reads three bytes per colour.
 fn colors(row: &Row<'_>, column: usize) -> Result<Vec<Rgb>, Error> {
     let value = row.get_ref(column)?;
-    let bytes = value.as_blob().map_err(|error| conversion(column, value, error))?;
+    let bytes = value
+        .as_blob()
+        .map_err(|error| conversion(column, value, error))?;
     Ok(bytes.as_chunks().0.to_vec())
 }
 
 /// Reads a column that contains one of the values of `T`.
 pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error> {
     let text = text(row, column)?;
-    text.parse().map_err(|_| Error::Damaged { what: format!("unknown value {text:?}") })
+    text.parse().map_err(|_| Error::Damaged {
+        what: format!("unknown value {text:?}"),
+    })
 }
 
 /// Like [`word`], but returns `None` for null and for unknown values, for example of another
@@ -155,7 +159,9 @@ pub(super) fn json<'r, T: Deserialize<'r>>(
 }
 
 fn parse<'r, T: Deserialize<'r>>(text: &'r str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Damaged { what: error.to_string() })
+    serde_json::from_str(text).map_err(|error| Error::Damaged {
+        what: error.to_string(),
+    })
 }
 
 fn tags(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
@@ -168,12 +174,16 @@ fn tags(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
 
 fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, Error> {
     let value = row.get_ref(column)?;
-    Ok(value.as_str().map_err(|error| conversion(column, value, error))?)
+    Ok(value
+        .as_str()
+        .map_err(|error| conversion(column, value, error))?)
 }
 
 fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, Error> {
     let value = row.get_ref(column)?;
-    Ok(value.as_str_or_null().map_err(|error| conversion(column, value, error))?)
+    Ok(value
+        .as_str_or_null()
+        .map_err(|error| conversion(column, value, error))?)
 }
 
 fn conversion(column: usize, value: ValueRef<'_>, error: FromSqlError) -> rusqlite::Error {

@@ -50,11 +50,17 @@ impl Conditions {
             let tagged = "id IN (SELECT image_id FROM image_tag JOIN tag ON tag.id = tag_id WHERE \
                           folded IN (SELECT value FROM json_each(?)) \
                           GROUP BY image_id HAVING count(DISTINCT folded) = ?)";
-            all.narrow(tagged, [json!(tags).to_string().into(), (tags.len() as i64).into()]);
+            all.narrow(
+                tagged,
+                [json!(tags).to_string().into(), (tags.len() as i64).into()],
+            );
         }
         if !query.hue_groups.is_empty() {
             let groups = query.hue_groups.iter().map(|&group| i64::from(group));
-            all.add("hue_group IN (SELECT value FROM json_each(?))", [list(groups)]);
+            all.add(
+                "hue_group IN (SELECT value FROM json_each(?))",
+                [list(groups)],
+            );
         }
         match query.orientation {
             Some(Orientation::Landscape) => all.add("width > height", []),
@@ -76,7 +82,10 @@ impl Conditions {
         }
         all.add_place(query);
         if !excluded.is_empty() {
-            all.add("id NOT IN (SELECT value FROM json_each(?))", [list(excluded.iter().copied())]);
+            all.add(
+                "id NOT IN (SELECT value FROM json_each(?))",
+                [list(excluded.iter().copied())],
+            );
         }
         Ok(all)
     }
@@ -98,7 +107,12 @@ impl Conditions {
             let below = "id IN (SELECT image_id FROM watched_file WHERE path > ? AND path < ? \
                          AND image_id NOT NULL AND (? OR instr(substr(path, length(?) + 1), '/') = 0))";
             let (from, to) = directory_range(directory);
-            let values = [from.clone().into(), to.into(), query.recursive.into(), from.into()];
+            let values = [
+                from.clone().into(),
+                to.into(),
+                query.recursive.into(),
+                from.into(),
+            ];
             self.narrow(below, values);
         }
     }
@@ -107,7 +121,9 @@ impl Conditions {
 const AMONG: &str = "id IN (SELECT value FROM json_each(?))";
 
 fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
-    json!(numbers.into_iter().collect::<Vec<_>>()).to_string().into()
+    json!(numbers.into_iter().collect::<Vec<_>>())
+        .to_string()
+        .into()
 }
 
 /// Returns the matching images in the order of the query; ties are sorted by id.
@@ -116,9 +132,17 @@ pub(super) fn ids(
     query: &Query,
     excluded: &[i64],
 ) -> Result<Vec<i64>, Error> {
-    let Conditions { all, values, is_narrow } = Conditions::of(connection, query, excluded)?;
+    let Conditions {
+        all,
+        values,
+        is_narrow,
+    } = Conditions::of(connection, query, excluded)?;
     // The index has all columns that filters read. SQLite on its own would read the rows.
-    let index = if is_narrow || all.is_empty() { "" } else { "INDEXED BY image_list" };
+    let index = if is_narrow || all.is_empty() {
+        ""
+    } else {
+        "INDEXED BY image_list"
+    };
     let up = if query.descending { "DESC" } else { "ASC" };
     let order = match query.sort_by {
         SortBy::Name => "name_key",
@@ -128,14 +152,20 @@ pub(super) fn ids(
     };
     let parts: &[String] = match (query.sort_by, query.descending) {
         // Images without a decisive colour are last in either direction.
-        (SortBy::Hue, true) => {
-            &[format!("hue < {FIRST_NEUTRAL}"), format!("hue >= {FIRST_NEUTRAL}")]
-        }
+        (SortBy::Hue, true) => &[
+            format!("hue < {FIRST_NEUTRAL}"),
+            format!("hue >= {FIRST_NEUTRAL}"),
+        ],
         _ => &["TRUE".to_owned()],
     };
     let mut ids = Vec::new();
     for part in parts {
-        let filter = all.iter().chain([part]).map(String::as_str).collect::<Vec<_>>().join(" AND ");
+        let filter = all
+            .iter()
+            .chain([part])
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" AND ");
         let sql =
             format!("SELECT id FROM image {index} WHERE {filter} ORDER BY {order} {up}, id {up}");
         let mut statement = connection.prepare_cached(&sql)?;

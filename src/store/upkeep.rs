@@ -52,7 +52,9 @@ impl Store {
     /// Finds the unreadable rows before a client lists them.
     fn look_for_unreadable(&self) {
         match self.read(images::unreadable) {
-            Ok(found) => found.iter().for_each(|(id, error)| self.note_unreadable(*id, error)),
+            Ok(found) => found
+                .iter()
+                .for_each(|(id, error)| self.note_unreadable(*id, error)),
             Err(error) if error.is_damage() => self.note_damage(&chain(&error)),
             Err(error) => log::error!("cannot read the library: {}", chain(&error)),
         }
@@ -144,7 +146,13 @@ impl Store {
             )),
         };
         let replaced = self.health().message;
-        damage.iter().chain(backup).chain(&rows).chain(&replaced).cloned().collect()
+        damage
+            .iter()
+            .chain(backup)
+            .chain(&rows)
+            .chain(&replaced)
+            .cloned()
+            .collect()
     }
 }
 

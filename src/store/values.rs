@@ -37,7 +37,11 @@ impl<T> Values<T> {
     ) -> Result<Arc<Self>, Error> {
         let mut kept = lock(kept);
         if kept.version != version {
-            let mut values = Self { version, images: Vec::new(), all: Vec::new() };
+            let mut values = Self {
+                version,
+                images: Vec::new(),
+                all: Vec::new(),
+            };
             // The index has both columns, and the table is five times as large.
             let sql = format!("SELECT id, {column} FROM image INDEXED BY image_list");
             let mut statement = connection.prepare_cached(&sql)?;
@@ -59,7 +63,11 @@ impl<T> Values<T> {
         let start = self.all.len();
         append(&mut self.all);
         let count = (self.all.len() - start) as u32;
-        self.images.push(Part { id, start: start as u32, count });
+        self.images.push(Part {
+            id,
+            start: start as u32,
+            count,
+        });
     }
 
     /// Returns the values of an image; empty if it does not exist.
@@ -69,7 +77,9 @@ impl<T> Values<T> {
 
     /// Returns the results of `test` for the images `ids`, in their order.
     pub(super) fn find<M>(&self, ids: &[i64], test: impl Fn(i64, &[T]) -> Option<M>) -> Vec<M> {
-        ids.iter().filter_map(|&id| test(id, self.values(self.part(id)?))).collect()
+        ids.iter()
+            .filter_map(|&id| test(id, self.values(self.part(id)?)))
+            .collect()
     }
 
     fn values(&self, part: &Part) -> &[T] {
@@ -84,8 +94,13 @@ impl<T> Values<T> {
         // Ids are distinct, so an image is at most as far from each end as its id; if no image was
         // deleted, a single place is left.
         let to = self.images.len().min(id.abs_diff(first) as usize + 1);
-        let from = self.images.len().saturating_sub(id.abs_diff(last) as usize + 1);
+        let from = self
+            .images
+            .len()
+            .saturating_sub(id.abs_diff(last) as usize + 1);
         let near = &self.images[from..to];
-        near.binary_search_by_key(&id, |part| part.id).ok().map(|at| &near[at])
+        near.binary_search_by_key(&id, |part| part.id)
+            .ok()
+            .map(|at| &near[at])
     }
 }

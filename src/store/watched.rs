@@ -108,12 +108,19 @@ pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Er
     let mut statement = connection.prepare_cached(
         "SELECT count(DISTINCT image_id) FROM watched_file WHERE path > ?1 AND path < ?2",
     )?;
-    Ok(statement.query_row([from, to], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    Ok(statement
+        .query_row([from, to], |row| row.get::<_, i64>(0))?
+        .unsigned_abs())
 }
 
 /// Inserts or replaces the record of a file.
 pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Error> {
-    let WatchedFile { path, image_id, checksum, stamp } = file;
+    let WatchedFile {
+        path,
+        image_id,
+        checksum,
+        stamp,
+    } = file;
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO watched_file \
@@ -142,14 +149,18 @@ pub(crate) fn set_device(connection: &Connection, path: &Path, device: u64) -> R
 }
 
 pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> {
-    connection.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([text(path)])?;
+    connection
+        .prepare_cached("DELETE FROM watched_file WHERE path = ?1")?
+        .execute([text(path)])?;
     Ok(())
 }
 
 /// Removes the record of a file if it belongs to this image.
 pub(crate) fn forget_file(connection: &Connection, path: &Path, image: i64) -> Result<(), Error> {
     let sql = "DELETE FROM watched_file WHERE path = ?1 AND image_id = ?2";
-    connection.prepare_cached(sql)?.execute(params![text(path), image])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![text(path), image])?;
     Ok(())
 }
 
@@ -160,13 +171,27 @@ pub(crate) fn rename(
     file: &WatchedFile,
     now: &WatchedFile,
 ) -> Result<Option<i64>, Error> {
-    let Stamp { size, modified, changed, inode, device } = now.stamp;
+    let Stamp {
+        size,
+        modified,
+        changed,
+        inode,
+        device,
+    } = now.stamp;
     let mut statement = connection.prepare_cached(
         "UPDATE OR REPLACE watched_file SET path = ?3, size = ?4, modified = ?5, changed = ?6, \
          device = ?7 WHERE path = ?1 AND inode = ?2 RETURNING image_id",
     )?;
     let (from, to, device) = (text(&file.path), text(&now.path), device as i64);
-    let values = params![from, inode as i64, to, size as i64, modified, changed, device];
+    let values = params![
+        from,
+        inode as i64,
+        to,
+        size as i64,
+        modified,
+        changed,
+        device
+    ];
     let image_id = statement.query_row(values, |row| row.get(0)).optional()?;
     image_id.map_or_else(|| note(connection, now).map(|()| now.image_id), Ok)
 }
@@ -180,7 +205,10 @@ pub(crate) fn forget_image(connection: &Connection, image_id: i64) -> Result<(),
 /// Removes the records of all files below a directory.
 pub(crate) fn forget_below(connection: &Connection, directory: &Path) -> Result<(), Error> {
     let (from, to) = directory_range(directory);
-    connection.execute("DELETE FROM watched_file WHERE path > ?1 AND path < ?2", [from, to])?;
+    connection.execute(
+        "DELETE FROM watched_file WHERE path > ?1 AND path < ?2",
+        [from, to],
+    )?;
     Ok(())
 }
 
@@ -207,7 +235,9 @@ pub(crate) fn of_image(connection: &Connection, image_id: i64) -> Result<Vec<Pat
     let mut statement = connection
         .prepare_cached("SELECT path FROM watched_file WHERE image_id = ?1 ORDER BY path")?;
     let paths = statement.query_map([image_id], |row| row.get::<_, String>(0))?;
-    Ok(paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>()?)
+    Ok(paths
+        .map(|path| path.map(PathBuf::from))
+        .collect::<Result<_, _>>()?)
 }
 
 /// Assigns all files with this content to a new image, so that they are no longer dismissed.
@@ -241,14 +271,19 @@ pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Er
 
 /// Returns all images that use files in place.
 pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
-    images(&mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?, [])
+    images(
+        &mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?,
+        [],
+    )
 }
 
 /// Marks the file of the image in place with this path as missing, unless it is the image `by`. Its
 /// content may be under another path.
 pub(crate) fn displace(connection: &Connection, path: &Path, by: i64) -> Result<(), Error> {
     let sql = "UPDATE image SET path = path || ?2 || id WHERE path = ?1 AND in_place AND id <> ?3";
-    connection.prepare_cached(sql)?.execute(params![text(path), DISPLACED, by])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![text(path), DISPLACED, by])?;
     Ok(())
 }
 
@@ -291,15 +326,18 @@ pub(crate) fn folder(
 ) -> Result<Option<i64>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT id FROM folder WHERE name = ?1 AND parent_id IS ?2")?;
-    Ok(statement.query_row(params![name, parent], |row| row.get(0)).optional()?)
+    Ok(statement
+        .query_row(params![name, parent], |row| row.get(0))
+        .optional()?)
 }
 
 fn images<P: rusqlite::Params>(
     statement: &mut rusqlite::CachedStatement<'_>,
     parameters: P,
 ) -> Result<Vec<(i64, PathBuf)>, Error> {
-    let rows = statement
-        .query_map(parameters, |row| Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?))))?;
+    let rows = statement.query_map(parameters, |row| {
+        Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?)))
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

@@ -26,8 +26,17 @@ impl WorkspacePicture {
     ) -> Self {
         let (mode, together) = (Mode::Individual, Vec::new());
         let (set_at, fit, position, sound) = (since, None, None, None);
-        let row =
-            Assignment { monitor, image_id, mode, together, backend, set_at, fit, position, sound };
+        let row = Assignment {
+            monitor,
+            image_id,
+            mode,
+            together,
+            backend,
+            set_at,
+            fit,
+            position,
+            sound,
+        };
         Self { workspace, row }
     }
 }
@@ -49,7 +58,9 @@ pub(crate) fn sound(
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query((workspace, image_id))?;
     // Settings that cannot be read, for example of another version of murald, are ignored.
-    Ok(rows.next()?.and_then(|row| row::json(row, 0).unwrap_or_default()))
+    Ok(rows
+        .next()?
+        .and_then(|row| row::json(row, 0).unwrap_or_default()))
 }
 
 /// Replaces all stored images of workspaces.
@@ -74,7 +85,10 @@ pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Resu
 /// Returns the wallpaper of each monitor: the image of its workspace, or else its assignment.
 pub(crate) fn shown(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let rows = assignments::all(connection)?;
-    Ok(over(rows, all(connection)?.into_iter().map(|picture| picture.row)))
+    Ok(over(
+        rows,
+        all(connection)?.into_iter().map(|picture| picture.row),
+    ))
 }
 
 /// Replaces the assignments of monitors whose workspaces have their own images.
@@ -108,21 +122,31 @@ mod tests {
     #[test]
     fn image_of_a_workspace_replaces_the_assignment_while_it_exists() {
         let (_directory, store) = scratch();
-        let [a, b] =
-            ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());
+        let [a, b] = ["a", "b"].map(|name| {
+            store
+                .write(|c| images::insert(c, &picture(name, 1)))
+                .unwrap()
+        });
         let of = |monitor: &str, id| {
             let names = ("2".to_owned(), monitor.to_owned());
             WorkspacePicture::new(names, id, "feh".to_owned(), Timestamp::from_micros(7))
         };
         for monitor in ["A", "B"] {
-            store.write(|c| assignments::put(c, &of(monitor, a).row)).unwrap();
+            store
+                .write(|c| assignments::put(c, &of(monitor, a).row))
+                .unwrap();
         }
         store.write(|c| replace(c, &[of("B", b)])).unwrap();
         assert_eq!(store.read(all).unwrap(), [of("B", b)]);
         assert_eq!(store.read(shown).unwrap(), [of("A", a).row, of("B", b).row]);
         // The sound is stored for the workspace, not in the assignment.
-        let muted = Sound { muted: true, volume: 30 };
-        store.write(|c| assignments::set_sound(c, ("B", b), muted)).unwrap();
+        let muted = Sound {
+            muted: true,
+            volume: 30,
+        };
+        store
+            .write(|c| assignments::set_sound(c, ("B", b), muted))
+            .unwrap();
         assert_eq!(store.read(all).unwrap()[0].row.sound, Some(muted));
         store.write(|c| replace(c, &[])).unwrap();
         assert_eq!(store.read(|c| sound(c, "2", b)).unwrap(), Some(muted));
@@ -130,7 +154,9 @@ mod tests {
         store.write(|c| replace(c, &[of("B", b)])).unwrap();
         assert_eq!(store.read(shown).unwrap()[1].sound, Some(muted));
         let newer = "UPDATE workspace_sound SET sound = '{}x'";
-        store.write(|c| c.execute(newer, []).map_err(Error::from)).unwrap();
+        store
+            .write(|c| c.execute(newer, []).map_err(Error::from))
+            .unwrap();
         assert_eq!(store.read(|c| sound(c, "2", b)).unwrap(), None);
         assert_eq!(store.read(all).unwrap()[0].row.sound, None);
         store

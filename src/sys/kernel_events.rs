@@ -85,8 +85,12 @@ pub(crate) struct Uevents(OwnedFd);
 impl Uevents {
     pub(crate) fn new() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            flags,
+            Some(KOBJECT_UEVENT),
+        )?;
         bind(&socket, &SocketAddrNetlink::new(0, KERNEL))?;
         Ok(Self(socket))
     }
@@ -152,7 +156,11 @@ impl WatchPaths {
                 at = next;
                 continue;
             }
-            paths.directories.entry(at.clone()).or_default().insert(name);
+            paths
+                .directories
+                .entry(at.clone())
+                .or_default()
+                .insert(name);
             links += 1;
             match (found, fs::read_link(&next)) {
                 (Ok(_), Ok(target)) if links <= MAX_LINKS => {
@@ -196,7 +204,10 @@ mod tests {
         assert!(is_about(message, "power_supply"));
         assert!(!is_about(message, "power"));
         assert!(!is_about(b"", "power_supply"));
-        assert!(!is_about(b"add@/x\0X_SUBSYSTEM=power_supply\0SUBSYSTEM=usb", "power_supply"));
+        assert!(!is_about(
+            b"add@/x\0X_SUBSYSTEM=power_supply\0SUBSYSTEM=usb",
+            "power_supply"
+        ));
     }
 
     #[test]
@@ -221,7 +232,10 @@ mod tests {
             .map(|(path, names)| (path.into(), names.iter().map(OsString::from).collect()))
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(paths.file.as_deref().and_then(under), file.map(PathBuf::from));
+        assert_eq!(
+            paths.file.as_deref().and_then(under),
+            file.map(PathBuf::from)
+        );
     }
 
     #[test]
@@ -230,9 +244,19 @@ mod tests {
         let root = &dir.path().canonicalize().unwrap();
         check(root, "a/b/c", &[("", &["a"])], None);
         fs::create_dir_all(root.join("a/b")).unwrap();
-        check(root, "a/b/c", &[("", &[]), ("a", &[]), ("a/b", &["c"])], None);
+        check(
+            root,
+            "a/b/c",
+            &[("", &[]), ("a", &[]), ("a/b", &["c"])],
+            None,
+        );
         fs::write(root.join("a/b/c"), "").unwrap();
-        check(root, "a/b/c", &[("", &[]), ("a", &[]), ("a/b", &["c"])], Some("a/b/c"));
+        check(
+            root,
+            "a/b/c",
+            &[("", &[]), ("a", &[]), ("a/b", &["c"])],
+            Some("a/b/c"),
+        );
         symlink("../a/b", root.join("a/link")).unwrap();
         let steps: &[(&str, &[&str])] = &[("", &[]), ("a", &["link"]), ("a/b", &["c"])];
         check(root, "a/link/c", steps, Some("a/b/c"));

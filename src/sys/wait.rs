@@ -22,7 +22,10 @@ pub(crate) struct Waker(OwnedFd);
 
 impl Waker {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+        Ok(Self(eventfd(
+            0,
+            EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK,
+        )?))
     }
 
     /// Makes the descriptor readable until it is reset. Never blocks.
@@ -50,15 +53,31 @@ pub struct Timer(OwnedFd);
 
 impl Timer {
     pub fn new(clock: TimerfdClockId) -> io::Result<Self> {
-        Ok(Self(timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?))
+        Ok(Self(timerfd_create(
+            clock,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?))
     }
 
     /// Sets the timer for a single expiry; `nanos` 0 disarms it. Returns whether the clock was set
     /// since the last read: the kernel reports this once, and arms the timer nevertheless.
     pub fn set(&self, flags: TimerfdTimerFlags, nanos: i64) -> io::Result<bool> {
-        let it_value = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
-        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-        match timerfd_settime(&self.0, flags, &Itimerspec { it_interval, it_value }) {
+        let it_value = Timespec {
+            tv_sec: nanos / 1_000_000_000,
+            tv_nsec: nanos % 1_000_000_000,
+        };
+        let it_interval = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match timerfd_settime(
+            &self.0,
+            flags,
+            &Itimerspec {
+                it_interval,
+                it_value,
+            },
+        ) {
             Ok(_) => Ok(false),
             Err(Errno::CANCELED) => Ok(true),
             Err(error) => Err(error.into()),
@@ -67,7 +86,10 @@ impl Timer {
 
     /// Whether the time has come or the clock was set. Makes the descriptor unreadable again.
     pub fn expired(&self) -> bool {
-        matches!(rustix::io::read(&self.0, &mut [0_u8; 8]), Ok(_) | Err(Errno::CANCELED))
+        matches!(
+            rustix::io::read(&self.0, &mut [0_u8; 8]),
+            Ok(_) | Err(Errno::CANCELED)
+        )
     }
 }
 
@@ -93,7 +115,9 @@ pub struct Cancel {
 
 impl Cancel {
     pub fn new() -> io::Result<Self> {
-        Ok(Self { waker: Arc::new(Waker::new()?) })
+        Ok(Self {
+            waker: Arc::new(Waker::new()?),
+        })
     }
 
     pub fn cancel(&self) {
@@ -162,7 +186,10 @@ impl Default for Gate {
 impl Gate {
     pub(crate) fn closed() -> Self {
         let (closed, opened) = bounded(0);
-        Self { closed: Arc::new(Mutex::new(Some(closed))), opened }
+        Self {
+            closed: Arc::new(Mutex::new(Some(closed))),
+            opened,
+        }
     }
 
     pub(crate) fn open(&self) {

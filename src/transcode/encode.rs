@@ -40,8 +40,17 @@ impl Ffmpeg {
         let launch = self
             .writer()?
             .args(input(path, format))
-            .args(["-map", &format!("0:{}", facts.stream), "-map", "0:a:0?", "-vf", &scale])
-            .args(["-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-pix_fmt", "yuv420p"])
+            .args([
+                "-map",
+                &format!("0:{}", facts.stream),
+                "-map",
+                "0:a:0?",
+                "-vf",
+                &scale,
+            ])
+            .args([
+                "-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-pix_fmt", "yuv420p",
+            ])
             .args(["-c:a", "aac", "-b:a", "96k", "-ac", "2"])
             .args(["-movflags", "+faststart", "-f", "mp4"])
             .args([file(to)]);
@@ -101,7 +110,9 @@ impl Ffmpeg {
         let mut on_output = |bytes: &[u8]| {
             said.push_str(&String::from_utf8_lossy(bytes));
             // A report ends with a line `progress=`.
-            let Some(end) = said.rfind("progress=") else { return };
+            let Some(end) = said.rfind("progress=") else {
+                return;
+            };
             if let Some(done) = progress_seconds(&said[..end]).filter(|_| length > 0.0) {
                 let percent = (100.0 * done / length).clamp(0.0, 100.0);
                 log::info!("{what}: {percent:.0} %");
@@ -116,9 +127,15 @@ impl Ffmpeg {
         );
         checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
         // ffmpeg exits successfully even if it cannot write the end of the file.
-        if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
+        if to
+            .metadata()
+            .is_ok_and(|made| made.len() >= self.limits.output)
+        {
             let complaint = format!("the result is larger than {} MiB", self.limits.output >> 20);
-            return Err(Error::Failed { program: "ffmpeg", complaint });
+            return Err(Error::Failed {
+                program: "ffmpeg",
+                complaint,
+            });
         }
         log::info!("{what} finished");
         Ok(())
@@ -141,7 +158,11 @@ impl Plan {
         if facts.has_audio {
             filter.push_str(";[0:a:0]anull[a]");
         }
-        Self { parts: vec![(cut.from, length)], filter, length }
+        Self {
+            parts: vec![(cut.from, length)],
+            filter,
+            length,
+        }
     }
 
     fn blended(cut: Cut, facts: &Facts) -> Self {
@@ -175,7 +196,11 @@ impl Plan {
         }
         let frame = 1.0 / second;
         let parts = vec![(cut.from + half, half), (cut.from, half + frame)];
-        Self { parts, filter, length: 2.0 * half + frame - fade }
+        Self {
+            parts,
+            filter,
+            length: 2.0 * half + frame - fade,
+        }
     }
 }
 
@@ -186,17 +211,42 @@ fn coding(preset: LoopPreset) -> Vec<&'static str> {
     let mut words = match preset {
         LoopPreset::Mp4H264 => {
             let mut words = vec!["-c:v", "libx264", "-preset", "medium", "-crf", "18"];
-            words.extend(["-c:a", "aac", "-b:a", "192k", "-movflags", "+faststart", "-f", "mp4"]);
+            words.extend([
+                "-c:a",
+                "aac",
+                "-b:a",
+                "192k",
+                "-movflags",
+                "+faststart",
+                "-f",
+                "mp4",
+            ]);
             words
         }
         LoopPreset::WebmVp9 => {
-            let mut words = vec!["-c:v", "libvpx-vp9", "-crf", "28", "-b:v", "0", "-row-mt", "1"];
+            let mut words = vec![
+                "-c:v",
+                "libvpx-vp9",
+                "-crf",
+                "28",
+                "-b:v",
+                "0",
+                "-row-mt",
+                "1",
+            ];
             words.extend(["-deadline", "good", "-cpu-used", "4"]);
             words.extend(["-c:a", "libopus", "-b:a", "160k", "-f", "webm"]);
             words
         }
     };
-    words.extend(["-map_metadata", "-1", "-fflags", "+bitexact", "-flags", "+bitexact"]);
+    words.extend([
+        "-map_metadata",
+        "-1",
+        "-fflags",
+        "+bitexact",
+        "-flags",
+        "+bitexact",
+    ]);
     words
 }
 
@@ -211,13 +261,23 @@ mod tests {
     fn facts(has_audio: bool) -> Facts {
         let json = br#"{"streams":[{"codec_type":"video","width":64,"height":64,
             "avg_frame_rate":"30/1"}],"format":{"duration":"10"}}"#;
-        Facts { has_audio, ..Facts::parse(json).unwrap() }
+        Facts {
+            has_audio,
+            ..Facts::parse(json).unwrap()
+        }
     }
 
     #[test]
     fn halves_are_whole_frames_and_swapped() {
         let check = |from, to, parts: [(f64, f64); 2], length: f64| {
-            let plan = Plan::blended(Cut { from, to, blend_halves: true }, &facts(false));
+            let plan = Plan::blended(
+                Cut {
+                    from,
+                    to,
+                    blend_halves: true,
+                },
+                &facts(false),
+            );
             for (&(from, length), expected) in plan.parts.iter().zip(parts) {
                 assert!((from - expected.0).abs() < 1e-6 && (length - expected.1).abs() < 1e-6);
             }

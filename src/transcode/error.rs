@@ -22,10 +22,16 @@ pub enum Error {
     Ended,
     /// The program could not be started, or did not exit by itself.
     #[error("{program} did not finish")]
-    Run { program: &'static str, source: process::Error },
+    Run {
+        program: &'static str,
+        source: process::Error,
+    },
     /// The program exited with a failure; `complaint` is the last line of its output.
     #[error("{program} failed: {complaint}")]
-    Failed { program: &'static str, complaint: String },
+    Failed {
+        program: &'static str,
+        complaint: String,
+    },
     /// The output file cannot be written; the input is not the cause.
     #[error("cannot write {}", .path.display())]
     Write { path: PathBuf, source: io::Error },

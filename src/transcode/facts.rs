@@ -28,21 +28,30 @@ pub struct Facts {
 
 impl Facts {
     pub(super) fn parse(json: &[u8]) -> Result<Self, Error> {
-        let json: Value = serde_json::from_slice(json)
-            .map_err(|error| Error::Answer { what: error.to_string() })?;
+        let json: Value = serde_json::from_slice(json).map_err(|error| Error::Answer {
+            what: error.to_string(),
+        })?;
         let streams = json["streams"].as_array().map_or(&[][..], Vec::as_slice);
         let is = |stream: &Value, kind: &str| stream["codec_type"] == kind;
         // The cover of an audio file is not a video.
         let shown = |stream: &&Value| stream["disposition"]["attached_pic"] != 1;
-        let mut videos = streams.iter().enumerate().filter(|(_, stream)| is(stream, "video"));
+        let mut videos = streams
+            .iter()
+            .enumerate()
+            .filter(|(_, stream)| is(stream, "video"));
         let (number, video) = videos.find(|(_, v)| shown(v)).ok_or(Error::NoPicture)?;
-        let side = |name: &str| video[name].as_u64().and_then(|side| u32::try_from(side).ok());
+        let side = |name: &str| {
+            video[name]
+                .as_u64()
+                .and_then(|side| u32::try_from(side).ok())
+        };
         let (Some(width @ 1..), Some(height @ 1..)) = (side("width"), side("height")) else {
             return Err(Error::NoPicture);
         };
         media::check_bounds((width, height), 4).map_err(|_| Error::TooLarge { width, height })?;
-        let duration =
-            [&json["format"], video].into_iter().find_map(|of| number_of(&of["duration"]));
+        let duration = [&json["format"], video]
+            .into_iter()
+            .find_map(|of| number_of(&of["duration"]));
         let (width, height) = square(width, height, &video["sample_aspect_ratio"]);
         let turned = quarter_turns(video) % 2 == 1;
         let colors = video["color_space"].as_str().unwrap_or("unknown");
@@ -53,8 +62,14 @@ impl Facts {
             has_audio: streams.iter().any(|stream| is(stream, "audio")),
             stream: number,
             rate: rate(video),
-            is_hdr: matches!(video["color_transfer"].as_str(), Some("smpte2084" | "arib-std-b67")),
-            is_wide: !matches!(video["color_primaries"].as_str(), None | Some("unknown" | "bt709")),
+            is_hdr: matches!(
+                video["color_transfer"].as_str(),
+                Some("smpte2084" | "arib-std-b67")
+            ),
+            is_wide: !matches!(
+                video["color_primaries"].as_str(),
+                None | Some("unknown" | "bt709")
+            ),
             is_bt709: colors == "unknown" && width.max(height) >= 1280,
         })
     }
@@ -75,7 +90,9 @@ fn fraction(value: &Value, sign: char) -> Option<(u32, u32)> {
 
 /// Returns the size with square pixels, stretched like ffmpeg's `iw*sar`.
 fn square(width: u32, height: u32, ratio: &Value) -> (u32, u32) {
-    let Some((over, under)) = fraction(ratio, ':') else { return (width, height) };
+    let Some((over, under)) = fraction(ratio, ':') else {
+        return (width, height);
+    };
     let stretched = f64::from(width) * f64::from(over) / f64::from(under);
     // An absurd ratio is ignored, as the picture could not be decoded.
     if !(1.0..=f64::from(media::SIDE_MAX)).contains(&stretched) {
@@ -89,7 +106,10 @@ fn quarter_turns(video: &Value) -> i64 {
     let side = video["side_data_list"].as_array().into_iter().flatten();
     let noted = side.filter_map(|data| data["rotation"].as_f64()).next();
     let tagged = || video["tags"]["rotate"].as_str()?.parse::<f64>().ok();
-    let angle = noted.or_else(tagged).filter(|angle| angle.is_finite()).unwrap_or(0.0);
+    let angle = noted
+        .or_else(tagged)
+        .filter(|angle| angle.is_finite())
+        .unwrap_or(0.0);
     ((angle / 90.0).round() as i64).rem_euclid(4)
 }
 
@@ -98,7 +118,9 @@ fn rate(video: &Value) -> (u32, u32) {
     let believed =
         |&(over, under): &(u32, u32)| (1.0..=120.0).contains(&(f64::from(over) / f64::from(under)));
     let of = |name| fraction(&video[name], '/').filter(believed);
-    of("avg_frame_rate").or_else(|| of("r_frame_rate")).unwrap_or((30, 1))
+    of("avg_frame_rate")
+        .or_else(|| of("r_frame_rate"))
+        .unwrap_or((30, 1))
 }
 
 #[cfg(test)]
@@ -115,7 +137,10 @@ mod tests {
     fn streams_are_parsed() {
         check("{}", None);
         check("no", None);
-        check(r#"{"streams":[{"codec_type":"audio"}],"format":{"duration":"3.5"}}"#, None);
+        check(
+            r#"{"streams":[{"codec_type":"audio"}],"format":{"duration":"3.5"}}"#,
+            None,
+        );
         check(
             r#"{"streams":[{"codec_type":"audio"},{"codec_type":"video","width":640,"height":360}],
                 "format":{"duration":"3.5"}}"#,
@@ -143,7 +168,10 @@ mod tests {
             r#"{"codec_type":"video","width":9,"height":9,"disposition":{"attached_pic":1}}"#;
         let video = r#"{"codec_type":"video","width":5,"height":5}"#;
         check(&format!(r#"{{"streams":[{cover}]}}"#), None);
-        check(&format!(r#"{{"streams":[{cover},{video}]}}"#), Some((5, 5, 0.0, false)));
+        check(
+            &format!(r#"{{"streams":[{cover},{video}]}}"#),
+            Some((5, 5, 0.0, false)),
+        );
         let json = format!(r#"{{"streams":[{cover},{video}]}}"#);
         assert_eq!(Facts::parse(json.as_bytes()).unwrap().stream, 1);
     }

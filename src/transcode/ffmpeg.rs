@@ -45,7 +45,9 @@ pub struct Ffmpeg {
 /// Fails unless both programs are installed now; they may be installed or removed while the daemon
 /// runs.
 pub(crate) fn require() -> Result<(), Error> {
-    let missing = ["ffmpeg", "ffprobe"].into_iter().find(|program| which(program).is_none());
+    let missing = ["ffmpeg", "ffprobe"]
+        .into_iter()
+        .find(|program| which(program).is_none());
     missing.map_or(Ok(()), |program| Err(Error::Missing { program }))
 }
 
@@ -64,12 +66,19 @@ pub(crate) fn is_needed_for(format: Format) -> bool {
 
 impl Ffmpeg {
     pub fn new(limits: Limits, cancel: Cancel) -> Self {
-        Self { limits, cancel, batch: None }
+        Self {
+            limits,
+            cancel,
+            batch: None,
+        }
     }
 
     /// Returns a handle for the files of a batch, which can be cancelled separately.
     pub(crate) fn until(&self, batch: Option<&Cancel>) -> Self {
-        Self { batch: batch.cloned(), ..self.clone() }
+        Self {
+            batch: batch.cloned(),
+            ..self.clone()
+        }
     }
 
     pub fn is_cancelled(&self) -> bool {
@@ -81,7 +90,9 @@ impl Ffmpeg {
         const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
             avg_frame_rate,r_frame_rate,duration,color_space,color_transfer,color_primaries:stream_disposition=attached_pic:\
             stream_side_data=rotation:stream_tags=rotate";
-        let launch = self.ffmpeg("ffprobe")?.args(["-of", "json", "-show_entries", WANTED]);
+        let launch = self
+            .ffmpeg("ffprobe")?
+            .args(["-of", "json", "-show_entries", WANTED]);
         let launch = launch.args(input(path, format));
         let output = self.run("ffprobe", path, &launch, self.limits.look)?;
         let mut facts = Facts::parse(&output.stdout)?;
@@ -116,7 +127,11 @@ impl Ffmpeg {
         };
         let end = times.lines().filter_map(end).fold(0.0, f64::max);
         let all = output.stdout.len() < process::STDOUT_MAX;
-        if all && end < facts.duration * 0.9 - MISSING { Err(Error::Truncated) } else { Ok(()) }
+        if all && end < facts.duration * 0.9 - MISSING {
+            Err(Error::Truncated)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes the frame at `at` seconds to a new PNG file of this size. HDR is converted to
@@ -130,7 +145,11 @@ impl Ffmpeg {
         (width, height): (u32, u32),
         to: &Path,
     ) -> Result<(), Error> {
-        let matrix = if facts.is_bt709 { ":in_color_matrix=bt709" } else { "" };
+        let matrix = if facts.is_bt709 {
+            ":in_color_matrix=bt709"
+        } else {
+            ""
+        };
         let scale = format!("scale={width}:{height}:flags=area+accurate_rnd{matrix},setsar=1");
         if facts.is_hdr {
             match self.filtered(file, facts, at, &(scale.clone() + TONES), to) {
@@ -163,7 +182,14 @@ impl Ffmpeg {
                 .args(as_stored)
                 .args(seek.into_iter().flatten())
                 .args(input(path, format))
-                .args(["-map", &format!("0:{}", facts.stream), "-frames:v", "1", "-vf", filter])
+                .args([
+                    "-map",
+                    &format!("0:{}", facts.stream),
+                    "-frames:v",
+                    "1",
+                    "-vf",
+                    filter,
+                ])
                 .args(["-f", "image2pipe", "-c:v", "png", "-compression_level", "1"])
                 .args([file(to)]);
             let ran = self.run("ffmpeg", path, &launch, self.limits.frame);
@@ -189,7 +215,11 @@ impl Ffmpeg {
     /// Returns the resource limits of a process with this processor time.
     pub(super) fn resources(&self, cpu: Duration) -> ResourceLimits {
         let (memory, output) = (Some(self.limits.memory), Some(self.limits.output));
-        ResourceLimits { memory, cpu: Some(cpu), output }
+        ResourceLimits {
+            memory,
+            cpu: Some(cpu),
+            output,
+        }
     }
 
     pub(super) fn program(&self, program: &'static str) -> Result<Launch, Error> {
@@ -198,8 +228,9 @@ impl Ffmpeg {
         }
         let path: PathBuf = which(program).ok_or(Error::Missing { program })?;
         // The allocator would use most of the limited memory if it had an arena per thread.
-        let launch =
-            Launch::new(path).env("MALLOC_ARENA_MAX", "2").limits(self.resources(FRAME_CPU));
+        let launch = Launch::new(path)
+            .env("MALLOC_ARENA_MAX", "2")
+            .limits(self.resources(FRAME_CPU));
         Ok(launch.makes_our_files())
     }
 
@@ -267,7 +298,13 @@ pub(super) fn blamed(error: Error, to: &Path) -> Error {
     let opened = OpenOptions::new().append(true).create(true).open(to);
     let written = opened.and_then(|mut file| file.write_all(&vec![0; PROBE]));
     fs::remove_file(to).ok();
-    written.map_or_else(|source| Error::Write { path: to.to_owned(), source }, |()| error)
+    written.map_or_else(
+        |source| Error::Write {
+            path: to.to_owned(),
+            source,
+        },
+        |()| error,
+    )
 }
 
 /// Returns the arguments for an input that is read as this format only.
@@ -282,8 +319,9 @@ pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
         Format::Webp => "webp_pipe",
         _ => "mov",
     };
-    let mut words: Vec<OsString> =
-        ["-protocol_whitelist", "file", "-f", demuxer, "-i"].map(OsString::from).into();
+    let mut words: Vec<OsString> = ["-protocol_whitelist", "file", "-f", demuxer, "-i"]
+        .map(OsString::from)
+        .into();
     words.push(file(path));
     words
 }
@@ -298,12 +336,18 @@ pub(super) fn file(path: &Path) -> OsString {
 /// Removes from an error message what does not help users: the path, which is shown separately and may
 /// be that of a copy, and the address of the reporting component.
 fn plain(complaint: &str, path: &Path) -> String {
-    let complaint = match complaint.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+    let complaint = match complaint
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "))
+    {
         Some((_, rest)) => rest,
         None => complaint,
     };
     let named = format!("{}: ", path.display());
-    complaint.split_once(&named).map_or(complaint, |(_, why)| why).to_owned()
+    complaint
+        .split_once(&named)
+        .map_or(complaint, |(_, why)| why)
+        .to_owned()
 }
 
 /// The limits of ffmpeg's run time and resources.
@@ -324,13 +368,22 @@ impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         let (memory, output) = (2 << 30, 2 << 30);
-        Self { look: seconds(20), frame: seconds(40), silence: seconds(120), memory, output }
+        Self {
+            look: seconds(20),
+            frame: seconds(40),
+            silence: seconds(120),
+            memory,
+            output,
+        }
     }
 }
 
 /// Returns the position in seconds from the last of ffmpeg's progress reports.
 pub(super) fn progress_seconds(said: &str) -> Option<f64> {
-    let line = said.lines().rev().find_map(|line| line.strip_prefix("out_time_us="))?;
+    let line = said
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("out_time_us="))?;
     let micros: f64 = line.trim().parse().ok()?;
     Some((micros / 1e6).max(0.0))
 }
@@ -343,8 +396,14 @@ mod tests {
     fn error_messages_are_simplified() {
         let check = |said: &str, plainly| assert_eq!(plain(said, Path::new("/a b")), plainly);
         check("file:/a b: Invalid data found", "Invalid data found");
-        check("Error reading SVG /a b: XML parse error: no end", "XML parse error: no end");
-        check("[mov,mp4 @ 0x55d] moov atom not found", "moov atom not found");
+        check(
+            "Error reading SVG /a b: XML parse error: no end",
+            "XML parse error: no end",
+        );
+        check(
+            "[mov,mp4 @ 0x55d] moov atom not found",
+            "moov atom not found",
+        );
         check("exit code 3", "exit code 3");
     }
 
@@ -369,8 +428,14 @@ mod tests {
 
     #[test]
     fn progress_is_parsed() {
-        assert_eq!(progress_seconds("frame=1\nout_time_us=1500000\nout_time=x\n"), Some(1.5));
-        assert_eq!(progress_seconds("out_time_us=1\nout_time_us=-5\n"), Some(0.0));
+        assert_eq!(
+            progress_seconds("frame=1\nout_time_us=1500000\nout_time=x\n"),
+            Some(1.5)
+        );
+        assert_eq!(
+            progress_seconds("out_time_us=1\nout_time_us=-5\n"),
+            Some(0.0)
+        );
         assert_eq!(progress_seconds("out_time_us=N/A\n"), None);
     }
 }

@@ -72,8 +72,21 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
     let jobs = queue("transcode", JOBS_MAX, 1)?;
     let frames = queue("frames", FRAMES_MAX, FRAMES_AT_ONCE)?;
     let imported = Ffmpeg::new(limits, imports.clone());
-    let transcoder = Transcoder { jobs, frames, ffmpeg, imports: imported };
-    Ok((transcoder, Threads { cancel, imports, end: Some(end), threads }))
+    let transcoder = Transcoder {
+        jobs,
+        frames,
+        ffmpeg,
+        imports: imported,
+    };
+    Ok((
+        transcoder,
+        Threads {
+            cancel,
+            imports,
+            end: Some(end),
+            threads,
+        },
+    ))
 }
 
 impl Transcoder {
@@ -89,7 +102,10 @@ impl Transcoder {
 
     /// Returns the length of the queues.
     pub(crate) fn queues(&self) -> [DebugQueue; 2] {
-        [DebugQueue::of("transcode", &self.jobs), DebugQueue::of("frames", &self.frames)]
+        [
+            DebugQueue::of("transcode", &self.jobs),
+            DebugQueue::of("frames", &self.frames),
+        ]
     }
 
     /// Runs ffmpeg for requests of clients, on threads that may wait.
@@ -185,7 +201,10 @@ mod tests {
         // The channel is disconnected once no thread can report a panic.
         drop(spawner);
         let death = deaths.recv_timeout(Duration::from_secs(60));
-        assert_eq!(death, Err(crossbeam_channel::RecvTimeoutError::Disconnected));
+        assert_eq!(
+            death,
+            Err(crossbeam_channel::RecvTimeoutError::Disconnected)
+        );
     }
 
     #[test]
@@ -212,7 +231,10 @@ mod tests {
             slow.recv().ok();
         }));
         transcoder.submit_frame(Box::new(move |ran| moment.send(ran.is_ok()).unwrap()));
-        assert!(passed.recv().unwrap(), "moments wait neither for minutes nor for a slow one");
+        assert!(
+            passed.recv().unwrap(),
+            "moments wait neither for minutes nor for a slow one"
+        );
         let ended = running.end();
         assert!(transcoder.ffmpeg().is_cancelled());
         drop(release);

@@ -48,7 +48,11 @@ pub(crate) const PROGRAMS: [Program; 4] = [
         opens: &[Format::Jxl],
         shows: |_| true,
         arguments: Some(|path, _, to| {
-            vec![path.into(), to.into(), "--color_space=RGB_D65_SRG_Rel_SRG".into()]
+            vec![
+                path.into(),
+                to.into(),
+                "--color_space=RGB_D65_SRG_Rel_SRG".into(),
+            ]
         }),
     },
     Program {
@@ -60,7 +64,9 @@ pub(crate) const PROGRAMS: [Program; 4] = [
             let (width, height) = (width.to_string().into(), height.to_string().into());
             // An SVG with a view box only keeps its aspect ratio.
             let size: [OsString; 5] = ["-a".into(), "-w".into(), width, "-h".into(), height];
-            size.into_iter().chain(["-o".into(), to.into(), path.into()]).collect()
+            size.into_iter()
+                .chain(["-o".into(), to.into(), path.into()])
+                .collect()
         }),
     },
     Program {
@@ -85,7 +91,10 @@ impl Program {
     /// Returns the installed executable's name; programs may be installed or removed while the
     /// daemon runs.
     pub(crate) fn installed(&self) -> Option<&'static str> {
-        self.names.iter().find(|name| which(name).is_some()).copied()
+        self.names
+            .iter()
+            .find(|name| which(name).is_some())
+            .copied()
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -138,7 +147,9 @@ impl Ffmpeg {
     ) -> Result<Shown, Error> {
         let mut failed = None;
         for program in Program::that_show(format, traits) {
-            let Some(name) = program.installed() else { continue };
+            let Some(name) = program.installed() else {
+                continue;
+            };
             let shown = match program.arguments {
                 Some(arguments) => {
                     self.convert(name, path, arguments(path, size, to), (to, traits))
@@ -170,7 +181,10 @@ impl Ffmpeg {
         }
         let complaint = "it wrote no picture".to_owned();
         match ran {
-            Ok(_) if is_whole(to) => Ok(Shown { orientation: 0, points: traits.points }),
+            Ok(_) if is_whole(to) => Ok(Shown {
+                orientation: 0,
+                points: traits.points,
+            }),
             Ok(_) => Err(blamed(Error::Failed { program, complaint }, to)),
             Err(error) => Err(blamed(error, to)),
         }
@@ -186,7 +200,10 @@ impl Ffmpeg {
         };
         let filter = format!("scale=flags=area+accurate_rnd{colors}");
         self.filtered(file, &facts, 0.0, &filter, to)?;
-        Ok(Shown { orientation: traits.orientation, points: None })
+        Ok(Shown {
+            orientation: traits.orientation,
+            points: None,
+        })
     }
 }
 

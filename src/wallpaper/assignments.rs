@@ -35,7 +35,10 @@ pub(super) fn desired(
         let placement = placement(output, image, row);
         if let Some(Choice { backend, kind }) = choose(placement.kind) {
             let placement = Placement { kind, ..placement };
-            desired.entry(WorkerKey::of(backend, &output.name)).or_default().push(placement);
+            desired
+                .entry(WorkerKey::of(backend, &output.name))
+                .or_default()
+                .push(placement);
         }
     }
     for (key, placements) in &mut desired {
@@ -44,11 +47,15 @@ pub(super) fn desired(
         if registration(key.backend).one_fit {
             let on = |row: &&Assignment| {
                 color::of_image(row.image_id).is_none()
-                    && placements.iter().any(|placement| placement.output.name == row.monitor)
+                    && placements
+                        .iter()
+                        .any(|placement| placement.output.name == row.monitor)
             };
             let newest = rows.iter().filter(on).max_by_key(|row| row.set_at);
             let fit = newest.and_then(|row| row.fit);
-            placements.iter_mut().for_each(|placement| placement.fit = fit);
+            placements
+                .iter_mut()
+                .for_each(|placement| placement.fit = fit);
         }
         placements.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
@@ -71,7 +78,12 @@ pub(super) struct Fallbacks {
 impl Fallbacks {
     /// Assigns the fallback picture to outputs that have no row.
     pub(super) fn adopt(self, rows: &mut Vec<Assignment>, outputs: &[Output]) {
-        let Self { playlist_shows, default, for_all, seen } = self;
+        let Self {
+            playlist_shows,
+            default,
+            for_all,
+            seen,
+        } = self;
         let is_seen = |output: &&Output| seen.contains(&output.name);
         // A playlist that shows an image also sets the images of new monitors.
         let is_ours = |output: &&Output| playlist_shows != Some(true) || is_seen(output);
@@ -84,10 +96,26 @@ impl Fallbacks {
         }
         // The last resort is the newest picture. It is not stretched over the new outputs, as it was not
         // set for them.
-        let Some(newest) = rows.iter().max_by_key(|row| row.set_at) else { return };
-        let mode = if newest.mode == Mode::Extend { Mode::Individual } else { newest.mode };
-        let newest = Assignment { mode, ..newest.clone() };
-        adopt(rows, &newest, outputs.iter().filter(is_ours).filter(|output| !is_seen(output)));
+        let Some(newest) = rows.iter().max_by_key(|row| row.set_at) else {
+            return;
+        };
+        let mode = if newest.mode == Mode::Extend {
+            Mode::Individual
+        } else {
+            newest.mode
+        };
+        let newest = Assignment {
+            mode,
+            ..newest.clone()
+        };
+        adopt(
+            rows,
+            &newest,
+            outputs
+                .iter()
+                .filter(is_ours)
+                .filter(|output| !is_seen(output)),
+        );
     }
 }
 
@@ -106,10 +134,15 @@ fn adopt<'a>(
     let shares = |row: &Assignment| {
         (row.image_id, row.mode, row.set_at) == (meant.image_id, meant.mode, meant.set_at)
     };
-    rows.extend(new.into_iter().map(|monitor| Assignment { monitor, ..meant.clone() }));
+    rows.extend(new.into_iter().map(|monitor| Assignment {
+        monitor,
+        ..meant.clone()
+    }));
     let mut group: Vec<&mut Assignment> = rows.iter_mut().filter(|row| shares(row)).collect();
     let together: Vec<String> = group.iter().map(|row| row.monitor.clone()).collect();
-    group.iter_mut().for_each(|row| row.together.clone_from(&together));
+    group
+        .iter_mut()
+        .for_each(|row| row.together.clone_from(&together));
 }
 
 /// The mode that is really used: only still pictures can be stretched over several monitors.
@@ -125,7 +158,10 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
     let web = image.web_meta.as_ref().map(|meta| Web {
         capabilities: meta.capabilities,
         parallax_direction: meta.parallax_direction.clone(),
-        values: overlaid(&meta.wallpaper_config, image.wallpaper_config_overrides.as_ref()),
+        values: overlaid(
+            &meta.wallpaper_config,
+            image.wallpaper_config_overrides.as_ref(),
+        ),
     });
     let entry = image.web_meta.as_ref().map(|meta| meta.entry_path.clone());
     Placement {
@@ -158,7 +194,10 @@ fn overlaid(
 ) -> serde_json::Map<String, serde_json::Value> {
     let defaults = declared.fields().into_iter().map(|(key, property)| {
         // A property is either an object that contains its default, or the default itself.
-        let value = property.get("default").or_else(|| property.get("value")).cloned();
+        let value = property
+            .get("default")
+            .or_else(|| property.get("value"))
+            .cloned();
         (key, value.unwrap_or(property))
     });
     let set = overrides.into_iter().flat_map(JsonObject::fields);
@@ -175,7 +214,9 @@ pub(super) fn untried(
     may_try: impl Fn(&WorkerKey) -> bool,
 ) -> PendingVisibility {
     let resting = desired.iter().filter(|(key, _)| !may_try(key));
-    resting.map(|(key, placements)| (key.clone(), names(placements))).collect()
+    resting
+        .map(|(key, placements)| (key.clone(), names(placements)))
+        .collect()
 }
 
 /// Adds to `desired` what other workers show now on outputs on which a worker's picture is not visible
@@ -186,8 +227,14 @@ pub(super) fn keep_until_seen(
     desired: &mut Placements,
     unseen: &PendingVisibility,
 ) {
-    for (key, name) in unseen.iter().flat_map(|(key, names)| names.iter().map(move |n| (key, n))) {
-        if desired.get(key).is_none_or(|placements| on(placements, name).is_none()) {
+    for (key, name) in unseen
+        .iter()
+        .flat_map(|(key, names)| names.iter().map(move |n| (key, n)))
+    {
+        if desired
+            .get(key)
+            .is_none_or(|placements| on(placements, name).is_none())
+        {
             continue;
         }
         for (other, placements) in current.iter().filter(|(other, _)| *other != key) {
@@ -195,7 +242,10 @@ pub(super) fn keep_until_seen(
                 continue;
             }
             let whole = registration(other.backend).restarts_with_each_change;
-            for old in placements.iter().filter(|old| whole || old.output.name == *name) {
+            for old in placements
+                .iter()
+                .filter(|old| whole || old.output.name == *name)
+            {
                 keep(old, other, desired);
             }
         }
@@ -206,18 +256,26 @@ pub(super) fn keep_until_seen(
 /// which nothing is desired is not connected, so nothing is kept there.
 fn keep(old: &Placement, key: &WorkerKey, desired: &mut Placements) {
     let name = old.output.name.as_str();
-    let Some(output) = desired.values().find_map(|all| Some(on(all, name)?.output.clone())) else {
+    let Some(output) = desired
+        .values()
+        .find_map(|all| Some(on(all, name)?.output.clone()))
+    else {
         return;
     };
     let kept = desired.entry(key.clone()).or_default();
     if on(kept, name).is_none() {
-        kept.push(Placement { output, ..old.clone() });
+        kept.push(Placement {
+            output,
+            ..old.clone()
+        });
         kept.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
 }
 
 fn on<'a>(placements: &'a [Placement], name: &str) -> Option<&'a Placement> {
-    placements.iter().find(|placement| placement.output.name == name)
+    placements
+        .iter()
+        .find(|placement| placement.output.name == name)
 }
 
 /// The workers whose pictures are not visible yet and may lie beneath new surfaces, because a completed
@@ -225,7 +283,9 @@ fn on<'a>(placements: &'a [Placement], name: &str) -> Option<&'a Placement> {
 pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> {
     let is_new = |name: &String| on(&step.placements, name).is_some();
     let restarts_with_each_change = registration(step.key.backend).restarts_with_each_change;
-    let others = unseen.iter().filter(|(key, _)| restarts_with_each_change && **key != step.key);
+    let others = unseen
+        .iter()
+        .filter(|(key, _)| restarts_with_each_change && **key != step.key);
     let buried = others.filter(|(_, names)| names.iter().any(is_new));
     buried.map(|(key, _)| key.clone()).collect()
 }
@@ -233,10 +293,14 @@ pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> 
 /// Whether a step removes a picture from an output on which another worker's picture is not visible yet.
 pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &PendingVisibility) -> bool {
     let goes = |name: &String| {
-        current.get(&step.key).is_some_and(|shown| on(shown, name).is_some())
+        current
+            .get(&step.key)
+            .is_some_and(|shown| on(shown, name).is_some())
             && on(&step.placements, name).is_none()
     };
-    unseen.iter().any(|(key, names)| *key != step.key && names.iter().any(goes))
+    unseen
+        .iter()
+        .any(|(key, names)| *key != step.key && names.iter().any(goes))
 }
 
 #[cfg(test)]
@@ -266,11 +330,24 @@ mod tests {
         let outputs = ["A", "B", "C"].map(|name| placement(name, 0).output);
         let check = |playlist_shows, default: Option<i64>, for_all: Option<i64>, seen, expected| {
             let of = |id: Option<i64>| id.map(|id| row("*", id, 1));
-            let seen = if seen { vec!["B".to_owned()] } else { Vec::new() };
+            let seen = if seen {
+                vec!["B".to_owned()]
+            } else {
+                Vec::new()
+            };
             let (default, for_all) = (of(default), of(for_all));
             let mut rows = vec![row("AWAY", 3, 30), row("A", 4, 40)];
-            Fallbacks { playlist_shows, default, for_all, seen }.adopt(&mut rows, &outputs);
-            let new: Vec<_> = rows[2..].iter().map(|row| (row.image_id, row.mode)).collect();
+            Fallbacks {
+                playlist_shows,
+                default,
+                for_all,
+                seen,
+            }
+            .adopt(&mut rows, &outputs);
+            let new: Vec<_> = rows[2..]
+                .iter()
+                .map(|row| (row.image_id, row.mode))
+                .collect();
             assert_eq!(new, expected);
         };
         let two = |id, mode| vec![(id, mode), (id, mode)];
@@ -299,8 +376,10 @@ mod tests {
                 .iter()
                 .map(|row| (row.monitor.as_str(), row.image_id, row.together.join(" ")))
                 .collect();
-            let expected: Vec<_> =
-                expected.iter().map(|(name, id, all)| (*name, *id, all.join(" "))).collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(name, id, all)| (*name, *id, all.join(" ")))
+                .collect();
             assert_eq!(seen, expected);
         };
         let all: &[&str] = &["A", "B", "C"];
@@ -308,12 +387,22 @@ mod tests {
         // A monitor with its own picture keeps it, and a disconnected monitor stays as it is.
         let (own, away) = (row("A", 2, 20), row("AWAY", 3, 5));
         let both: &[&str] = &["B", "C"];
-        let expected =
-            [("A", 2, &["A"][..]), ("AWAY", 3, &["AWAY"]), ("B", 1, both), ("C", 1, both)];
+        let expected = [
+            ("A", 2, &["A"][..]),
+            ("AWAY", 3, &["AWAY"]),
+            ("B", 1, both),
+            ("C", 1, both),
+        ];
         check(&[own.clone(), away], &expected);
         let known = [own, row("B", 1, 10), row("C", 4, 10)];
-        check(&known, &[("A", 2, &["A"]), ("B", 1, &["B"]), ("C", 4, &["C"])]);
-        check(&known[..2], &[("A", 2, &["A"]), ("B", 1, both), ("C", 1, both)]);
+        check(
+            &known,
+            &[("A", 2, &["A"]), ("B", 1, &["B"]), ("C", 4, &["C"])],
+        );
+        check(
+            &known[..2],
+            &[("A", 2, &["A"]), ("B", 1, both), ("C", 1, both)],
+        );
     }
 
     #[test]
@@ -325,7 +414,9 @@ mod tests {
         let mut desired = after.clone();
         keep_until_seen(&before, &mut desired, &unseen);
         assert_eq!(desired, before);
-        let [step] = &steps(&before, &after)[..] else { panic!("one step") };
+        let [step] = &steps(&before, &after)[..] else {
+            panic!("one step")
+        };
         assert!(uncovers(step, &before, &unseen));
         assert!(!uncovers(step, &before, &PendingVisibility::new()));
         // The step uncovers nothing on an output that its worker keeps or never had, and nothing for its
@@ -360,8 +451,15 @@ mod tests {
         let (asked, video) = ((Swaybg, &[("A", 3)][..]), (Mpvpaper, &[("B", 2)][..]));
         let all = kept(Swaybg, &[("A", 1), ("B", 1)], &[asked, video]);
         assert_eq!(all, current(&[(Swaybg, &[("A", 3), ("B", 1)]), video]));
-        assert_eq!(buried(&show(Swaybg, &["A", "B"]), &unseen), [WorkerKey::of(Mpvpaper, "B")]);
-        for step in [show(Swaybg, &["A"]), show(Awww, &["A", "B"]), show(Mpvpaper, &["B"])] {
+        assert_eq!(
+            buried(&show(Swaybg, &["A", "B"]), &unseen),
+            [WorkerKey::of(Mpvpaper, "B")]
+        );
+        for step in [
+            show(Swaybg, &["A"]),
+            show(Awww, &["A", "B"]),
+            show(Mpvpaper, &["B"]),
+        ] {
             assert_eq!(buried(&step, &unseen), [], "{step:?}");
         }
         // Other backends do not restart, so only the output of the waiting video keeps its picture.
@@ -374,7 +472,10 @@ mod tests {
         let desired = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("C", 1)])]);
         let resting = untried(&desired, |key| key.backend == Mpvpaper);
         let both = vec!["A".to_owned(), "B".to_owned()];
-        assert_eq!(resting, PendingVisibility::from([(WorkerKey::of(Swaybg, "A"), both)]));
+        assert_eq!(
+            resting,
+            PendingVisibility::from([(WorkerKey::of(Swaybg, "A"), both)])
+        );
         assert_eq!(untried(&desired, |_| true), PendingVisibility::new());
     }
 }

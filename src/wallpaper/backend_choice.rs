@@ -26,7 +26,10 @@ pub(super) struct Candidate {
 
 impl From<&'static Registration> for Candidate {
     fn from(entry: &'static Registration) -> Self {
-        Self { name: entry.name, kinds: entry.kinds }
+        Self {
+            name: entry.name,
+            kinds: entry.kinds,
+        }
     }
 }
 
@@ -80,8 +83,12 @@ impl FoundBackends {
 
 /// The backend that is in use in fixed mode: the preferred one, else the first that is available.
 pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option<BackendName> {
-    let preferred = available.iter().find(|candidate| candidate.name == preference.fixed);
-    preferred.or(available.first()).map(|candidate| candidate.name)
+    let preferred = available
+        .iter()
+        .find(|candidate| candidate.name == preference.fixed);
+    preferred
+        .or(available.first())
+        .map(|candidate| candidate.name)
 }
 
 /// A backend, and the kind as which it shows the content: an animated picture may become a still.
@@ -122,7 +129,9 @@ pub(super) fn choose(
         Kind::AnimatedImage => shown_as(Kind::StaticImage),
         Kind::StaticImage | Kind::Video | Kind::Web => None,
     };
-    shown_as(kind).or_else(still).ok_or(NoChoice::Incompatible { backend: active })
+    shown_as(kind)
+        .or_else(still)
+        .ok_or(NoChoice::Incompatible { backend: active })
 }
 
 impl Preference {
@@ -155,7 +164,10 @@ mod tests {
     #[test]
     fn each_setting_affects_the_choice() {
         use BackendName::{Awww, Feh, Mpvpaper, Swaybg, WalQt};
-        let available: Vec<_> = crate::backends::REGISTRY.iter().map(Candidate::from).collect();
+        let available: Vec<_> = crate::backends::REGISTRY
+            .iter()
+            .map(Candidate::from)
+            .collect();
         let directory = tempfile::tempdir().unwrap();
         let check = |keys: &[&str], kind, expected| {
             let path = directory.path().join("config.toml");
@@ -170,9 +182,17 @@ mod tests {
         let (feh, auto) = ("type = 'feh'", "selection_mode = 'auto'");
         check(&[feh], still, Ok(Feh));
         check(&[feh, auto], still, Ok(Awww));
-        check(&[auto, "auto_priorities.image = ['swaybg']"], still, Ok(Swaybg));
+        check(
+            &[auto, "auto_priorities.image = ['swaybg']"],
+            still,
+            Ok(Swaybg),
+        );
         check(&[auto], Kind::Video, Ok(Mpvpaper));
-        check(&[auto, "auto_priorities.video = ['wal-qt']"], Kind::Video, Ok(WalQt));
+        check(
+            &[auto, "auto_priorities.video = ['wal-qt']"],
+            Kind::Video,
+            Ok(WalQt),
+        );
         check(&[auto], Kind::Web, Ok(WalQt));
         let none = Err(NoChoice::Incompatible { backend: Awww });
         check(&[auto, "auto_priorities.web = []"], Kind::Web, none);
@@ -188,7 +208,10 @@ mod tests {
             web: vec![BackendName::WalQt],
         };
         let candidates = |available: &[(BackendName, &'static [Kind])]| -> Vec<Candidate> {
-            available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect()
+            available
+                .iter()
+                .map(|&(name, kinds)| Candidate { name, kinds })
+                .collect()
         };
         let check = |selection, available: &[_], kind, expected| {
             let chosen = choose(&preference(selection), &candidates(available), kind);
@@ -200,7 +223,12 @@ mod tests {
         let (fixed, auto) = (SelectionMode::Fixed, SelectionMode::Auto);
         let both = [(Mpvpaper, VIDEO), (Swaybg, STILLS)];
         check(fixed, &[], Kind::Video, Err(NoChoice::None));
-        check(fixed, &[(Swaybg, STILLS), (Awww, STILLS)], Kind::StaticImage, Ok(Awww));
+        check(
+            fixed,
+            &[(Swaybg, STILLS), (Awww, STILLS)],
+            Kind::StaticImage,
+            Ok(Awww),
+        );
         check(fixed, &both, Kind::Video, Ok(Mpvpaper));
         check(fixed, &both, Kind::StaticImage, Ok(Swaybg));
         let videos = [(Mpvpaper, VIDEO), (Builtin, STILLS)];
@@ -208,7 +236,12 @@ mod tests {
             check(mode, &videos, Kind::StaticImage, Ok(Builtin));
             check(mode, &videos, Kind::Video, Ok(Mpvpaper));
         }
-        check(auto, &[(Feh, STILLS), (Builtin, STILLS)], Kind::StaticImage, Ok(Feh));
+        check(
+            auto,
+            &[(Feh, STILLS), (Builtin, STILLS)],
+            Kind::StaticImage,
+            Ok(Feh),
+        );
         check(auto, &both, Kind::StaticImage, Ok(Swaybg));
         check(auto, &both, Kind::Video, Ok(Mpvpaper));
         for (mode, kind) in [(fixed, Kind::Web), (auto, Kind::Web)] {
@@ -225,16 +258,27 @@ mod tests {
         let mut found = FoundBackends::default();
         let check =
             |found: &FoundBackends, names: &[BackendName], draws, expected: &[BackendName]| {
-                let candidate = |&name| Candidate { name, kinds: STILLS };
+                let candidate = |&name| Candidate {
+                    name,
+                    kinds: STILLS,
+                };
                 let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
                 found.keep(&mut available, draws);
-                assert_eq!(available.iter().map(|one| one.name).collect::<Vec<_>>(), expected);
+                assert_eq!(
+                    available.iter().map(|one| one.name).collect::<Vec<_>>(),
+                    expected
+                );
             };
         check(&found, &[Builtin], false, &[Builtin]);
         check(&found, &[Swaybg, Builtin], true, &[Builtin]);
         found.forget();
         check(&found, &[Swaybg, Builtin], true, &[Swaybg, Builtin]);
-        check(&found, &[Awww, Swaybg, Builtin], false, &[Awww, Swaybg, Builtin]);
+        check(
+            &found,
+            &[Awww, Swaybg, Builtin],
+            false,
+            &[Awww, Swaybg, Builtin],
+        );
         found.exclude(Builtin);
         check(&found, &[Swaybg, Builtin], false, &[Swaybg]);
         found.forget();
@@ -247,10 +291,17 @@ mod tests {
         use BackendName::{Awww, Mpvpaper, Swaybg};
         let check = |selection, fixed, available: &[(BackendName, &'static [Kind])], expected| {
             let image = vec![Swaybg, Awww];
-            let preference =
-                Preference { selection, fixed, image, video: Vec::new(), web: Vec::new() };
-            let available: Vec<_> =
-                available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect();
+            let preference = Preference {
+                selection,
+                fixed,
+                image,
+                video: Vec::new(),
+                web: Vec::new(),
+            };
+            let available: Vec<_> = available
+                .iter()
+                .map(|&(name, kinds)| Candidate { name, kinds })
+                .collect();
             let chosen = choose(&preference, &available, Kind::AnimatedImage);
             assert_eq!(chosen.map(|choice| (choice.backend, choice.kind)), expected);
         };

@@ -28,7 +28,9 @@ impl Backoffs {
 
     /// Whether a worker may be started, given the recent panics of its predecessors.
     pub(super) fn may_work(&self, key: &WorkerKey, now: Instant) -> bool {
-        self.all.get(key).is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
+        self.all
+            .get(key)
+            .is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
     }
 
     /// Whether a worker may be told to show something that no request asks for.
@@ -159,7 +161,10 @@ fn note(times: &mut Vec<Instant>, now: Instant) -> usize {
 }
 
 fn recent(times: &[Instant], now: Instant) -> usize {
-    times.iter().filter(|&&time| now.duration_since(time) < PER).count()
+    times
+        .iter()
+        .filter(|&&time| now.duration_since(time) < PER)
+        .count()
 }
 
 #[cfg(test)]
@@ -170,7 +175,10 @@ mod tests {
     fn starts_are_retried_five_times_with_back_off() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         let mut wait = || backoff.failed(now).map(|at| (at - now).as_secs());
-        assert_eq!([(); 6].map(|()| wait()), [Some(1), Some(2), Some(4), Some(8), Some(16), None]);
+        assert_eq!(
+            [(); 6].map(|()| wait()),
+            [Some(1), Some(2), Some(4), Some(8), Some(16), None]
+        );
         assert!(!backoff.may_try());
         backoff.over();
         assert!(backoff.may_try());
@@ -185,20 +193,29 @@ mod tests {
     #[test]
     fn backend_is_restarted_three_times_a_minute_at_most() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
-        let key = WorkerKey { backend: crate::config::BackendName::Feh, output: None };
+        let key = WorkerKey {
+            backend: crate::config::BackendName::Feh,
+            output: None,
+        };
         let backoff = backoffs.of(&key);
         let at = |seconds| Restart::At(now + Duration::from_secs(seconds));
         let all = [Restart::AtOnce, at(1), at(2), Restart::Never];
         assert_eq!([(); 4].map(|()| backoff.died(now)), all);
         assert_eq!(backoff.died(now + PER), Restart::AtOnce);
-        assert_eq!([(); 4].map(|()| backoff.panicked(now)), [true, true, true, false]);
+        assert_eq!(
+            [(); 4].map(|()| backoff.panicked(now)),
+            [true, true, true, false]
+        );
         assert!(!backoffs.may_work(&key, now) && backoffs.may_work(&key, now + PER));
     }
 
     #[test]
     fn failed_backend_is_retried_at_once_in_a_new_session() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
-        let key = WorkerKey { backend: crate::config::BackendName::Builtin, output: None };
+        let key = WorkerKey {
+            backend: crate::config::BackendName::Builtin,
+            output: None,
+        };
         for _ in 0..9 {
             backoffs.of(&key).failed(now);
             backoffs.of(&key).died(now);
@@ -214,8 +231,14 @@ mod tests {
     #[test]
     fn earliest_retry_comes_first() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
-        let [feh, builtin] = [crate::config::BackendName::Feh, crate::config::BackendName::Builtin]
-            .map(|backend| WorkerKey { backend, output: None });
+        let [feh, builtin] = [
+            crate::config::BackendName::Feh,
+            crate::config::BackendName::Builtin,
+        ]
+        .map(|backend| WorkerKey {
+            backend,
+            output: None,
+        });
         assert_eq!(backoffs.next_retry(), None);
         backoffs.of(&feh).failed(now);
         let later = backoffs.of(&feh).failed(now);

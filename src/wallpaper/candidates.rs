@@ -31,9 +31,22 @@ pub(super) struct Pick {
 
 impl Pick {
     fn of(image: Image, monitors: Vec<String>, request: &Request) -> Self {
-        let Request { mode, fit, position, .. } = *request;
+        let Request {
+            mode,
+            fit,
+            position,
+            ..
+        } = *request;
         let (together, entries) = (monitors.clone(), Vec::new());
-        Self { image, monitors, mode, fit, position, together, entries }
+        Self {
+            image,
+            monitors,
+            mode,
+            fit,
+            position,
+            together,
+            entries,
+        }
     }
 }
 
@@ -78,7 +91,10 @@ impl WorldState {
             Ask::Picked(picked) => {
                 let first = picked.values().next().copied().unwrap_or_default();
                 let of = |name: &String| picked.get(name).copied().unwrap_or(first);
-                monitors.iter().map(|name| (name.clone(), of(name))).collect()
+                monitors
+                    .iter()
+                    .map(|name| (name.clone(), of(name)))
+                    .collect()
             }
             Ask::Image(_) | Ask::Random => self.random_each(store, request, &monitors)?,
         };
@@ -89,7 +105,10 @@ impl WorldState {
         let mut picks = Vec::new();
         for (id, monitors) in by_image {
             let pick = Pick::of(image(store, id)?, monitors, request);
-            picks.push(Pick { mode: Mode::Each, ..pick });
+            picks.push(Pick {
+                mode: Mode::Each,
+                ..pick
+            });
         }
         Ok((picks, skipped))
     }
@@ -147,11 +166,18 @@ impl WorldState {
         monitors: &[String],
     ) -> Result<Vec<(String, i64)>, Error> {
         let showable = self.showable(store, request.filter.as_deref())?;
-        let query = Query { orientation: Some(Orientation::Portrait), ..Query::default() };
+        let query = Query {
+            orientation: Some(Orientation::Portrait),
+            ..Query::default()
+        };
         let upright: HashSet<i64> = store.find_all(&query)?.into_iter().collect();
         let mut taken: HashSet<i64> = HashSet::new();
         let mut assigned = Vec::new();
-        for Target { monitor, upright: stands } in self.targets_of(monitors) {
+        for Target {
+            monitor,
+            upright: stands,
+        } in self.targets_of(monitors)
+        {
             let suits = |id: &&i64| upright.contains(id) == stands;
             let of = |pool: Vec<i64>| (!pool.is_empty()).then(|| self.any(&pool, monitors));
             let fresh = || showable.iter().filter(|id| !taken.contains(id));
@@ -182,27 +208,49 @@ impl WorldState {
         }
         let any = ids.first().map(|&(id, ..)| id).ok_or(Error::NoMatch)?;
         let can_show = |&(_, media_type, animated): &_| self.can_show(media_type, animated);
-        let showable: Vec<i64> = ids.into_iter().filter(can_show).map(|(id, ..)| id).collect();
-        Ok(if showable.is_empty() { vec![any] } else { showable })
+        let showable: Vec<i64> = ids
+            .into_iter()
+            .filter(can_show)
+            .map(|(id, ..)| id)
+            .collect();
+        Ok(if showable.is_empty() {
+            vec![any]
+        } else {
+            showable
+        })
     }
 
     /// Picks one of `ids` at random, if possible one that the monitors do not show now.
     fn any(&self, ids: &[i64], monitors: &[String]) -> i64 {
-        let shown: Vec<i64> =
-            monitors.iter().filter_map(|name| Some(self.row(name)?.image_id)).collect();
-        let others: Vec<i64> = ids.iter().copied().filter(|id| !shown.contains(id)).collect();
+        let shown: Vec<i64> = monitors
+            .iter()
+            .filter_map(|name| Some(self.row(name)?.image_id))
+            .collect();
+        let others: Vec<i64> = ids
+            .iter()
+            .copied()
+            .filter(|id| !shown.contains(id))
+            .collect();
         let pool = if others.is_empty() { ids } else { &others };
-        pool.get(random::below(pool.len())).copied().unwrap_or_default()
+        pool.get(random::below(pool.len()))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The monitors, sorted by name, with their orientation.
     fn targets_of(&self, monitors: &[String]) -> Vec<Target> {
         let stands = |name: &String| {
-            self.outputs().iter().find(|output| output.name == *name).is_some_and(is_upright)
+            self.outputs()
+                .iter()
+                .find(|output| output.name == *name)
+                .is_some_and(is_upright)
         };
         let mut targets_of: Vec<Target> = monitors
             .iter()
-            .map(|name| Target { monitor: name.clone(), upright: stands(name) })
+            .map(|name| Target {
+                monitor: name.clone(),
+                upright: stands(name),
+            })
             .collect();
         targets_of.sort_by(|one, other| one.monitor.cmp(&other.monitor));
         targets_of
@@ -217,9 +265,15 @@ fn is_upright(output: &Output) -> bool {
 
 /// Reads an image; fails if its file is missing.
 fn image(store: &Store, id: i64) -> Result<Image, Error> {
-    let image = store.read(|c| images::assigned(c, id))?.ok_or(Error::NoImage { id })?;
+    let image = store
+        .read(|c| images::assigned(c, id))?
+        .ok_or(Error::NoImage { id })?;
     match orphan::lacks_file(&image) {
-        true => Err(Error::FileGone { id: image.id, away: image.in_place, path: image.path }),
+        true => Err(Error::FileGone {
+            id: image.id,
+            away: image.in_place,
+            path: image.path,
+        }),
         false => Ok(image),
     }
 }
@@ -243,7 +297,9 @@ pub(super) fn shown_before(
                 Some((entry, _)) => Some(ShownPicture::of_entry(entry)),
                 None => row.map(ShownPicture::of_row),
             };
-            let Some(next) = step_back(connection, monitor, place, shown.as_ref())? else { break };
+            let Some(next) = step_back(connection, monitor, place, shown.as_ref())? else {
+                break;
+            };
             found = Some(next);
         }
         Ok(found)
@@ -261,11 +317,19 @@ struct ShownPicture {
 
 impl ShownPicture {
     fn of_row(row: &Assignment) -> Self {
-        Self::new((row.image_id, row.fit, row.position), row.mode, &row.together)
+        Self::new(
+            (row.image_id, row.fit, row.position),
+            row.mode,
+            &row.together,
+        )
     }
 
     fn of_entry(entry: &HistoryEntry) -> Self {
-        Self::new((entry.image_id, entry.fit, entry.position), entry.mode, &entry.monitors)
+        Self::new(
+            (entry.image_id, entry.fit, entry.position),
+            entry.mode,
+            &entry.monitors,
+        )
     }
 
     fn new(
@@ -275,10 +339,21 @@ impl ShownPicture {
     ) -> Self {
         // A plain colour looks the same with any fit, and a stretched picture at any position.
         let (is_color, extends) = (image_id < 0, mode == Mode::Extend);
-        let (fit, position) =
-            (fit.filter(|_| !is_color), position.filter(|_| !is_color && !extends));
-        let extended_over = if extends && !is_color { together.to_vec() } else { Vec::new() };
-        Self { image_id, fit, position, extended_over }
+        let (fit, position) = (
+            fit.filter(|_| !is_color),
+            position.filter(|_| !is_color && !extends),
+        );
+        let extended_over = if extends && !is_color {
+            together.to_vec()
+        } else {
+            Vec::new()
+        };
+        Self {
+            image_id,
+            fit,
+            position,
+            extended_over,
+        }
     }
 }
 
@@ -292,7 +367,9 @@ fn history_place(
     if let Some(entry) = history::cursor(connection, monitor)? {
         return Ok(entry);
     }
-    let of_row = row.map(|row| history::at(connection, monitor, row.set_at)).transpose()?;
+    let of_row = row
+        .map(|row| history::at(connection, monitor, row.set_at))
+        .transpose()?;
     Ok(of_row.flatten().map_or(i64::MAX, |entry| entry.id))
 }
 
@@ -355,8 +432,9 @@ pub(super) fn assign_by_orientation(
         .filter(|target| give(target, &|id| upright.contains(id)).is_none())
         .collect();
     // The remaining monitors get their pictures in the order of both.
-    for target in
-        targets_of.iter().filter(|target| lying.contains(target) || without.contains(target))
+    for target in targets_of
+        .iter()
+        .filter(|target| lying.contains(target) || without.contains(target))
     {
         let lies = |id: &i64| target.upright || !upright.contains(id);
         give(target, &lies).or_else(|| give(target, &|_| true));
@@ -372,14 +450,25 @@ mod tests {
     #[test]
     fn upright_pictures_go_to_upright_monitors() {
         let check = |monitors: &[(&str, bool)], ids: &[i64], upright: &[i64], expected: &[i64]| {
-            let target =
-                |&(name, upright): &(&str, bool)| Target { monitor: name.to_owned(), upright };
+            let target = |&(name, upright): &(&str, bool)| Target {
+                monitor: name.to_owned(),
+                upright,
+            };
             let targets_of: Vec<Target> = monitors.iter().map(target).collect();
             let assigned =
                 assign_by_orientation(ids, &upright.iter().copied().collect(), &targets_of);
-            let names: Vec<&str> = assigned.iter().map(|(monitor, _)| monitor.as_str()).collect();
-            assert_eq!(names, monitors.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-            assert_eq!(assigned.iter().map(|(_, id)| *id).collect::<Vec<_>>(), expected);
+            let names: Vec<&str> = assigned
+                .iter()
+                .map(|(monitor, _)| monitor.as_str())
+                .collect();
+            assert_eq!(
+                names,
+                monitors.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+            );
+            assert_eq!(
+                assigned.iter().map(|(_, id)| *id).collect::<Vec<_>>(),
+                expected
+            );
         };
         let three = &[("A", false), ("B", true), ("C", false)];
         check(three, &[1, 2, 3], &[], &[1, 2, 3]);
@@ -390,7 +479,12 @@ mod tests {
         check(three, &[1, 2, 3], &[1, 2, 3], &[2, 1, 3]);
         check(three, &[1, 2], &[2], &[1, 2, 1]);
         // A wide monitor gets a wide picture even if an upright one comes first.
-        check(&[("A", true), ("B", false), ("C", false)], &[1, 2, 3], &[1, 2], &[1, 3, 2]);
+        check(
+            &[("A", true), ("B", false), ("C", false)],
+            &[1, 2, 3],
+            &[1, 2],
+            &[1, 3, 2],
+        );
         check(three, &[1], &[], &[1, 1, 1]);
         check(&[("A", true)], &[1, 2], &[2], &[1]);
     }

@@ -41,11 +41,18 @@ pub enum Error {
     },
     /// The backend has no such fit, or no such transition.
     #[error("{backend} has no {what} {word:?}")]
-    NoWord { what: &'static str, word: String, backend: BackendName },
+    NoWord {
+        what: &'static str,
+        word: String,
+        backend: BackendName,
+    },
     #[error("no backend named {name:?}: backends are {}", BackendName::WORDS.join(", "))]
     UnknownBackend { name: String },
     #[error("{}", unknown_monitors_text(names, connected))]
-    UnknownMonitors { names: Vec<String>, connected: Vec<String> },
+    UnknownMonitors {
+        names: Vec<String>,
+        connected: Vec<String>,
+    },
     #[error("no monitor is connected, or the compositor cannot be reached")]
     NoMonitor,
     #[error("no image with ID {id}")]
@@ -69,7 +76,10 @@ pub enum Error {
     #[error("{0}")]
     NoSound(String),
     #[error("{backend} could not show the image")]
-    Backend { backend: BackendName, source: backends::Error },
+    Backend {
+        backend: BackendName,
+        source: backends::Error,
+    },
     /// Shared, because one failure may be the answer to several requests.
     #[error("the library cannot be read or written")]
     Store(#[source] Arc<store::Error>),
@@ -114,7 +124,9 @@ impl Error {
         let installed = REGISTRY.iter().filter(is_installed);
         // The reason for the missing builtin backend is reported as `lack`.
         let others = installed.filter(|entry| entry.name != BackendName::Builtin);
-        let unusable = others.filter_map(|entry| backends.unusable(entry)).collect();
+        let unusable = others
+            .filter_map(|entry| backends.unusable(entry))
+            .collect();
         Self::NoBackend {
             lack: backends.unavailable_reason(),
             checked: backends.programs(None),
@@ -128,8 +140,13 @@ fn no_backend_text(lack: &UnavailableReason, checked: &[String], unusable: &[Str
         (UnavailableReason::Session { .. }, _) => lack.to_string(),
         (_, Some(instead)) => format!("{lack}: {instead}"),
         (_, None) => {
-            let none = format!("{lack}, and none of these is installed: {}", checked.join(", "));
-            unusable.iter().fold(none, |text, why| format!("{text}; {why}"))
+            let none = format!(
+                "{lack}, and none of these is installed: {}",
+                checked.join(", ")
+            );
+            unusable
+                .iter()
+                .fold(none, |text, why| format!("{text}; {why}"))
         }
     }
 }
@@ -163,7 +180,11 @@ fn unknown_monitors_text(names: &[String], connected: &[String]) -> String {
     if connected.is_empty() {
         return format!("no monitor named {} (none is connected)", names.join(", "));
     }
-    format!("no monitor named {} (connected: {})", names.join(", "), connected.join(", "))
+    format!(
+        "no monitor named {} (connected: {})",
+        names.join(", "),
+        connected.join(", ")
+    )
 }
 
 impl From<store::Error> for Error {
@@ -181,9 +202,15 @@ mod tests {
     fn remedy_names_the_backends_that_can_show_it() {
         use BackendName::{Mpvpaper, WalQt};
         let check = |remedy: Remedy, expected: &str| assert_eq!(remedy.to_string(), expected);
-        check(Remedy::Activate(vec![Mpvpaper]), "activate mpvpaper, which can show it");
+        check(
+            Remedy::Activate(vec![Mpvpaper]),
+            "activate mpvpaper, which can show it",
+        );
         let both = vec![Mpvpaper, WalQt];
-        check(Remedy::Install(both), "install mpvpaper or wal-qt, which can show it");
+        check(
+            Remedy::Install(both),
+            "install mpvpaper or wal-qt, which can show it",
+        );
         check(Remedy::None, "no backend can show it in this session");
     }
 
@@ -191,11 +218,18 @@ mod tests {
     fn error_says_why_a_backend_cannot_be_used() {
         let check = |backend, missing: &[&'static str], lack: UnavailableReason, expected: &str| {
             let (checked, missing) = (Vec::new(), missing.to_vec());
-            let error = Error::NotUsable { backend, checked, missing, lack };
+            let error = Error::NotUsable {
+                backend,
+                checked,
+                missing,
+                lack,
+            };
             assert_eq!(error.to_string(), expected);
         };
         use BackendName::{Awww, Builtin, Feh, Hyprpaper};
-        let nowhere = || UnavailableReason::Session { sought: "X".to_owned() };
+        let nowhere = || UnavailableReason::Session {
+            sought: "X".to_owned(),
+        };
         let no_session = "no Wayland or X11 session found: X";
         let both = &["awww", "awww-daemon"];
         let no_programs = "awww is not installed";
@@ -208,7 +242,10 @@ mod tests {
         let no_place = UnavailableReason::Place(Compositor::Wayland);
         check(Hyprpaper, &[], no_place.clone(), &no_place.to_string());
         check(Builtin, &[], nowhere(), no_session);
-        for lack in [UnavailableReason::Leave, UnavailableReason::Place(Compositor::X11)] {
+        for lack in [
+            UnavailableReason::Leave,
+            UnavailableReason::Place(Compositor::X11),
+        ] {
             check(Builtin, &[], lack.clone(), &lack.to_string());
         }
     }
@@ -218,7 +255,10 @@ mod tests {
         let check = |connected: &[&str], expected: &str| {
             let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
             let (named, connected) = (names(&["A", "B"]), names(connected));
-            let error = Error::UnknownMonitors { names: named, connected };
+            let error = Error::UnknownMonitors {
+                names: named,
+                connected,
+            };
             assert_eq!(error.to_string(), expected);
         };
         check(&[], "no monitor named A, B (none is connected)");
@@ -229,9 +269,17 @@ mod tests {
     fn error_names_its_cause_if_it_has_one() {
         let source = backends::Error::Unavailable("on purpose".to_owned());
         let cause = source.to_string();
-        let failed = Error::Backend { backend: BackendName::Feh, source };
-        assert_eq!(chain(&failed), format!("feh could not show the image: {cause}"));
-        let source = store::Error::Damaged { what: "on purpose".to_owned() };
+        let failed = Error::Backend {
+            backend: BackendName::Feh,
+            source,
+        };
+        assert_eq!(
+            chain(&failed),
+            format!("feh could not show the image: {cause}")
+        );
+        let source = store::Error::Damaged {
+            what: "on purpose".to_owned(),
+        };
         let unread = format!("the library cannot be read or written: {source}");
         assert_eq!(chain(&Error::from(source)), unread);
         assert_eq!(chain(&Error::NoMonitor), Error::NoMonitor.to_string());

@@ -25,7 +25,11 @@ impl WorldState {
     /// Rejects a file before its import if it cannot be shown as the request asks. A missing backend or
     /// monitor is no reason to reject it, as one may appear later.
     pub(super) fn check(&self, request: &Request, content: &Content) -> Result<(), Error> {
-        let Content { media_type, animated, name } = content;
+        let Content {
+            media_type,
+            animated,
+            name,
+        } = content;
         let may_come = |error: &Error| matches!(error, Error::NoBackend { .. } | Error::NoMonitor);
         let kind = Kind::of(*media_type, *animated);
         let chosen = self
@@ -44,7 +48,16 @@ impl WorldState {
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
         let over = self.covering(picks.iter().map(|pick| (&pick.image, &*pick.monitors)));
-        for Pick { mut image, monitors, mode, fit, position, together, entries } in picks {
+        for Pick {
+            mut image,
+            monitors,
+            mode,
+            fit,
+            position,
+            together,
+            entries,
+        } in picks
+        {
             self.colors.supply(&mut image);
             let kind = Kind::of(image.media_type, image.animated);
             let mut choice = self.choose(&image, kind)?;
@@ -54,7 +67,9 @@ impl WorldState {
             let backend = choice.backend;
             has_words(backend, request)?;
             if choice.kind != kind {
-                note = Some(format!("{backend} shows only still images: this is the first frame"));
+                note = Some(format!(
+                    "{backend} shows only still images: this is the first frame"
+                ));
             }
             let row = |monitor: &String| Assignment {
                 monitor: monitor.clone(),
@@ -71,20 +86,38 @@ impl WorldState {
             let rows = monitors.iter().map(row).collect();
             let image = Arc::new(image);
             let (was_shown, of_workspace) = (false, false);
-            pictures.push(Picture { image, backend, rows, was_shown, of_workspace });
+            pictures.push(Picture {
+                image,
+                backend,
+                rows,
+                was_shown,
+                of_workspace,
+            });
         }
         let mut applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
         self.note_hidden(&mut applied);
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
-        let connected = self.outputs().iter().map(|output| output.name.clone()).collect();
-        Ok(Feasible { pictures, for_all, walk, applied, connected })
+        let connected = self
+            .outputs()
+            .iter()
+            .map(|output| output.name.clone())
+            .collect();
+        Ok(Feasible {
+            pictures,
+            for_all,
+            walk,
+            applied,
+            connected,
+        })
     }
 
     /// Notes the monitors on which a workspace hides what was asked for.
     fn note_hidden(&self, applied: &mut Applied) {
         for monitor in &applied.monitors {
-            let Some(picture) = self.hidden_by(monitor) else { continue };
+            let Some(picture) = self.hidden_by(monitor) else {
+                continue;
+            };
             let workspace = picture.workspace.clone();
             applied.warnings.push(format!(
                 "{monitor} shows the wallpaper of workspace {workspace} until another workspace is visible"
@@ -97,7 +130,11 @@ impl WorldState {
 
 /// The answer to a request that shows these pictures; `None` without pictures.
 fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> Option<Applied> {
-    let rows = || pictures.iter().flat_map(|one| one.rows.iter().map(move |row| (one, row)));
+    let rows = || {
+        pictures
+            .iter()
+            .flat_map(|one| one.rows.iter().map(move |row| (one, row)))
+    };
     // The answer names one picture: the first monitor's.
     let (first, row) = rows().min_by(|(_, a), (_, b)| a.monitor.cmp(&b.monitor))?;
     Some(Applied {
@@ -107,8 +144,12 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
         skipped,
         mode: row.mode,
         backend: first.backend,
-        images: rows().map(|(one, row)| (row.monitor.clone(), one.image.id)).collect(),
-        backends: rows().map(|(one, row)| (row.monitor.clone(), one.backend)).collect(),
+        images: rows()
+            .map(|(one, row)| (row.monitor.clone(), one.image.id))
+            .collect(),
+        backends: rows()
+            .map(|(one, row)| (row.monitor.clone(), one.backend))
+            .collect(),
         warnings: Vec::new(),
         note,
         hidden_by: BTreeMap::new(),
@@ -117,7 +158,13 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
 
 /// Checks that a backend has the fit and the transition that a request names.
 fn has_words(backend: BackendName, request: &Request) -> Result<(), Error> {
-    let no = |what, word: &str| Err(Error::NoWord { what, word: word.to_owned(), backend });
+    let no = |what, word: &str| {
+        Err(Error::NoWord {
+            what,
+            word: word.to_owned(),
+            backend,
+        })
+    };
     match (request.fit, request.transition.as_deref()) {
         (Some(fit), _) if backends::fit_word(backend, fit).is_none() => no("fit", fit.as_str()),
         (_, Some(word)) if !backends::has_transition(backend, word) => no("transition", word),

@@ -54,7 +54,19 @@ impl Handle {
         let (ring, changed) = bounded(1);
         // Nothing is ever sent; the channel closes at the end.
         let (ending, end) = bounded(0);
-        (Self { inbox, changed: ring, status }, ending, Mailbox { commands, changed, end })
+        (
+            Self {
+                inbox,
+                changed: ring,
+                status,
+            },
+            ending,
+            Mailbox {
+                commands,
+                changed,
+                end,
+            },
+        )
     }
 
     /// Shows a picture; `reply` is called once it is shown and reported, has failed or is superseded.
@@ -85,17 +97,28 @@ impl Handle {
     /// Settings or images have changed: plans again and shows what differs. `backends` are those whose
     /// own settings have changed.
     pub fn settings_changed(&self, backends: Vec<BackendName>) {
-        self.note(Changes { backends, anything: true, ..Changes::default() });
+        self.note(Changes {
+            backends,
+            anything: true,
+            ..Changes::default()
+        });
     }
 
     /// Returns to the backend of the settings, because the activated one could not be written there.
     pub fn deactivate(&self) {
-        self.note(Changes { deactivated: true, anything: true, ..Changes::default() });
+        self.note(Changes {
+            deactivated: true,
+            anything: true,
+            ..Changes::default()
+        });
     }
 
     /// The file of an image was rewritten: shows it again if it is shown.
     pub(crate) fn rewritten(&self, image_id: i64) {
-        self.note(Changes { rewritten: [image_id].into(), ..Changes::default() });
+        self.note(Changes {
+            rewritten: [image_id].into(),
+            ..Changes::default()
+        });
     }
 
     /// The memory limit of the backends' processes has changed.
@@ -105,7 +128,10 @@ impl Handle {
 
     /// The wallpapers of workspaces have changed in the settings.
     pub(crate) fn workspaces_changed(&self) {
-        self.note(Changes { workspaces: true, ..Changes::default() });
+        self.note(Changes {
+            workspaces: true,
+            ..Changes::default()
+        });
     }
 
     /// Reports which workspaces are visible. Monitors that are not listed keep theirs, unless `are_all`.
@@ -134,12 +160,18 @@ impl Handle {
 
     /// Pauses videos and HTML wallpapers, or lets them play; those that are set during a pause play.
     pub(crate) fn pause(&self, reason: Option<PauseReason>) {
-        self.note(Changes { paused: Some(reason), ..Changes::default() });
+        self.note(Changes {
+            paused: Some(reason),
+            ..Changes::default()
+        });
     }
 
     /// Pauses the videos on outputs that a window covers, and lets the others play.
     pub(crate) fn cover(&self, outputs: BTreeSet<String>) {
-        self.note(Changes { covered: Some(outputs), ..Changes::default() });
+        self.note(Changes {
+            covered: Some(outputs),
+            ..Changes::default()
+        });
     }
 
     /// Why the video or HTML wallpaper of a monitor is paused.
@@ -175,7 +207,9 @@ impl Handle {
 
     /// Whether a backend is known to show an image on a monitor.
     pub(crate) fn shows(&self, backend: &str, monitor: &str, image_id: i64) -> bool {
-        let Ok(backend) = backend.parse::<BackendName>() else { return false };
+        let Ok(backend) = backend.parse::<BackendName>() else {
+            return false;
+        };
         let is_it =
             |one: &Placement| (one.output.name.as_str(), one.image_id) == (monitor, image_id);
         self.shown_by(backend).iter().any(is_it)
@@ -276,7 +310,11 @@ impl Handle {
             .read(|connection| store::images::assigned(connection, image_id))?
             .ok_or(Error::NoImage { id: image_id })?;
         if orphan::lacks_file(&image) {
-            let error = Error::FileGone { id: image.id, away: image.in_place, path: image.path };
+            let error = Error::FileGone {
+                id: image.id,
+                away: image.in_place,
+                path: image.path,
+            };
             orphan::purge_if_gone(store, bus, &error);
             return Err(error);
         }
@@ -308,13 +346,30 @@ mod tests {
         let (handle, _end, mailbox) = Handle::new(status.clone());
         let noted = || status.take_changes().unwrap();
         handle.settings_changed(vec![BackendName::Feh]);
-        let Changes { backends, deactivated, anything, .. } = noted();
-        assert_eq!((backends, deactivated, anything), (vec![BackendName::Feh], false, true));
+        let Changes {
+            backends,
+            deactivated,
+            anything,
+            ..
+        } = noted();
+        assert_eq!(
+            (backends, deactivated, anything),
+            (vec![BackendName::Feh], false, true)
+        );
         handle.deactivate();
-        let Changes { backends, deactivated, anything, .. } = noted();
+        let Changes {
+            backends,
+            deactivated,
+            anything,
+            ..
+        } = noted();
         assert_eq!((backends, deactivated, anything), (Vec::new(), true, true));
         handle.rewritten(7);
-        let Changes { rewritten, anything, .. } = noted();
+        let Changes {
+            rewritten,
+            anything,
+            ..
+        } = noted();
         assert_eq!((rewritten, anything), ([7].into(), false));
         handle.pause(Some(PauseReason::Idle));
         assert_eq!(noted().paused, Some(Some(PauseReason::Idle)));
@@ -331,10 +386,16 @@ mod tests {
         let (handle, ..) = Handle::new(status.clone());
         let (tell, told) = bounded(1);
         let asks = std::thread::spawn(move || tell.send(handle.status().active).unwrap());
-        assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nobody has looked yet");
+        assert!(
+            told.recv_timeout(Duration::from_millis(20)).is_err(),
+            "nobody has looked yet"
+        );
         status.set_active(Some(BackendName::Feh), &[]);
         status.looked.open();
-        assert_eq!(told.recv_timeout(LOOK_WITHIN * 12), Ok(Some(BackendName::Feh)));
+        assert_eq!(
+            told.recv_timeout(LOOK_WITHIN * 12),
+            Ok(Some(BackendName::Feh))
+        );
         asks.join().unwrap();
     }
 
@@ -352,7 +413,11 @@ mod tests {
         };
         status.note_failure(["A"].into_iter(), failure);
         assert_eq!(handle.last_failure("A").map(|one| one.image_id), Some(7));
-        let all: Vec<_> = handle.failures().into_iter().map(|one| one.monitors).collect();
+        let all: Vec<_> = handle
+            .failures()
+            .into_iter()
+            .map(|one| one.monitors)
+            .collect();
         assert_eq!(all, [["A"]]);
     }
 }

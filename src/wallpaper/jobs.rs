@@ -138,8 +138,14 @@ impl Job {
     /// done.
     pub(super) fn next_steps(&mut self) -> Vec<Step> {
         let backend = self.steps.front().map(|step| step.key.backend);
-        let others = self.steps.iter().position(|step| Some(step.key.backend) != backend);
-        self.in_progress = self.steps.drain(..others.unwrap_or(self.steps.len())).collect();
+        let others = self
+            .steps
+            .iter()
+            .position(|step| Some(step.key.backend) != backend);
+        self.in_progress = self
+            .steps
+            .drain(..others.unwrap_or(self.steps.len()))
+            .collect();
         self.in_progress.clone()
     }
 
@@ -183,7 +189,8 @@ impl Job {
 
     /// The connected monitors of the request; none for other jobs.
     pub(super) fn asked_for(&self) -> &[String] {
-        self.asked().map_or(&[], |apply| &apply.feasible.applied.monitors)
+        self.asked()
+            .map_or(&[], |apply| &apply.feasible.applied.monitors)
     }
 
     /// Whether the request asks for this image on this monitor.
@@ -233,11 +240,23 @@ impl PendingApply {
         store: &Store,
         current: &Placements,
     ) -> Result<Vec<Changed>, Error> {
-        let Request { source, by_hook, .. } = &self.request;
-        let Feasible { pictures, for_all, applied, connected, walk } = &mut self.feasible;
+        let Request {
+            source, by_hook, ..
+        } = &self.request;
+        let Feasible {
+            pictures,
+            for_all,
+            applied,
+            connected,
+            walk,
+        } = &mut self.feasible;
         store.write(|transaction| -> Result<(), Error> {
             let of_library = |image: &&mut Arc<Image>| image.library_id().is_some();
-            for image in pictures.iter_mut().map(|one| &mut one.image).filter(of_library) {
+            for image in pictures
+                .iter_mut()
+                .map(|one| &mut one.image)
+                .filter(of_library)
+            {
                 let row = store::images::get(transaction, image.id)?;
                 *image = row.map(Arc::new).ok_or(Error::NoImage { id: image.id })?;
                 if applied.image.id == image.id {
@@ -257,20 +276,34 @@ impl PendingApply {
                 store::assignments::put_for_every_monitor(transaction, any)?;
             }
             store::monitors::note_seen(transaction, connected)?;
-            pictures.iter().try_for_each(|one| one.enter(transaction, source, applied))?;
+            pictures
+                .iter()
+                .try_for_each(|one| one.enter(transaction, source, applied))?;
             Ok(())
         })?;
         let of = |picture: &Picture| {
-            let rows =
-                picture.rows.iter().filter(|row| !is_hidden(row, current)).cloned().collect();
-            let seen = Picture { rows, image: Arc::clone(&picture.image), ..*picture };
+            let rows = picture
+                .rows
+                .iter()
+                .filter(|row| !is_hidden(row, current))
+                .cloned()
+                .collect();
+            let seen = Picture {
+                rows,
+                image: Arc::clone(&picture.image),
+                ..*picture
+            };
             let images = picture.images(applied);
             (!seen.rows.is_empty()).then(|| seen.changed(source.kind, images))
         };
         let mut changed: Vec<Changed> = pictures.iter().filter_map(of).collect();
-        changed.iter_mut().for_each(|one| one.change.by_hook = *by_hook);
+        changed
+            .iter_mut()
+            .for_each(|one| one.change.by_hook = *by_hook);
         if let Some(last) = changed.last_mut() {
-            last.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
+            last.events.push(Event::GalleryChanged {
+                domain: GalleryDomain::History,
+            });
         }
         Ok(changed)
     }
@@ -278,7 +311,12 @@ impl PendingApply {
 
 /// Whether a monitor shows another image than its assignment.
 fn is_hidden(row: &Assignment, current: &Placements) -> bool {
-    let shown = || current.values().flatten().filter(|one| one.output.name == row.monitor);
+    let shown = || {
+        current
+            .values()
+            .flatten()
+            .filter(|one| one.output.name == row.monitor)
+    };
     shown().next().is_some() && shown().all(|one| one.image_id != row.image_id)
 }
 
@@ -331,7 +369,11 @@ impl Picture {
             true => self.rows.extract_if(.., serves).collect(),
             false => Vec::new(),
         };
-        (!rows.is_empty()).then(|| Self { rows, image: Arc::clone(&self.image), ..*self })
+        (!rows.is_empty()).then(|| Self {
+            rows,
+            image: Arc::clone(&self.image),
+            ..*self
+        })
     }
 
     /// Writes which backend shows the picture now, without a history entry; returns the change to
@@ -341,7 +383,9 @@ impl Picture {
             return Ok(self.changed(Source::Workspace, BTreeMap::new()));
         }
         store.write(|transaction| {
-            self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
+            self.rows
+                .iter()
+                .try_for_each(|row| store::assignments::put(transaction, row))
         })?;
         let own = |row: &Assignment| (row.monitor.clone(), row.image_id);
         let each = self.rows.iter().filter(|row| row.mode == Mode::Each);
@@ -349,7 +393,12 @@ impl Picture {
     }
 
     fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {
-        let Self { image, backend, rows, .. } = self;
+        let Self {
+            image,
+            backend,
+            rows,
+            ..
+        } = self;
         let event = Event::WallpaperChanged {
             image_id: image.id,
             media_type: image.media_type,
@@ -366,11 +415,17 @@ impl Picture {
         };
         let change = WallpaperChange {
             image: Arc::clone(image),
-            shown: rows.iter().map(|row| (row.monitor.clone(), row.set_at)).collect(),
+            shown: rows
+                .iter()
+                .map(|row| (row.monitor.clone(), row.set_at))
+                .collect(),
             backend: backend.to_string(),
             source,
             by_hook: false,
         };
-        Changed { change, events: vec![event] }
+        Changed {
+            change,
+            events: vec![event],
+        }
     }
 }

@@ -34,7 +34,10 @@ pub(super) struct Links {
 impl Links {
     /// `cache` is the directory of a worker.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { retained: cache.join("retained"), renewed: cache.join("renewed") }
+        Self {
+            retained: cache.join("retained"),
+            renewed: cache.join("renewed"),
+        }
     }
 
     /// Whether the file of this placement is retained.
@@ -44,7 +47,10 @@ impl Links {
 
     /// Replaces the paths of missing files by the retained ones, and retains the files that are there.
     pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
-        for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
+        for placement in placements
+            .iter_mut()
+            .filter(|placement| placement.kind != Kind::Web)
+        {
             let retained = self.retained_path(placement);
             if !file_is_missing(&placement.path) {
                 self.keep(&placement.path, &retained);
@@ -62,7 +68,10 @@ impl Links {
         mut placements: Vec<Placement>,
         rewritten: &[String],
     ) -> Vec<Placement> {
-        for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
+        for placement in placements
+            .iter_mut()
+            .filter(|placement| placement.kind != Kind::Web)
+        {
             let link = self.renewed_path(placement);
             if !rewritten.contains(&placement.content) && fs::symlink_metadata(&link).is_err() {
                 continue;
@@ -142,7 +151,9 @@ fn with_extension_of(file: &Path, stem: String) -> OsString {
 /// Whether `retained` is a link to this file, or an up-to-date copy of it.
 fn is_same(path: &Path, retained: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(retained)) else { return false };
+    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(retained)) else {
+        return false;
+    };
     if one.dev() == other.dev() {
         return one.ino() == other.ino();
     }
@@ -171,16 +182,25 @@ mod tests {
         let retained = Links::new(dir.path());
         let at = |name: &str, image_id| {
             let path = dir.path().join(name);
-            Placement { path, ..placement("A", image_id) }
+            Placement {
+                path,
+                ..placement("A", image_id)
+            }
         };
         let one = at("one #1.png", 1);
         fs::write(&one.path, "one").unwrap();
-        assert_eq!(retained.retain(vec![one.clone()]), std::slice::from_ref(&one));
+        assert_eq!(
+            retained.retain(vec![one.clone()]),
+            std::slice::from_ref(&one)
+        );
         retained.tidy(std::slice::from_ref(&one));
         // Another file with the same path is shown from now on.
         fs::remove_file(&one.path).unwrap();
         fs::write(&one.path, "another one").unwrap();
-        assert_eq!(retained.retain(vec![one.clone()]), std::slice::from_ref(&one));
+        assert_eq!(
+            retained.retain(vec![one.clone()]),
+            std::slice::from_ref(&one)
+        );
         fs::remove_file(&one.path).unwrap();
         let kept = retained.retain(vec![one.clone()]).remove(0);
         assert_ne!(kept.path, one.path);
@@ -190,7 +210,11 @@ mod tests {
         assert!(kept.path.exists());
         retained.tidy(&[at("two.png", 2)]);
         assert!(!kept.path.exists());
-        assert_eq!(retained.retain(vec![one.clone()]), [one], "the backend says that it is gone");
+        assert_eq!(
+            retained.retain(vec![one.clone()]),
+            [one],
+            "the backend says that it is gone"
+        );
     }
 
     /// Retains a picture and removes its file; returns what is shown then.
@@ -205,13 +229,21 @@ mod tests {
     fn replacing_file_is_retained_even_if_it_is_older_and_of_the_same_size() {
         let dir = tempfile::tempdir().unwrap();
         let retained = Links::new(dir.path());
-        let one = Placement { path: dir.path().join("one.png"), ..placement("A", 1) };
+        let one = Placement {
+            path: dir.path().join("one.png"),
+            ..placement("A", 1)
+        };
         fs::write(&one.path, "one").unwrap();
         retained.retain(vec![one.clone()]);
         let other = dir.path().join("other");
         fs::write(&other, "two").unwrap();
         let old = std::time::SystemTime::UNIX_EPOCH;
-        fs::File::options().write(true).open(&other).unwrap().set_modified(old).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&other)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
         fs::rename(&other, &one.path).unwrap();
         assert_eq!(kept(&retained, &one).as_deref(), Some("two"));
     }
@@ -222,11 +254,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let device = |path: &Path| fs::metadata(path).unwrap().dev();
         let places = ["/dev/shm", "/var/tmp"].map(Path::new).into_iter();
-        let other =
-            places.filter(|place| place.is_dir()).find(|at| device(at) != device(dir.path()));
+        let other = places
+            .filter(|place| place.is_dir())
+            .find(|at| device(at) != device(dir.path()));
         let elsewhere = tempfile::tempdir_in(other.expect("a second file system")).unwrap();
         let retained = Links::new(dir.path());
-        let one = Placement { path: elsewhere.path().join("one.png"), ..placement("A", 1) };
+        let one = Placement {
+            path: elsewhere.path().join("one.png"),
+            ..placement("A", 1)
+        };
         let copied = || fs::metadata(retained.retained_path(&one)).unwrap();
         fs::write(&one.path, "one").unwrap();
         retained.retain(vec![one.clone()]);
@@ -238,24 +274,38 @@ mod tests {
         // A file is copied again if its length differs, even if it is older, or if it is newer.
         let written = |text: &str, at: std::time::SystemTime| {
             fs::write(&one.path, text).unwrap();
-            fs::File::options().write(true).open(&one.path).unwrap().set_modified(at).unwrap();
+            fs::File::options()
+                .write(true)
+                .open(&one.path)
+                .unwrap()
+                .set_modified(at)
+                .unwrap();
             retained.retain(vec![one.clone()]);
             fs::read_to_string(retained.retained_path(&one)).unwrap()
         };
-        assert_eq!(written("longer", std::time::SystemTime::UNIX_EPOCH), "longer");
+        assert_eq!(
+            written("longer", std::time::SystemTime::UNIX_EPOCH),
+            "longer"
+        );
         let later = copied().modified().unwrap() + std::time::Duration::from_secs(1);
         assert_eq!(written("shorts", later), "shorts");
         assert_eq!(kept(&retained, &one).as_deref(), Some("shorts"));
         let sized = |image_id, bytes| {
             let path = elsewhere.path().join(format!("{image_id}.png"));
             fs::File::create(&path).unwrap().set_len(bytes).unwrap();
-            let picture = Placement { path, ..placement("A", image_id) };
+            let picture = Placement {
+                path,
+                ..placement("A", image_id)
+            };
             retained.retain(vec![picture.clone()]);
             retained.has(&picture)
         };
         assert!(sized(2, COPY_MAX) && !sized(3, COPY_MAX + 1));
         // This file can be opened but not read.
-        let broken = Placement { path: "/proc/self/mem".into(), ..placement("A", 4) };
+        let broken = Placement {
+            path: "/proc/self/mem".into(),
+            ..placement("A", 4)
+        };
         retained.retain(vec![broken.clone()]);
         assert!(!retained.has(&broken), "a copy that was cut off is none");
     }
@@ -272,8 +322,13 @@ mod tests {
             ..placement("A", 1)
         };
         let (first, second) = (with("sha256:1"), with("sha256:2"));
-        assert_eq!(renewed.name(vec![first.clone()], &[]), std::slice::from_ref(&first));
-        let named = renewed.name(vec![second.clone()], &["sha256:2".to_owned()]).remove(0);
+        assert_eq!(
+            renewed.name(vec![first.clone()], &[]),
+            std::slice::from_ref(&first)
+        );
+        let named = renewed
+            .name(vec![second.clone()], &["sha256:2".to_owned()])
+            .remove(0);
         assert_ne!(named.path, file);
         assert_eq!(fs::read_to_string(&named.path).unwrap(), "one");
         renewed.tidy(std::slice::from_ref(&second));
@@ -281,7 +336,10 @@ mod tests {
         let again = Links::new(dir.path()).name(vec![second.clone()], &[]);
         assert_eq!(again, std::slice::from_ref(&named));
         // The file was renamed.
-        let moved = Placement { path: dir.path().join("two.png"), ..second.clone() };
+        let moved = Placement {
+            path: dir.path().join("two.png"),
+            ..second.clone()
+        };
         let followed = renewed.name(vec![moved.clone()], &[]).remove(0);
         assert_eq!(
             (&followed.path, fs::read_link(&named.path).unwrap()),

@@ -62,8 +62,15 @@ pub fn start(
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let status = SharedStatus::before_look();
     let (handle, end, mailbox) = Handle::new(status.clone());
-    let reconciler =
-        Reconciler::new(spawner.clone(), store, bus, desktop, backends, status, see_again);
+    let reconciler = Reconciler::new(
+        spawner.clone(),
+        store,
+        bus,
+        desktop,
+        backends,
+        status,
+        see_again,
+    );
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;
     Ok((handle, OwnedThread::new(end, thread)))
 }

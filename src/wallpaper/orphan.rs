@@ -15,7 +15,12 @@ use super::Error;
 /// Whether the file of an image is gone for good. If the whole directory is missing, the file may come
 /// back, since the disk may not be mounted.
 pub(super) fn is_gone(image: &Image) -> bool {
-    let has_directory = || image.home().parent().is_some_and(|home| !file_is_missing(home));
+    let has_directory = || {
+        image
+            .home()
+            .parent()
+            .is_some_and(|home| !file_is_missing(home))
+    };
     // The user made a symbolic link, and the disk that it points to may be unmounted.
     presence(&image.path) == Presence::Missing && has_directory() && !image.path.is_symlink()
 }
@@ -34,7 +39,9 @@ pub(super) fn file_is_missing(path: &Path) -> bool {
 /// Whether the library's directory is empty although it should have several images, because its disk is
 /// not mounted.
 fn library_is_unmounted(store: &Store, path: &Path) -> Result<bool, store::Error> {
-    let directory = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+    let directory = path
+        .parent()
+        .and_then(|directory| std::fs::read_dir(directory).ok());
     let is_empty = directory.is_some_and(|mut entries| entries.next().is_none());
     Ok(is_empty && store.read(images::count)? > 1)
 }
@@ -58,7 +65,11 @@ impl MissingImage {
         {
             return Ok(None);
         }
-        Ok(Some(Self { image_id, row, returned_files }))
+        Ok(Some(Self {
+            image_id,
+            row,
+            returned_files,
+        }))
     }
 
     /// Removes the image's row and all references to it, unless the image has changed since it was
@@ -87,7 +98,9 @@ pub(super) fn purge(
         return Ok(false);
     }
     let (purged, had_row) = loop {
-        let Some(seen) = MissingImage::look(store, image_id)? else { return Ok(false) };
+        let Some(seen) = MissingImage::look(store, image_id)? else {
+            return Ok(false);
+        };
         if let Some(purged) = seen.purge(store)? {
             break (purged, seen.row.is_some());
         }

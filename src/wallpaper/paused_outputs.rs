@@ -36,7 +36,8 @@ impl Pause {
 
     /// Whether it is known for every video if it should be paused.
     pub(super) fn is_known(&self) -> bool {
-        self.active.is_some_and(|reason| reason.is_some() || self.covered.is_some())
+        self.active
+            .is_some_and(|reason| reason.is_some() || self.covered.is_some())
     }
 
     /// Notes that a request has set these outputs.
@@ -56,7 +57,9 @@ impl Pause {
             (Kind::Video, _) if is_covered(&one.output.name) => Some(PauseReason::Covered),
             _ => None,
         };
-        let paused = shown.iter().filter_map(|one| Some((one.output.name.clone(), reason(one)?)));
+        let paused = shown
+            .iter()
+            .filter_map(|one| Some((one.output.name.clone(), reason(one)?)));
         paused.collect()
     }
 }
@@ -82,7 +85,12 @@ impl Children {
     /// `every` replaces the half minute between two checks.
     pub(super) fn new(every: Option<Duration>) -> Self {
         let (every, replaced) = (every.unwrap_or(EVERY), BTreeMap::new());
-        Self { every, next: None, above: Vec::new(), replaced }
+        Self {
+            every,
+            next: None,
+            above: Vec::new(),
+            replaced,
+        }
     }
 
     /// The time of the next check; `None` if no check is wanted.
@@ -126,7 +134,10 @@ mod tests {
 
     #[test]
     fn video_set_during_a_pause_plays_until_the_next_pause() {
-        let video = |output| Placement { kind: Kind::Video, ..placement(output, 1) };
+        let video = |output| Placement {
+            kind: Kind::Video,
+            ..placement(output, 1)
+        };
         let shown = ["A", "B", "C"].map(video);
         let mut pause = Pause::default();
         let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
@@ -151,8 +162,14 @@ mod tests {
         (pause.active, pause.covered) =
             (Some(None), Some(names(&["B", "D"]).into_iter().collect()));
         check(&pause, &["B"], &["B"]);
-        let page = Placement { kind: Kind::Web, ..video("B") };
-        assert_eq!(pause.paused(&[page.clone(), placement("D", 1)], &[]), PausedOutputs::new());
+        let page = Placement {
+            kind: Kind::Web,
+            ..video("B")
+        };
+        assert_eq!(
+            pause.paused(&[page.clone(), placement("D", 1)], &[]),
+            PausedOutputs::new()
+        );
         pause.set(Some(PauseReason::Battery));
         assert_eq!(pause.paused(&[page], &[])["B"], PauseReason::Battery);
     }
@@ -164,15 +181,23 @@ mod tests {
         let (mut children, start) = (Children::new(None), Instant::now());
         assert_eq!(children.next_look(false, start), None);
         assert_eq!(children.next_look(true, start), Some(start + EVERY));
-        assert_eq!(children.next_look(true, start + EVERY / 2), Some(start + EVERY));
+        assert_eq!(
+            children.next_look(true, start + EVERY / 2),
+            Some(start + EVERY)
+        );
         let who = |pid| Identity { pid, start_time: 1 };
         let mut look = |at: u64, pids: &[(i32, u64)]| {
-            let seen: Vec<ProcessMemory> =
-                pids.iter().map(|&(pid, kb)| (key.clone(), who(pid), kb)).collect();
+            let seen: Vec<ProcessMemory> = pids
+                .iter()
+                .map(|&(pid, kb)| (key.clone(), who(pid), kb))
+                .collect();
             let still = (other.clone(), who(99), 100);
             let seen = [seen, vec![still]].concat();
             let replaced = children.look(&seen, 100, start + Duration::from_secs(at));
-            replaced.iter().map(|(_, who, _)| who.pid).collect::<Vec<_>>()
+            replaced
+                .iter()
+                .map(|(_, who, _)| who.pid)
+                .collect::<Vec<_>>()
         };
         const NONE: [i32; 0] = [];
         assert_eq!(look(30, &[(1, 101)]), NONE);

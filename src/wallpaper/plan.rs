@@ -24,25 +24,43 @@ pub(super) struct Step {
 
 /// The steps from `current` to `desired`.
 pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
-    let changed = desired.iter().filter(|(key, placements)| current.get(*key) != Some(placements));
+    let changed = desired
+        .iter()
+        .filter(|(key, placements)| current.get(*key) != Some(placements));
     let (gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(key, placements)| {
         let before = current.get(*key).map_or(&[][..], Vec::as_slice);
-        placements.iter().any(|placement| !before.contains(placement))
+        placements
+            .iter()
+            .any(|placement| !before.contains(placement))
     });
     let show = |(key, placements): (&WorkerKey, &Vec<Placement>)| Step {
         key: key.clone(),
         placements: placements.clone(),
     };
     let cleared = current.keys().filter(|key| !desired.contains_key(*key));
-    let clear = |key: &WorkerKey| Step { key: key.clone(), placements: Vec::new() };
-    gaining.into_iter().chain(losing).map(show).chain(cleared.map(clear)).collect()
+    let clear = |key: &WorkerKey| Step {
+        key: key.clone(),
+        placements: Vec::new(),
+    };
+    gaining
+        .into_iter()
+        .chain(losing)
+        .map(show)
+        .chain(cleared.map(clear))
+        .collect()
 }
 
 /// Makes sure that a worker gets an order, even if what it shows does not change.
 pub(super) fn force(steps: &mut Vec<Step>, desired: &Placements, key: &WorkerKey) {
     let has_step = steps.iter().any(|step| step.key == *key);
     if let (false, Some(placements)) = (has_step, desired.get(key)) {
-        steps.insert(0, Step { key: key.clone(), placements: placements.clone() });
+        steps.insert(
+            0,
+            Step {
+                key: key.clone(),
+                placements: placements.clone(),
+            },
+        );
     }
 }
 
@@ -53,10 +71,16 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
     for (key, placements) in current {
         for placement in placements {
             let name = placement.output.name.as_str();
-            let taken = desired.values().flatten().any(|other| other.output.name == name);
+            let taken = desired
+                .values()
+                .flatten()
+                .any(|other| other.output.name == name);
             let output = outputs.iter().find(|output| output.name == name);
             if let (false, Some(output)) = (taken, output) {
-                let placement = Placement { output: output.clone(), ..placement.clone() };
+                let placement = Placement {
+                    output: output.clone(),
+                    ..placement.clone()
+                };
                 desired.entry(key.clone()).or_default().push(placement);
             }
         }
@@ -70,7 +94,9 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
 /// be hidden beneath its windows. A backend that waits for a retry does not count.
 pub(super) fn gather(desired: &mut Placements, may_try: impl Fn(&WorkerKey) -> bool) {
     let covers = |key: &&WorkerKey| registration(key.backend).covers_all && may_try(key);
-    let Some(over) = desired.keys().find(covers).cloned() else { return };
+    let Some(over) = desired.keys().find(covers).cloned() else {
+        return;
+    };
     let all = std::mem::take(desired).into_values().flatten();
     let mut all: Vec<Placement> = all.collect();
     all.sort_by(|one, other| one.output.name.cmp(&other.output.name));
@@ -78,7 +104,10 @@ pub(super) fn gather(desired: &mut Placements, may_try: impl Fn(&WorkerKey) -> b
 }
 
 pub(super) fn names(placements: &[Placement]) -> Vec<String> {
-    placements.iter().map(|placement| placement.output.name.clone()).collect()
+    placements
+        .iter()
+        .map(|placement| placement.output.name.clone())
+        .collect()
 }
 
 /// Finds the placement of the same picture on the same output, perhaps with another content.
@@ -99,13 +128,21 @@ pub(super) fn rewritten(
     let shown = || current.get(key).into_iter().flatten();
     let is_other =
         |new: &&Placement| shown().any(|old| old.path == new.path && old.content != new.content);
-    placements.iter().filter(is_other).map(|placement| placement.content.clone()).collect()
+    placements
+        .iter()
+        .filter(is_other)
+        .map(|placement| placement.content.clone())
+        .collect()
 }
 
 /// The outputs on which a step may change something.
 pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a str> {
     let shown = current.get(&step.key).into_iter().flatten();
-    step.placements.iter().chain(shown).map(|placement| placement.output.name.as_str()).collect()
+    step.placements
+        .iter()
+        .chain(shown)
+        .map(|placement| placement.output.name.as_str())
+        .collect()
 }
 
 /// Moves from `steps` to `later` the steps that share an output with a step in `later`, except those of
@@ -117,7 +154,10 @@ pub(super) fn with_dependants(
     current: &Placements,
 ) -> Vec<Step> {
     loop {
-        let outputs: Vec<&str> = later.iter().flat_map(|step| outputs_of(step, current)).collect();
+        let outputs: Vec<&str> = later
+            .iter()
+            .flat_map(|step| outputs_of(step, current))
+            .collect();
         let depends = |step: &mut Step| {
             let shares = |name: &&str| outputs.contains(name);
             !asked.contains(&step.key) && outputs_of(step, current).iter().any(shares)
@@ -138,9 +178,13 @@ pub(super) fn groups(steps: Vec<Step>, current: &Placements) -> Vec<Vec<Step>> {
         let outputs = outputs_of(&step, current);
         let belongs = |(_, other): &(usize, Step)| {
             other.key.backend == step.key.backend
-                || outputs_of(other, current).iter().any(|name| outputs.contains(name))
+                || outputs_of(other, current)
+                    .iter()
+                    .any(|name| outputs.contains(name))
         };
-        let joined = groups.extract_if(.., |group| group.iter().any(belongs)).flatten();
+        let joined = groups
+            .extract_if(.., |group| group.iter().any(belongs))
+            .flatten();
         let mut group: Vec<_> = joined.collect();
         group.push((number, step));
         groups.push(group);
@@ -168,7 +212,10 @@ impl WorkerKey {
     /// The worker that shows something on this output.
     pub(super) fn of(backend: BackendName, output: &str) -> Self {
         let apart = registration(backend).apart;
-        Self { backend, output: apart.then(|| output.to_owned()) }
+        Self {
+            backend,
+            output: apart.then(|| output.to_owned()),
+        }
     }
 
     /// Whether this is its backend's worker for this output.
@@ -214,7 +261,10 @@ pub(super) mod tests {
         for &(backend, placements) in entries {
             for &(output, image_id) in placements {
                 let key = WorkerKey::of(backend, output);
-                current.entry(key).or_default().push(placement(output, image_id));
+                current
+                    .entry(key)
+                    .or_default()
+                    .push(placement(output, image_id));
             }
         }
         current
@@ -270,17 +320,25 @@ pub(super) mod tests {
         outputs[1].x = 1920;
         keep_current(&before, &mut desired, &outputs);
         let mut expected = current(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]);
-        expected.get_mut(&WorkerKey::of(Feh, "B")).unwrap()[0].output.x = 1920;
+        expected.get_mut(&WorkerKey::of(Feh, "B")).unwrap()[0]
+            .output
+            .x = 1920;
         assert_eq!(desired, expected);
     }
 
     pub(in crate::wallpaper) fn show(backend: BackendName, outputs: &[&str]) -> Step {
         let placements = outputs.iter().map(|name| placement(name, 1)).collect();
-        Step { key: WorkerKey::of(backend, outputs[0]), placements }
+        Step {
+            key: WorkerKey::of(backend, outputs[0]),
+            placements,
+        }
     }
 
     fn clear(backend: BackendName, output: &str) -> Step {
-        Step { key: WorkerKey::of(backend, output), placements: Vec::new() }
+        Step {
+            key: WorkerKey::of(backend, output),
+            placements: Vec::new(),
+        }
     }
 
     #[test]
@@ -291,10 +349,16 @@ pub(super) mod tests {
             steps
         };
         let (swaybg, mpv) = (show(Swaybg, &["A"]), show(Mpvpaper, &["B"]));
-        assert_eq!(forced(WorkerKey::of(Swaybg, "A"), vec![]), std::slice::from_ref(&swaybg));
+        assert_eq!(
+            forced(WorkerKey::of(Swaybg, "A"), vec![]),
+            std::slice::from_ref(&swaybg)
+        );
         let first = forced(WorkerKey::of(Swaybg, "A"), vec![mpv.clone()]);
         assert_eq!(first, [swaybg.clone(), mpv.clone()]);
-        assert_eq!(forced(WorkerKey::of(Mpvpaper, "B"), vec![mpv.clone()]), [mpv]);
+        assert_eq!(
+            forced(WorkerKey::of(Mpvpaper, "B"), vec![mpv.clone()]),
+            [mpv]
+        );
         assert_eq!(forced(WorkerKey::of(Feh, "A"), vec![]), []);
     }
 
@@ -308,9 +372,15 @@ pub(super) mod tests {
         let key = WorkerKey::of(Swaybg, "A");
         let before = Placements::from([(key.clone(), vec![with("/a", "1"), with("/b", "1")])]);
         let now = |new: &[Placement]| rewritten(&before, &key, new);
-        assert_eq!(now(&[with("/a", "2"), with("/b", "1"), with("/c", "3")]), ["2"]);
+        assert_eq!(
+            now(&[with("/a", "2"), with("/b", "1"), with("/c", "3")]),
+            ["2"]
+        );
         assert_eq!(now(&[with("/a", "1")]), [""; 0]);
-        assert_eq!(rewritten(&before, &WorkerKey::of(Feh, "A"), &[with("/a", "2")]), [""; 0]);
+        assert_eq!(
+            rewritten(&before, &WorkerKey::of(Feh, "A"), &[with("/a", "2")]),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -327,7 +397,10 @@ pub(super) mod tests {
         assert_eq!(steps, all()[2..]);
         let mut steps = all();
         let asked = [WorkerKey::of(Swaybg, "A")];
-        assert_eq!(with_dependants(waits(), &mut steps, &asked, &before), waits());
+        assert_eq!(
+            with_dependants(waits(), &mut steps, &asked, &before),
+            waits()
+        );
         assert_eq!(steps, all());
     }
 
@@ -344,7 +417,10 @@ pub(super) mod tests {
         assert_eq!(parts(&[a.clone(), c.clone(), b.clone()]), joined);
         // The step that leaves A stays with the step that covers A.
         let goes = clear(Swaybg, "A");
-        assert_eq!(parts(&[a.clone(), goes.clone()]), [vec![a.clone(), goes.clone()]]);
+        assert_eq!(
+            parts(&[a.clone(), goes.clone()]),
+            [vec![a.clone(), goes.clone()]]
+        );
         // A step that shares something with two groups joins them, in the order of the steps.
         let both = show(Awww, &["D", "A"]);
         let all = vec![a, d, c, both];
@@ -363,7 +439,13 @@ pub(super) mod tests {
         let [video, still] =
             [BackendName::Mpvpaper, BackendName::Swaybg].map(|name| WorkerKey::of(name, "A"));
         let serves = |key: &WorkerKey| ["A", "B"].map(|output| key.serves(output));
-        assert_eq!((serves(&video), video.to_string().as_str()), ([true, false], "mpvpaper on A"));
-        assert_eq!((serves(&still), still.to_string().as_str()), ([true, true], "swaybg"));
+        assert_eq!(
+            (serves(&video), video.to_string().as_str()),
+            ([true, false], "mpvpaper on A")
+        );
+        assert_eq!(
+            (serves(&still), still.to_string().as_str()),
+            ([true, true], "swaybg")
+        );
     }
 }

@@ -43,7 +43,10 @@ impl Queue {
                     if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
                         *steps = steps.saturating_add(*before);
                     }
-                    reply(Ok(Applied { outcome: SetStatus::Superseded, ..applied }));
+                    reply(Ok(Applied {
+                        outcome: SetStatus::Superseded,
+                        ..applied
+                    }));
                 }
                 waiting => self.waiting.push_back(waiting),
             }
@@ -121,7 +124,9 @@ impl Jobs {
     }
 
     pub(super) fn activate(&self) -> bool {
-        self.running.iter().any(|job| matches!(job.purpose, Purpose::Activate { .. }))
+        self.running
+            .iter()
+            .any(|job| matches!(job.purpose, Purpose::Activate { .. }))
     }
 
     /// Whether a job uses this worker, or is about to.

@@ -157,7 +157,10 @@ impl Reconciler {
         loop {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
             let look = self.next_look().map_or_else(never, at);
-            let library = self.library.as_ref().map(|library| library.receiver().clone());
+            let library = self
+                .library
+                .as_ref()
+                .map(|library| library.receiver().clone());
             let library = library.unwrap_or_else(never);
             select! {
                 recv(mailbox.commands) -> command => match command {
@@ -178,7 +181,10 @@ impl Reconciler {
             }
         }
         self.end();
-        mailbox.commands.try_iter().for_each(|command| command.refuse(Error::Ending));
+        mailbox
+            .commands
+            .try_iter()
+            .for_each(|command| command.refuse(Error::Ending));
     }
 
     fn on_command(&mut self, command: Command) {
@@ -215,7 +221,14 @@ impl Reconciler {
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok((feasible, world)) => {
                     self.recall(&world);
-                    self.apply(PendingApply { request, feasible, reply }, world);
+                    self.apply(
+                        PendingApply {
+                            request,
+                            feasible,
+                            reply,
+                        },
+                        world,
+                    );
                 }
                 Err(error) => self.refuse(&error, reply),
             },
@@ -234,9 +247,18 @@ impl Reconciler {
             Command::Clear(reply) => {
                 let left = self.recovery.take_left();
                 let all: BTreeSet<WorkerKey> = self.current.keys().cloned().chain(left).collect();
-                let clear = |key| Step { key, placements: Vec::new() };
+                let clear = |key| Step {
+                    key,
+                    placements: Vec::new(),
+                };
                 let steps = all.into_iter().map(clear).collect();
-                self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
+                self.start(Job::new(
+                    steps,
+                    Purpose::Clear {
+                        failed: None,
+                        reply,
+                    },
+                ));
             }
         }
     }
@@ -256,7 +278,9 @@ impl Reconciler {
     /// removal of the wallpapers. A new worker adopts the processes of an ended one.
     fn abandon_all(&mut self) {
         for job in self.jobs.take_all() {
-            job.in_progress.iter().for_each(|step| self.workers.end(&step.key));
+            job.in_progress
+                .iter()
+                .for_each(|step| self.workers.end(&step.key));
             job.refuse(Error::Ending);
         }
         self.queue.refuse(&Error::Ending);
@@ -278,7 +302,9 @@ impl Reconciler {
     fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
         let desired = self.desired(&world.with(&apply.feasible.pictures));
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
-        let later = steps.extract_if(.., |step| self.jobs.is_busy(&step.key)).collect();
+        let later = steps
+            .extract_if(.., |step| self.jobs.is_busy(&step.key))
+            .collect();
         let later = plan::with_dependants(later, &mut steps, &apply.keys(), &self.current);
         self.reconcile_again |= !later.is_empty();
         (steps, desired)
@@ -287,7 +313,8 @@ impl Reconciler {
     /// Plans for all outputs and starts the steps, except on outputs and workers that a job uses.
     fn reconcile(&mut self) {
         self.events += 1;
-        self.backoffs.in_session(self.backends.outputs.session_number());
+        self.backoffs
+            .in_session(self.backends.outputs.session_number());
         self.reconcile_again = !self.jobs.are_partial();
         if self.reconcile_again {
             return;
@@ -316,9 +343,13 @@ impl Reconciler {
         };
         let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
-        let is_unreported = self.unreported.keys().any(|(key, _)| self.jobs.is_busy(key));
+        let is_unreported = self
+            .unreported
+            .keys()
+            .any(|(key, _)| self.jobs.is_busy(key));
         self.reconcile_again = is_unreported || !later.is_empty();
-        self.stale.retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
+        self.stale
+            .retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
         let before = self.reported();
         for steps in plan::groups(steps, &self.current) {
             let restored = world.restored(&before, &steps);
@@ -331,7 +362,9 @@ impl Reconciler {
         let mut desired = world.desired(&self.current);
         plan::gather(&mut desired, |key| self.backoffs.may_try(key));
         let mut unseen = self.unseen.clone();
-        unseen.extend(assignments::untried(&desired, |key| self.backoffs.may_try(key)));
+        unseen.extend(assignments::untried(&desired, |key| {
+            self.backoffs.may_try(key)
+        }));
         assignments::keep_until_seen(&self.current, &mut desired, &unseen);
         desired
     }
@@ -339,9 +372,16 @@ impl Reconciler {
     fn world_state(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
-        let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
+        let draws = self
+            .current
+            .keys()
+            .any(|key| key.backend == BackendName::Builtin);
         world.keep_found(&self.found, draws);
-        world.cover(&self.store, &self.status.visible_workspaces(), &self.refusals)?;
+        world.cover(
+            &self.store,
+            &self.status.visible_workspaces(),
+            &self.refusals,
+        )?;
         Ok(world)
     }
 

@@ -34,11 +34,22 @@ impl Recovery {
             let entries: Vec<(WorkerKey, Vec<Placement>)> = serde_json::from_slice(&bytes).ok()?;
             Some(entries.into_iter().collect())
         });
-        let left = backends.records.left().into_iter().filter_map(|(backend, output)| {
-            Some(WorkerKey { backend: backend.parse().ok()?, output })
-        });
+        let left = backends
+            .records
+            .left()
+            .into_iter()
+            .filter_map(|(backend, output)| {
+                Some(WorkerKey {
+                    backend: backend.parse().ok()?,
+                    output,
+                })
+            });
         let left = left.collect();
-        Self { path, noted: Some(noted.unwrap_or_default()), left }
+        Self {
+            path,
+            noted: Some(noted.unwrap_or_default()),
+            left,
+        }
     }
 
     /// Notes what is shown now.
@@ -114,13 +125,18 @@ impl Recovery {
         let used: BTreeSet<&WorkerKey> = used.chain(&self.left).collect();
         for entry in REGISTRY {
             let cache = backends.cache_of(entry.name, None);
-            let mut keys = used.iter().filter(|key| key.backend == entry.name).peekable();
+            let mut keys = used
+                .iter()
+                .filter(|key| key.backend == entry.name)
+                .peekable();
             if keys.peek().is_none() {
                 // Fails if there is no cache, which is usual.
                 fs::remove_dir_all(&cache).ok();
             } else if entry.apart {
-                let names: Vec<String> =
-                    keys.filter_map(|key| key.output.as_deref()).map(plain_name).collect();
+                let names: Vec<String> = keys
+                    .filter_map(|key| key.output.as_deref())
+                    .map(plain_name)
+                    .collect();
                 for other in fs::read_dir(&cache).into_iter().flatten().flatten() {
                     if names.iter().all(|name| **name != *other.file_name()) {
                         fs::remove_dir_all(other.path()).ok();
@@ -141,18 +157,26 @@ mod tests {
     fn of(entries: &[(BackendName, &str)]) -> Placements {
         let mut all = Placements::new();
         for &(backend, output) in entries {
-            all.entry(WorkerKey::of(backend, output)).or_default().push(placement(output, 1));
+            all.entry(WorkerKey::of(backend, output))
+                .or_default()
+                .push(placement(output, 1));
         }
         all
     }
 
     fn keys(entries: &[(BackendName, &str)]) -> BTreeSet<WorkerKey> {
-        entries.iter().map(|&(backend, output)| WorkerKey::of(backend, output)).collect()
+        entries
+            .iter()
+            .map(|&(backend, output)| WorkerKey::of(backend, output))
+            .collect()
     }
 
     /// A recovery as if the processes of these workers still ran.
     fn with_left(room: &Room, left: &[(BackendName, &str)]) -> Recovery {
-        Recovery { left: keys(left), ..Recovery::open(&room.backends) }
+        Recovery {
+            left: keys(left),
+            ..Recovery::open(&room.backends)
+        }
     }
 
     #[test]
@@ -162,12 +186,22 @@ mod tests {
         Recovery::open(&room.backends).note(&noted);
         let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "C"), (Mpvpaper, "GONE")]);
         let wayland = Some(Compositor::Wayland);
-        assert_eq!(recovery.recall(&[], wayland), None, "there may be outputs later");
+        assert_eq!(
+            recovery.recall(&[], wayland),
+            None,
+            "there may be outputs later"
+        );
         let outputs = outputs(&["A", "B", "C"]);
-        assert_eq!(recovery.recall(&outputs, wayland), Some(of(&[(Swaybg, "A")])));
+        assert_eq!(
+            recovery.recall(&outputs, wayland),
+            Some(of(&[(Swaybg, "A")]))
+        );
         assert_eq!(recovery.recall(&outputs, wayland), None);
         // The others are not adopted.
-        assert_eq!(recovery.take_left(), keys(&[(Mpvpaper, "C"), (Mpvpaper, "GONE")]));
+        assert_eq!(
+            recovery.take_left(),
+            keys(&[(Mpvpaper, "C"), (Mpvpaper, "GONE")])
+        );
         assert_eq!(recovery.take_left(), BTreeSet::new());
     }
 
@@ -193,7 +227,10 @@ mod tests {
         recovery.note(&Placements::new());
         fs::write(&recovery.path, "no JSON").unwrap();
         let mut again = with_left(&room, &[(Feh, "A")]);
-        assert_eq!(again.recall(&outputs(&["A"]), None), Some(Placements::new()));
+        assert_eq!(
+            again.recall(&outputs(&["A"]), None),
+            Some(Placements::new())
+        );
     }
 
     #[test]
@@ -208,7 +245,10 @@ mod tests {
         // A desired worker is not taken, since it is in use.
         let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A")]);
         let mut take = |desired| recovery.take_covered(&desired, &both);
-        assert_eq!(take(of(&[(Swaybg, "A"), (Swaybg, "B")])), keys(&[(Mpvpaper, "A")]));
+        assert_eq!(
+            take(of(&[(Swaybg, "A"), (Swaybg, "B")])),
+            keys(&[(Mpvpaper, "A")])
+        );
         assert_eq!(take(of(&[(Feh, "A"), (Feh, "B")])), keys(&[]));
         let mut recovery = with_left(&room, &[(Swaybg, "A")]);
         assert_eq!(recovery.take_covered(&of(&[(Feh, "A")]), &both), keys(&[]));
@@ -220,7 +260,13 @@ mod tests {
     fn unused_caches_are_removed() {
         let room = Room::of(Vec::new());
         let backends = &room.backends;
-        let all = [(Swaybg, "A"), (Feh, "A"), (Mpvpaper, "A"), (Mpvpaper, "B"), (Mpvpaper, "C/1")];
+        let all = [
+            (Swaybg, "A"),
+            (Feh, "A"),
+            (Mpvpaper, "A"),
+            (Mpvpaper, "B"),
+            (Mpvpaper, "C/1"),
+        ];
         let cache = |(backend, output): (BackendName, &str)| {
             let key = WorkerKey::of(backend, output);
             backends.cache_of(key.backend, key.output.as_deref())

@@ -148,7 +148,11 @@ impl Targets {
                 named.push(name);
             }
         }
-        if named.is_empty() { Self::All } else { Self::Named(named) }
+        if named.is_empty() {
+            Self::All
+        } else {
+            Self::Named(named)
+        }
     }
 
     /// Returns the targets that are connected, and the named ones that are not. Fails if none is
@@ -162,10 +166,15 @@ impl Targets {
             Self::All if connected.is_empty() => Err(Error::NoMonitor),
             Self::All => Ok((connected, Vec::new())),
             Self::Named(names) => {
-                let (found, missing): (Vec<_>, Vec<_>) =
-                    names.iter().cloned().partition(|name| connected.contains(name));
+                let (found, missing): (Vec<_>, Vec<_>) = names
+                    .iter()
+                    .cloned()
+                    .partition(|name| connected.contains(name));
                 match found.is_empty() {
-                    true => Err(Error::UnknownMonitors { names: missing, connected }),
+                    true => Err(Error::UnknownMonitors {
+                        names: missing,
+                        connected,
+                    }),
                     false => Ok((found, missing)),
                 }
             }

@@ -28,7 +28,11 @@ pub(super) struct Slices {
 impl Slices {
     /// `cache` is the directory of a worker.
     pub(super) fn new(cache: &Path, decoder: Decoder) -> Self {
-        Self { directory: cache.join("slices"), copies: cache.join("copies"), decoder }
+        Self {
+            directory: cache.join("slices"),
+            copies: cache.join("copies"),
+            decoder,
+        }
     }
 
     /// Carries out an order. If it fails, removes the slices and copies that it made, as nothing shows
@@ -46,8 +50,15 @@ impl Slices {
     }
 
     fn files(&self) -> BTreeSet<PathBuf> {
-        let entries = [&self.directory, &self.copies].map(fs::read_dir).into_iter().flatten();
-        entries.flatten().flatten().map(|entry| entry.path()).collect()
+        let entries = [&self.directory, &self.copies]
+            .map(fs::read_dir)
+            .into_iter()
+            .flatten();
+        entries
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect()
     }
 
     /// Replaces the paths of stretched pictures and plain colours by those of slices.
@@ -88,18 +99,32 @@ impl Slices {
             return Ok(slice);
         }
         let new = outputs.iter().map(|output| Replacement::of(&path(output)));
-        let new = new.collect::<Result<Vec<_>, _>>().map_err(unwritable(&self.directory))?;
+        let new = new
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(unwritable(&self.directory))?;
         let to: Vec<_> = new.iter().map(|new| new.path().to_owned()).collect();
         let size = extent(&tiles);
-        let cut = Cut { tiles, ..Cut::WHOLE };
-        decoding::cut(&self.decoder.until(cancel), source, (&cut, size), &to, cancel)?;
-        new.into_iter().try_for_each(Replacement::land).map_err(unwritable(&self.directory))?;
+        let cut = Cut {
+            tiles,
+            ..Cut::WHOLE
+        };
+        decoding::cut(
+            &self.decoder.until(cancel),
+            source,
+            (&cut, size),
+            &to,
+            cancel,
+        )?;
+        new.into_iter()
+            .try_for_each(Replacement::land)
+            .map_err(unwritable(&self.directory))?;
         Ok(slice)
     }
 
     fn path(&self, key: &str, output: &Output) -> PathBuf {
         // A file name must not contain a separator.
-        self.directory.join(format!("{key}-{}.png", output.name.replace('/', "_")))
+        self.directory
+            .join(format!("{key}-{}.png", output.name.replace('/', "_")))
     }
 }
 
@@ -118,8 +143,16 @@ fn tile(output: &Output) -> Tile {
 fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(source)?;
-    let changed = (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec());
-    Ok(digest::short(format!("{source:?} {changed:?} {tiles:?}"), 8))
+    let changed = (
+        metadata.ino(),
+        metadata.len(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
+    );
+    Ok(digest::short(
+        format!("{source:?} {changed:?} {tiles:?}"),
+        8,
+    ))
 }
 
 #[cfg(test)]
@@ -141,12 +174,18 @@ mod tests {
         let both = vec!["A".to_owned(), "B".to_owned()];
         let of = |name: &str| {
             let whole = placement(name, 1);
-            Placement { path: path.to_owned(), extended_over: both.clone(), ..whole }
+            Placement {
+                path: path.to_owned(),
+                extended_over: both.clone(),
+                ..whole
+            }
         };
         let mut placements = vec![of("A"), of("B")];
         placements[1].output.x = 1920;
         let span: Vec<Output> = placements.iter().map(|one| one.output.clone()).collect();
-        placements.iter_mut().for_each(|one| one.span.clone_from(&span));
+        placements
+            .iter_mut()
+            .for_each(|one| one.span.clone_from(&span));
         placements
     }
 
@@ -164,37 +203,67 @@ mod tests {
         let colors = [red, blue];
         for ((part, whole), color) in parts.iter().zip(&whole).zip(colors) {
             let drawn = image::open(&part.path).unwrap().to_rgb8();
-            assert_eq!(*drawn.get_pixel(drawn.width() / 2, drawn.height() / 2), color);
-            assert_eq!(Placement { path: path.clone(), ..part.clone() }, *whole);
+            assert_eq!(
+                *drawn.get_pixel(drawn.width() / 2, drawn.height() / 2),
+                color
+            );
+            assert_eq!(
+                Placement {
+                    path: path.clone(),
+                    ..part.clone()
+                },
+                *whole
+            );
         }
         assert_eq!(cut(whole.clone()), parts, "they are there already");
-        assert_eq!(cut(whole[..1].to_vec()), parts[..1], "the other one is hidden");
+        assert_eq!(
+            cut(whole[..1].to_vec()),
+            parts[..1],
+            "the other one is hidden"
+        );
         // A picture that no other monitor shows is cut for its own monitor alone. A picture that was set
         // for one monitor is not cut.
         let mut mixed = stretched(&path);
         mixed[1].image_id = 2;
-        mixed.iter_mut().for_each(|one| one.span = vec![one.output.clone()]);
-        let own = Placement { extended_over: vec!["A".to_owned()], ..whole[0].clone() };
+        mixed
+            .iter_mut()
+            .for_each(|one| one.span = vec![one.output.clone()]);
+        let own = Placement {
+            extended_over: vec!["A".to_owned()],
+            ..whole[0].clone()
+        };
         assert_eq!(cut(vec![own.clone()]), [own]);
         let other = cut(mixed);
         let drawn = image::open(&other[0].path).unwrap().to_rgb8();
-        assert_eq!(*drawn.get_pixel(drawn.width() - 1, 0), blue, "it has all of its picture");
+        assert_eq!(
+            *drawn.get_pixel(drawn.width() - 1, 0),
+            blue,
+            "it has all of its picture"
+        );
         let there = || -> BTreeSet<PathBuf> {
             let entries = fs::read_dir(room.path().join("slices")).unwrap();
             entries.map(|entry| entry.unwrap().path()).collect()
         };
-        let all = parts.iter().chain(&other).map(|part| part.path.clone()).collect();
+        let all = parts
+            .iter()
+            .chain(&other)
+            .map(|part| part.path.clone())
+            .collect();
         assert_eq!(there(), all);
         // A plain colour has all pixels of its monitor, so that no fit leaves a border.
-        let night =
-            Placement { path: path.clone(), ..placement("A", color::image_id([30, 30, 46])) };
+        let night = Placement {
+            path: path.clone(),
+            ..placement("A", color::image_id([30, 30, 46]))
+        };
         let drawn = image::open(&cut(vec![night])[0].path).unwrap();
         assert_eq!((drawn.width(), drawn.height()), (1920, 1080));
         slices.tidy(&parts[..1]);
         assert_eq!(there(), BTreeSet::from([parts[0].path.clone()]));
         // The file holds another picture now.
         fs::remove_file(&path).unwrap();
-        DynamicImage::ImageRgb8(RgbImage::new(64, 18)).save(&path).unwrap();
+        DynamicImage::ImageRgb8(RgbImage::new(64, 18))
+            .save(&path)
+            .unwrap();
         assert_ne!(cut(whole)[0].path, parts[0].path);
     }
 
@@ -203,7 +272,11 @@ mod tests {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("x.png");
         let slices = slices(room.path());
-        let cut = || slices.cut(stretched(&path), &Cancel::new().unwrap()).unwrap_err();
+        let cut = || {
+            slices
+                .cut(stretched(&path), &Cancel::new().unwrap())
+                .unwrap_err()
+        };
         assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
         fs::write(&path, "no picture").unwrap();
         assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
@@ -241,7 +314,13 @@ mod tests {
             assert_eq!(pixels(&output), expected);
         }
         (output.x, output.y, output.logical_width) = (5, -7, 960);
-        let Tile { x, y, width, height, .. } = tile(&output);
+        let Tile {
+            x,
+            y,
+            width,
+            height,
+            ..
+        } = tile(&output);
         assert_eq!((x, y, width, height), (5, -7, 960, 1080));
     }
 }

@@ -28,10 +28,17 @@ pub(super) fn video_on<'a>(
     current: &'a Placements,
     monitor: &str,
 ) -> Result<(&'a WorkerKey, &'a Placement), String> {
-    let all = current.iter().flat_map(|(key, shown)| shown.iter().map(move |one| (key, one)));
+    let all = current
+        .iter()
+        .flat_map(|(key, shown)| shown.iter().map(move |one| (key, one)));
     let shown: Vec<_> = all.filter(|(_, one)| one.output.name == monitor).collect();
-    let mut moving = shown.iter().filter(|(_, one)| matches!(one.kind, Kind::Video | Kind::Web));
-    match moving.clone().find(|(key, _)| key.backend == BackendName::Mpvpaper) {
+    let mut moving = shown
+        .iter()
+        .filter(|(_, one)| matches!(one.kind, Kind::Video | Kind::Web));
+    match moving
+        .clone()
+        .find(|(key, _)| key.backend == BackendName::Mpvpaper)
+    {
         Some(video) => Ok(*video),
         None => Err(match moving.next_back() {
             Some((key, _)) => format!("{} on {monitor} cannot change the sound", key.backend),
@@ -57,7 +64,11 @@ impl AskedSound {
     /// Fails unless all of them have sound.
     pub(crate) fn check(&self, until: Instant) -> Result<(), Error> {
         let (_, cannot) = self.answers(until)?;
-        if cannot.is_empty() { Ok(()) } else { Err(Error::no_sound(cannot)) }
+        if cannot.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::no_sound(cannot))
+        }
     }
 
     /// Waits until the sound is changed, and saves it; returns the monitors and their sound.
@@ -73,9 +84,13 @@ impl AskedSound {
             })
         })?;
         match changed.first().map(|(_, _, sound)| *sound) {
-            Some(sound) if !self.named || cannot.is_empty() => {
-                Ok((changed.iter().map(|(monitor, ..)| (*monitor).to_owned()).collect(), sound))
-            }
+            Some(sound) if !self.named || cannot.is_empty() => Ok((
+                changed
+                    .iter()
+                    .map(|(monitor, ..)| (*monitor).to_owned())
+                    .collect(),
+                sound,
+            )),
             _ => Err(Error::no_sound(cannot)),
         }
     }

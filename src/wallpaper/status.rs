@@ -94,7 +94,10 @@ pub(super) struct Changes {
 
 impl SharedStatus {
     pub(super) fn before_look() -> Self {
-        Self { looked: Gate::closed(), ..Self::default() }
+        Self {
+            looked: Gate::closed(),
+            ..Self::default()
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -109,12 +112,18 @@ impl SharedStatus {
     pub(super) fn set_active(&self, active: Option<BackendName>, checked: &[String]) -> bool {
         let status = &mut self.lock().status;
         let is_news = active.is_none() && status.checked.is_empty();
-        *status = Status { active, checked: checked.to_vec() };
+        *status = Status {
+            active,
+            checked: checked.to_vec(),
+        };
         is_news
     }
 
     pub(super) fn current(&self, backend: BackendName) -> Arc<[Placement]> {
-        self.lock().current.get(&backend).map_or_else(|| Arc::from([]), Arc::clone)
+        self.lock()
+            .current
+            .get(&backend)
+            .map_or_else(|| Arc::from([]), Arc::clone)
     }
 
     pub(super) fn set_current(&self, backend: BackendName, current: Vec<Placement>) {
@@ -165,29 +174,47 @@ impl SharedStatus {
             // Removes the oldest failure whose monitors all have a newer one, so that each monitor keeps
             // its last.
             let has_newer = |at: usize, name: &String| {
-                failures.iter().take(at).any(|one| one.monitors.contains(name))
+                failures
+                    .iter()
+                    .take(at)
+                    .any(|one| one.monitors.contains(name))
             };
             let is_old = |at: &usize| failures[*at].monitors.iter().all(|it| has_newer(*at, it));
             let at = (0..FAILURES).rev().find(is_old).unwrap_or(FAILURES - 1);
             failures.remove(at);
         }
-        failures
-            .push_front(DebugFailure { monitors: monitors.map(str::to_owned).collect(), failure });
+        failures.push_front(DebugFailure {
+            monitors: monitors.map(str::to_owned).collect(),
+            failure,
+        });
     }
 
     pub(super) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
         let is_its = |one: &&DebugFailure| one.monitors.iter().any(|name| name == monitor);
-        self.lock().failures.iter().find(is_its).map(|one| one.failure.clone())
+        self.lock()
+            .failures
+            .iter()
+            .find(is_its)
+            .map(|one| one.failure.clone())
     }
 
     /// The last ones, the newest last.
     pub(super) fn failures(&self) -> Vec<DebugFailure> {
-        self.lock().failures.iter().take(RECENT).rev().cloned().collect()
+        self.lock()
+            .failures
+            .iter()
+            .take(RECENT)
+            .rev()
+            .cloned()
+            .collect()
     }
 
     pub(super) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
         self.lock().hook_requests.push(playlist);
-        HookRequest { status: self.clone(), playlist }
+        HookRequest {
+            status: self.clone(),
+            playlist,
+        }
     }
 
     /// Whether a hook waits for the playlist of this source.
@@ -213,10 +240,16 @@ impl SharedStatus {
         let (mut inner, now) = (self.lock(), Timestamp::now());
         let before = inner.visible.len();
         let is_there = |monitor: &String| visible.iter().any(|one| one.output == *monitor);
-        inner.visible.retain(|monitor, _| !are_all || is_there(monitor));
+        inner
+            .visible
+            .retain(|monitor, _| !are_all || is_there(monitor));
         let mut changed = inner.visible.len() < before;
         for Visible { output, name, .. } in visible {
-            if inner.visible.get(&output).is_none_or(|(before, _)| *before != name) {
+            if inner
+                .visible
+                .get(&output)
+                .is_none_or(|(before, _)| *before != name)
+            {
                 inner.visible.insert(output, (name, now));
                 changed = true;
             }
@@ -276,7 +309,10 @@ mod tests {
         assert_eq!(status.get().active, Some(Feh));
         assert!(set(None, &checked));
         assert!(!set(None, &checked));
-        let Status { active, checked: looked_for } = status.get();
+        let Status {
+            active,
+            checked: looked_for,
+        } = status.get();
         assert_eq!((active, looked_for), (None, checked.to_vec()));
         assert!(!set(Some(Awww), &[]) && set(None, &checked));
     }
@@ -307,7 +343,11 @@ mod tests {
         let show = |are_all, visible: &[(&str, &str)]| {
             let of = |(output, name): &(&str, &str)| {
                 let (output, name) = ((*output).to_owned(), (*name).to_owned());
-                Visible { output, name, place: 0 }
+                Visible {
+                    output,
+                    name,
+                    place: 0,
+                }
             };
             status.show_workspaces(are_all, visible.iter().map(of).collect())
         };
@@ -329,7 +369,11 @@ mod tests {
         let last = (RECENT + 4) as i64;
         assert_eq!(status.failure("A").map(|one| one.image_id), Some(last));
         assert!(status.failure("B").is_none());
-        let recent: Vec<i64> = status.failures().iter().map(|one| one.failure.image_id).collect();
+        let recent: Vec<i64> = status
+            .failures()
+            .iter()
+            .map(|one| one.failure.image_id)
+            .collect();
         assert_eq!(recent, (5..=last).collect::<Vec<_>>());
         // The number of failures is limited.
         let status = SharedStatus::default();
@@ -344,7 +388,11 @@ mod tests {
     #[test]
     fn playlist_is_awaited_by_a_hook_while_its_request_exists() {
         let status = SharedStatus::default();
-        let of = |kind, playlist_id| HistorySource { kind, playlist_id, playlist_name: None };
+        let of = |kind, playlist_id| HistorySource {
+            kind,
+            playlist_id,
+            playlist_name: None,
+        };
         let by_hook = |id| status.is_by_hook(&of(Source::Playlist, Some(id)));
         assert!(!by_hook(1));
         let [one, again] = [Some(1), Some(1)].map(|id| status.hook_request(id));
@@ -368,9 +416,20 @@ mod tests {
             paused: Some(Some(PauseReason::Idle)),
             ..Changes::default()
         });
-        status.note(Changes { deactivated: true, rewritten: [1].into(), ..Changes::default() });
-        status.note(Changes { anything: true, rewritten: [2].into(), ..Changes::default() });
-        status.note(Changes { backends: vec![Awww], ..Changes::default() });
+        status.note(Changes {
+            deactivated: true,
+            rewritten: [1].into(),
+            ..Changes::default()
+        });
+        status.note(Changes {
+            anything: true,
+            rewritten: [2].into(),
+            ..Changes::default()
+        });
+        status.note(Changes {
+            backends: vec![Awww],
+            ..Changes::default()
+        });
         let changes = status.take_changes().unwrap();
         assert_eq!(
             (changes.backends, changes.paused),
@@ -379,8 +438,14 @@ mod tests {
         assert_eq!(changes.rewritten, [1, 2].into());
         assert!(changes.deactivated && changes.anything);
         assert!(status.take_changes().is_none());
-        status.note(Changes { paused: Some(Some(PauseReason::Idle)), ..Changes::default() });
-        status.note(Changes { paused: Some(None), ..Changes::default() });
+        status.note(Changes {
+            paused: Some(Some(PauseReason::Idle)),
+            ..Changes::default()
+        });
+        status.note(Changes {
+            paused: Some(None),
+            ..Changes::default()
+        });
         let changes = status.take_changes().unwrap();
         assert_eq!(
             (changes.paused, changes.deactivated, changes.anything),

@@ -49,7 +49,10 @@ pub(super) fn outputs(names: &[&str]) -> Vec<Output> {
 /// A request for these monitors, or for all if none is named.
 pub(super) fn request(ask: Ask, monitors: &[&str]) -> Request {
     let targets = Targets::from_names(names(monitors));
-    Request { mode: Mode::Clone, ..Request::new(ask, targets, Source::Manual) }
+    Request {
+        mode: Mode::Clone,
+        ..Request::new(ask, targets, Source::Manual)
+    }
 }
 
 /// A reply, and the receiver of its result.
@@ -89,7 +92,12 @@ impl Room {
         let backends = Backends {
             decoder,
             settings: Arc::new(move || Arc::clone(&config)),
-            outputs: Outputs::fixed(Session::Wayland { socket: at("socket") }, outputs),
+            outputs: Outputs::fixed(
+                Session::Wayland {
+                    socket: at("socket"),
+                },
+                outputs,
+            ),
             records: ProcessRecords::open(&at("processes")).unwrap(),
             reaper: Reaper::start(&spawner, &at("processes")).unwrap(),
             spawner,
@@ -100,7 +108,12 @@ impl Room {
             root_painter: RootPainter::default(),
         };
         let store = Store::open(&at("murald.sqlite3")).unwrap();
-        let room = Self { directory, store, bus: EventBus::new(), backends };
+        let room = Self {
+            directory,
+            store,
+            bus: EventBus::new(),
+            backends,
+        };
         programs.iter().for_each(|program| room.install(program));
         room
     }
@@ -158,7 +171,11 @@ impl Room {
     pub(super) fn set(&self, request: Request) -> Applied {
         let feasible = self.feasible(&request).unwrap();
         let applied = feasible.applied.clone();
-        let mut pending = PendingApply { request, feasible, reply: reply().0 };
+        let mut pending = PendingApply {
+            request,
+            feasible,
+            reply: reply().0,
+        };
         pending.commit(&self.store, &Placements::new()).unwrap();
         applied
     }
@@ -166,26 +183,41 @@ impl Room {
     /// The image of each monitor in the rows.
     pub(super) fn rows(&self) -> BTreeMap<String, i64> {
         let rows = self.store.read(crate::store::assignments::all).unwrap();
-        rows.into_iter().map(|row| (row.monitor, row.image_id)).collect()
+        rows.into_iter()
+            .map(|row| (row.monitor, row.image_id))
+            .collect()
     }
 
     /// The newest first.
     pub(super) fn history(&self) -> Vec<HistoryEntry> {
-        let query = history::HistoryQuery { limit: 99, ..Default::default() };
+        let query = history::HistoryQuery {
+            limit: 99,
+            ..Default::default()
+        };
         self.store.read(|c| history::list(c, &query)).unwrap()
     }
 }
 
 /// The image for each monitor.
 pub(super) fn images_of(applied: &Applied) -> Vec<(&str, i64)> {
-    applied.images.iter().map(|(monitor, id)| (monitor.as_str(), *id)).collect()
+    applied
+        .images
+        .iter()
+        .map(|(monitor, id)| (monitor.as_str(), *id))
+        .collect()
 }
 
 #[test]
 fn builtin_is_used_if_no_other_backend_is_installed() {
-    let active = |programs: &[&str]| Room::with(outputs(&["A"]), programs, |_| ()).world().active();
+    let active = |programs: &[&str]| {
+        Room::with(outputs(&["A"]), programs, |_| ())
+            .world()
+            .active()
+    };
     assert_eq!(active(&[]), Some(BackendName::Builtin));
     assert_eq!(active(&["swaybg"]), Some(BackendName::Swaybg));
-    let room = Room::with(outputs(&["A"]), &[], |config| config.builtin.enabled = false);
+    let room = Room::with(outputs(&["A"]), &[], |config| {
+        config.builtin.enabled = false
+    });
     assert_eq!(room.world().active(), None);
 }

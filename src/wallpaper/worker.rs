@@ -113,16 +113,28 @@ impl Worker {
         let (name, entry) = (key.backend.as_str(), registration(key.backend));
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
-                let report = Report { key: key.clone(), worker: number, news };
+                let report = Report {
+                    key: key.clone(),
+                    worker: number,
+                    news,
+                };
                 // This fails once the reconciler has ended.
                 reports.send(report).is_ok()
             };
-            let work =
-                || {
-                    let (backend, paused, cancel) = (backend(), None, stop);
-                    OrderLoop { entry, backend, conflicts, slices, links, wanted, paused, cancel }
-                        .run(&inbox, (&exits, &rung, &sounded), &tell);
-                };
+            let work = || {
+                let (backend, paused, cancel) = (backend(), None, stop);
+                OrderLoop {
+                    entry,
+                    backend,
+                    conflicts,
+                    slices,
+                    links,
+                    wanted,
+                    paused,
+                    cancel,
+                }
+                .run(&inbox, (&exits, &rung, &sounded), &tell);
+            };
             // No state of `work` is used after a panic.
             let run = catch_unwind(AssertUnwindSafe(work));
             if let Err(panic) = run {
@@ -130,7 +142,15 @@ impl Worker {
                 tell(News::Panicked);
             }
         })?;
-        Ok(Self { orders: Some(orders), paused, bell, sounds, cancel, number, _thread: thread })
+        Ok(Self {
+            orders: Some(orders),
+            paused,
+            bell,
+            sounds,
+            cancel,
+            number,
+            _thread: thread,
+        })
     }
 
     /// Cancels the order in progress and all later ones.
@@ -152,7 +172,9 @@ impl Worker {
 
     /// Sends an order; returns false if the worker has just died.
     pub(super) fn give(&self, order: Order) -> bool {
-        self.orders.as_ref().is_some_and(|orders| orders.try_send(order).is_ok())
+        self.orders
+            .as_ref()
+            .is_some_and(|orders| orders.try_send(order).is_ok())
     }
 }
 
@@ -229,7 +251,9 @@ impl OrderLoop {
 
     /// Pauses videos where wanted, and lets them play elsewhere.
     fn pause(&mut self) {
-        let Some(wanted) = lock(&self.wanted).clone() else { return };
+        let Some(wanted) = lock(&self.wanted).clone() else {
+            return;
+        };
         if self.paused.as_ref() == Some(&wanted) {
             return;
         }
@@ -242,7 +266,12 @@ impl OrderLoop {
 
     fn carry_out(&mut self, order: Order) -> Result<Done, Error> {
         match order {
-            Order::Show { placements, transition, rewritten, renew } => {
+            Order::Show {
+                placements,
+                transition,
+                rewritten,
+                renew,
+            } => {
                 self.backend.use_transition(transition.as_deref());
                 if renew {
                     self.backend.renew();
@@ -262,7 +291,10 @@ impl OrderLoop {
                 self.links.tidy(&placements);
                 let mut warnings = self.backend.warnings();
                 warnings.extend((self.conflicts)());
-                Ok(Done { warnings, unseen: self.backend.unseen() })
+                Ok(Done {
+                    warnings,
+                    unseen: self.backend.unseen(),
+                })
             }
             Order::Clear => {
                 self.backend.clear()?;
@@ -316,7 +348,17 @@ impl Workers {
         build: Build,
     ) -> (Self, Receiver<Report>) {
         let (reports, received) = bounded(REPORTS);
-        (Self { spawner, backends, build, running: BTreeMap::new(), reports, made: 0 }, received)
+        (
+            Self {
+                spawner,
+                backends,
+                build,
+                running: BTreeMap::new(),
+                reports,
+                made: 0,
+            },
+            received,
+        )
     }
 
     /// Sends an order to a worker, and starts the worker if necessary and `may_work`. Videos on the
@@ -373,12 +415,19 @@ impl Workers {
     /// Changes the sound of what a worker shows; `None` if the worker cannot be asked.
     pub(super) fn sound(&self, key: &WorkerKey, change: SoundChange) -> Option<SoundReply> {
         let (answer, answered) = bounded(1);
-        self.running.get(key)?.sounds.try_send((change, answer)).ok().map(|()| answered)
+        self.running
+            .get(key)?
+            .sounds
+            .try_send((change, answer))
+            .ok()
+            .map(|()| answered)
     }
 
     /// Whether a report comes from a current worker, not from one that was replaced.
     pub(super) fn know(&self, report: &Report) -> bool {
-        self.running.get(&report.key).is_some_and(|known| known.number == report.worker)
+        self.running
+            .get(&report.key)
+            .is_some_and(|known| known.number == report.worker)
     }
 
     /// Ends a worker; what it shows stays.

@@ -20,7 +20,11 @@ pub(crate) struct WorkspaceFollower {
 impl WorkspaceFollower {
     /// Follows nothing before [`Self::on_settings`] is called.
     pub(crate) fn new(backends: Backends, wallpaper: Handle) -> Self {
-        Self { backends, wallpaper, toggle: Toggle::off() }
+        Self {
+            backends,
+            wallpaper,
+            toggle: Toggle::off(),
+        }
     }
 
     /// Starts or ends the thread according to the settings.
@@ -48,11 +52,16 @@ impl WorkspaceFollower {
             topics: &WORKSPACES,
             none: Box::new(move || none.show_workspaces(true, Vec::new())),
         };
-        ipc::start(&self.backends.spawner, "workspaces", source, move |connection, cancel| {
-            let (are_all, visible) = connection.next(cancel)?;
-            wallpaper.show_workspaces(are_all, visible);
-            Ok(())
-        })
+        ipc::start(
+            &self.backends.spawner,
+            "workspaces",
+            source,
+            move |connection, cancel| {
+                let (are_all, visible) = connection.next(cancel)?;
+                wallpaper.show_workspaces(are_all, visible);
+                Ok(())
+            },
+        )
         // Nothing waits for a follower that did not start.
         .inspect_err(|_| self.wallpaper.show_workspaces(true, Vec::new()))
     }

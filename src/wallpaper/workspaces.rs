@@ -34,7 +34,12 @@ pub(super) type Refusals = BTreeMap<String, Refusal>;
 
 impl Refusal {
     pub(super) fn of(image: &Image, since: Timestamp, why: String) -> Self {
-        Self { since, image_id: image.id, content: image.checksum_text(), why }
+        Self {
+            since,
+            image_id: image.id,
+            content: image.checksum_text(),
+            why,
+        }
     }
 
     fn is_of(&self, image: &Image, since: Timestamp) -> bool {
@@ -89,19 +94,33 @@ impl Meaning {
             Reference::Playlist(name) => match store.read(|c| playlists::named(c, name))? {
                 None => {
                     let image = Err(format!("no playlist named {name:?}"));
-                    return Ok(Self { playlist_id: None, image });
+                    return Ok(Self {
+                        playlist_id: None,
+                        image,
+                    });
                 }
                 Some(playlist) => (Some(playlist), image_of_playlist(store, playlist)?),
             },
             Reference::Id(id) => (None, Some(id)),
             Reference::Path(path) => {
                 let path = dirs.tilde(path);
-                (None, store.read(|c| images::by_path(c, &path))?.map(|image| image.id))
+                (
+                    None,
+                    store
+                        .read(|c| images::by_path(c, &path))?
+                        .map(|image| image.id),
+                )
             }
             Reference::Name(name) => (None, store.read(|c| images::named(c, name))?.pop()),
         };
-        let image = id.map(|id| store.read(|c| images::get(c, id))).transpose()?.flatten();
-        Ok(Self { playlist_id, image: image.ok_or_else(|| reference.nothing()) })
+        let image = id
+            .map(|id| store.read(|c| images::get(c, id)))
+            .transpose()?
+            .flatten();
+        Ok(Self {
+            playlist_id,
+            image: image.ok_or_else(|| reference.nothing()),
+        })
     }
 }
 
@@ -110,10 +129,15 @@ fn image_of_playlist(store: &Store, id: i64) -> Result<Option<i64>, store::Error
     if let Some(current) = store.read(|c| playlists::current_image(c, id))? {
         return Ok(Some(current));
     }
-    let Some(playlist) = store.read(|c| playlists::get(c, id))? else { return Ok(None) };
+    let Some(playlist) = store.read(|c| playlists::get(c, id))? else {
+        return Ok(None);
+    };
     // A source that cannot be read is reported by the playlist.
     match playlist.source.map(|source| filter::of_source(&source)) {
-        Some(Ok(query)) => Ok(store.find_all(&Query { limit: 1, ..query })?.first().copied()),
+        Some(Ok(query)) => Ok(store
+            .find_all(&Query { limit: 1, ..query })?
+            .first()
+            .copied()),
         Some(Err(_)) => Ok(None),
         None => Ok(playlist.images.first().map(|item| item.image_id)),
     }
@@ -127,7 +151,9 @@ pub(crate) fn entries_by_name(
 ) -> Result<BTreeMap<String, String>, store::Error> {
     let mut found = BTreeMap::new();
     for (workspace, written) in entries {
-        let Reference::Name(name) = Reference::of(written) else { continue };
+        let Reference::Name(name) = Reference::of(written) else {
+            continue;
+        };
         if store.read(|c| images::named(c, name))?.contains(&image_id) {
             found.insert(workspace.clone(), written.clone());
         }
@@ -153,15 +179,26 @@ impl WorldState {
     ) -> Result<(), store::Error> {
         let settings = (self.backends.settings)();
         for (monitor, (workspace, since)) in visible {
-            let Some(written) = settings.workspaces.get(workspace) else { continue };
-            let Ok(image) = self.meaning(store, written)?.image else { continue };
-            if refusals.get(monitor).is_some_and(|refusal| refusal.is_of(&image, *since)) {
+            let Some(written) = settings.workspaces.get(workspace) else {
+                continue;
+            };
+            let Ok(image) = self.meaning(store, written)?.image else {
+                continue;
+            };
+            if refusals
+                .get(monitor)
+                .is_some_and(|refusal| refusal.is_of(&image, *since))
+            {
                 continue;
             }
             let kind = Kind::of(image.media_type, image.animated);
-            let Ok(choice) = self.choose(&image, kind) else { continue };
-            let (place, backend) =
-                ((workspace.clone(), monitor.clone()), choice.backend.to_string());
+            let Ok(choice) = self.choose(&image, kind) else {
+                continue;
+            };
+            let (place, backend) = (
+                (workspace.clone(), monitor.clone()),
+                choice.backend.to_string(),
+            );
             let mut picture = WorkspacePicture::new(place, image.id, backend, *since);
             picture.row.sound = store.read(|c| store::workspaces::sound(c, workspace, image.id))?;
             self.show_workspace(picture, image);
@@ -185,7 +222,9 @@ impl WorldState {
             let monitor = visible.iter().find(is_it);
             let refusal = monitor.and_then(|(monitor, (_, since))| {
                 let is_its = |refusal: &&Refusal| {
-                    image.as_ref().is_ok_and(|image| refusal.is_of(image, *since))
+                    image
+                        .as_ref()
+                        .is_ok_and(|image| refusal.is_of(image, *since))
                 };
                 refusals.get(monitor).filter(is_its)
             });
@@ -206,12 +245,20 @@ impl WorldState {
         let found = Meaning::find(store, &self.backends.dirs, written)?;
         let showable = |image: Image| {
             if orphan::file_is_missing(&image.path) {
-                return Err(format!("the file of {} ({}) is missing", image.name, image.id));
+                return Err(format!(
+                    "the file of {} ({}) is missing",
+                    image.name, image.id
+                ));
             }
             let kind = Kind::of(image.media_type, image.animated);
-            self.choose(&image, kind).map(|_| image).map_err(|why| why.to_string())
+            self.choose(&image, kind)
+                .map(|_| image)
+                .map_err(|why| why.to_string())
         };
-        Ok(Meaning { image: found.image.and_then(showable), ..found })
+        Ok(Meaning {
+            image: found.image.and_then(showable),
+            ..found
+        })
     }
 }
 

@@ -52,7 +52,9 @@ impl WorldState {
         let identities = identities(&outputs);
         let known = store.read(store::monitors::identities)?;
         let alike = alike(&outputs);
-        if identities.iter().any(|(name, identity)| known.get(name) != Some(identity))
+        if identities
+            .iter()
+            .any(|(name, identity)| known.get(name) != Some(identity))
             || alike.iter().any(|name| known.contains_key(name))
         {
             store.write(|transaction| store::monitors::follow(transaction, &identities, &alike))?;
@@ -65,15 +67,24 @@ impl WorldState {
                 for_all: store::assignments::for_every_monitor(connection)?,
                 seen: store::monitors::seen(connection)?,
             };
-            let assigned = rows.iter().chain(&fallbacks.default).chain(&fallbacks.for_all);
+            let assigned = rows
+                .iter()
+                .chain(&fallbacks.default)
+                .chain(&fallbacks.for_all);
             let ids: Vec<i64> = assigned.map(|row| row.image_id).collect();
-            Ok::<_, store::Error>((rows, fallbacks, store::images::all_assigned(connection, &ids)?))
+            Ok::<_, store::Error>((
+                rows,
+                fallbacks,
+                store::images::all_assigned(connection, &ids)?,
+            ))
         })?;
         let colors = PlainColors::new(&backends.dirs.cache());
         images.iter_mut().for_each(|image| colors.supply(image));
         colors.tidy(images.iter());
-        let pictures: Pictures =
-            images.into_iter().map(|image| (image.id, Arc::new(image))).collect();
+        let pictures: Pictures = images
+            .into_iter()
+            .map(|image| (image.id, Arc::new(image)))
+            .collect();
         let mut missing = BTreeSet::new();
         for image in pictures.values().filter(|image| orphan::lacks_file(image)) {
             if orphan::is_gone(image)
@@ -92,8 +103,10 @@ impl WorldState {
             preference.selection = SelectionMode::Fixed;
             preference.fixed = backend;
         }
-        let candidate =
-            |entry| Candidate { kinds: backends.kinds(entry), ..Candidate::from(entry) };
+        let candidate = |entry| Candidate {
+            kinds: backends.kinds(entry),
+            ..Candidate::from(entry)
+        };
         let available = backends.available().into_iter().map(candidate).collect();
         fallbacks.adopt(&mut rows, &outputs);
         let backends = backends.clone();
@@ -124,7 +137,11 @@ impl WorldState {
 
     /// The inputs of plans that are made by this state.
     pub(super) fn plan_state(&self, events: u64) -> PlanState {
-        PlanState { events, generation: self.generation, outputs: Arc::clone(&self.outputs) }
+        PlanState {
+            events,
+            generation: self.generation,
+            outputs: Arc::clone(&self.outputs),
+        }
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -148,7 +165,9 @@ impl WorldState {
 
     /// The workspace whose picture hides the assignment of a monitor.
     pub(super) fn hidden_by(&self, monitor: &str) -> Option<&WorkspacePicture> {
-        self.workspaces.iter().find(|picture| picture.row.monitor == monitor)
+        self.workspaces
+            .iter()
+            .find(|picture| picture.row.monitor == monitor)
     }
 
     /// The assignments as shown, by monitor, with the pictures of workspaces in place.
@@ -158,7 +177,10 @@ impl WorldState {
     }
 
     fn connected(&self) -> Vec<&str> {
-        self.outputs.iter().map(|output| output.name.as_str()).collect()
+        self.outputs
+            .iter()
+            .map(|output| output.name.as_str())
+            .collect()
     }
 
     /// Everything that should be shown.
@@ -209,7 +231,8 @@ impl WorldState {
     pub(super) fn with(mut self, pictures: &[Picture]) -> Self {
         for Picture { image, rows, .. } in pictures {
             self.pictures.insert(image.id, Arc::clone(image));
-            self.rows.retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
+            self.rows
+                .retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
             self.rows.extend(rows.iter().cloned());
         }
         self
@@ -222,17 +245,23 @@ impl WorldState {
     ) -> Option<BackendName> {
         let mut images: BTreeMap<&str, &Image> = BTreeMap::new();
         for name in self.connected() {
-            let image = self.shown_row(name).and_then(|row| self.pictures.get(&row.image_id));
+            let image = self
+                .shown_row(name)
+                .and_then(|row| self.pictures.get(&row.image_id));
             images.extend(image.map(|image| (name, &**image)));
         }
         for (image, monitors) in new {
-            let seen = monitors.iter().filter(|monitor| self.hidden_by(monitor).is_none());
+            let seen = monitors
+                .iter()
+                .filter(|monitor| self.hidden_by(monitor).is_none());
             images.extend(seen.map(|monitor| (monitor.as_str(), image)));
         }
         let choose = |image: &&Image| {
             let kind = Kind::of(image.media_type, image.animated);
             let choice = backend_choice::choose(&self.preference, &self.available, kind).ok()?;
-            registration(choice.backend).covers_all.then_some(choice.backend)
+            registration(choice.backend)
+                .covers_all
+                .then_some(choice.backend)
         };
         images.values().find_map(choose)
     }
@@ -275,9 +304,16 @@ impl WorldState {
         let would = |entry: &&Registration| {
             self.backends.fits(entry) && self.backends.kinds(entry).contains(&kind)
         };
-        let would: Vec<BackendName> =
-            REGISTRY.iter().filter(would).map(|entry| entry.name).collect();
-        if would.is_empty() { Remedy::None } else { Remedy::Install(would) }
+        let would: Vec<BackendName> = REGISTRY
+            .iter()
+            .filter(would)
+            .map(|entry| entry.name)
+            .collect();
+        if would.is_empty() {
+            Remedy::None
+        } else {
+            Remedy::Install(would)
+        }
     }
 
     /// The images of connected monitors that are not shown and that no available backend can show, with
@@ -316,18 +352,22 @@ impl WorldState {
 
     /// The assignment of a monitor, or the picture of a workspace that hides it.
     pub(super) fn shown_row(&self, monitor: &str) -> Option<&Assignment> {
-        self.hidden_by(monitor).map(|picture| &picture.row).or_else(|| self.row(monitor))
+        self.hidden_by(monitor)
+            .map(|picture| &picture.row)
+            .or_else(|| self.row(monitor))
     }
 
     /// The connected monitors among the targets, and those that are skipped.
     pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
-        targets.resolve(self.connected().into_iter()).map_err(|why| match why {
-            // Without a session there are no monitors either.
-            Error::NoMonitor if self.backends.compositor().is_none() => {
-                Error::no_backend(&self.backends)
-            }
-            why => why,
-        })
+        targets
+            .resolve(self.connected().into_iter())
+            .map_err(|why| match why {
+                // Without a session there are no monitors either.
+                Error::NoMonitor if self.backends.compositor().is_none() => {
+                    Error::no_backend(&self.backends)
+                }
+                why => why,
+            })
     }
 
     /// The pictures that these steps show again, grouped by image, look and backend, including rewritten
@@ -339,15 +379,24 @@ impl WorldState {
             let backend = key.backend;
             for placement in placements {
                 let name = &placement.output.name;
-                let before = current.get(key).and_then(|old| plan::same_picture(old, placement));
+                let before = current
+                    .get(key)
+                    .and_then(|old| plan::same_picture(old, placement));
                 let was_shown = match before {
                     Some(before) if before.content == placement.content => continue,
                     before => before.is_some() || drawn_by_another(current, key, placement),
                 };
-                let Some(row) = self.shown_row(name) else { continue };
+                let Some(row) = self.shown_row(name) else {
+                    continue;
+                };
                 let of_workspace = self.hidden_by(name).is_some();
-                let Some(image) = self.pictures.get(&row.image_id) else { continue };
-                let row = Assignment { backend: backend.to_string(), ..row.clone() };
+                let Some(image) = self.pictures.get(&row.image_id) else {
+                    continue;
+                };
+                let row = Assignment {
+                    backend: backend.to_string(),
+                    ..row.clone()
+                };
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
                         && (group.backend, group.was_shown) == (backend, was_shown)
@@ -358,7 +407,13 @@ impl WorldState {
                     Some(group) => group.rows.push(row),
                     None => {
                         let (image, rows) = (Arc::clone(image), vec![row]);
-                        restored.push(Picture { image, backend, rows, was_shown, of_workspace });
+                        restored.push(Picture {
+                            image,
+                            backend,
+                            rows,
+                            was_shown,
+                            of_workspace,
+                        });
                     }
                 }
             }
@@ -369,7 +424,9 @@ impl WorldState {
 
 /// Whether the monitor shows the same image by another backend.
 fn drawn_by_another(current: &Placements, key: &WorkerKey, placement: &Placement) -> bool {
-    let others = current.iter().filter(|(other, _)| other.backend != key.backend);
+    let others = current
+        .iter()
+        .filter(|(other, _)| other.backend != key.backend);
     let is_same = |one: &Placement| {
         (&one.output.name, one.image_id) == (&placement.output.name, placement.image_id)
     };

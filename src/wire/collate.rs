@@ -28,20 +28,26 @@ pub(crate) fn sort_key(name: &str) -> Vec<u8> {
 
 /// The same for each part of a path, so that a directory's files stay together.
 pub(crate) fn path_key(path: &Path) -> Vec<Vec<u8>> {
-    path.iter().map(|part| sort_key(&part.to_string_lossy())).collect()
+    path.iter()
+        .map(|part| sort_key(&part.to_string_lossy()))
+        .collect()
 }
 
 /// The sort key of a folded name. Each number, without its leading zeros, follows the count of its
 /// digits. The count is written in digits too, so that numbers sort among digits.
 pub(crate) fn sort_bytes(folded: &[u8]) -> impl Iterator<Item = u8> {
-    folded.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).flat_map(|run| {
-        let zeros = run.iter().take_while(|&&byte| byte == b'0').count();
-        let digits = &run[zeros.min(run.len() - 1)..];
-        let (nines, rest) = ((digits.len() - 1) / 8, (digits.len() - 1) % 8);
-        let length = repeat_n(b'9', nines).chain(once(b'1' + rest as u8));
-        let is_number = run[0].is_ascii_digit();
-        length.take(if is_number { usize::MAX } else { 0 }).chain(digits.iter().copied())
-    })
+    folded
+        .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit())
+        .flat_map(|run| {
+            let zeros = run.iter().take_while(|&&byte| byte == b'0').count();
+            let digits = &run[zeros.min(run.len() - 1)..];
+            let (nines, rest) = ((digits.len() - 1) / 8, (digits.len() - 1) % 8);
+            let length = repeat_n(b'9', nines).chain(once(b'1' + rest as u8));
+            let is_number = run[0].is_ascii_digit();
+            length
+                .take(if is_number { usize::MAX } else { 0 })
+                .chain(digits.iter().copied())
+        })
 }
 
 #[cfg(test)]
@@ -82,14 +88,23 @@ mod tests {
                 assert!(sort_key(one) < sort_key(other), "{one:?} {other:?}");
             }
         }
-        let same = [("a01", "A1"), ("0", "000"), ("e\u{301}", "É"), ("x007y", "x7y")];
-        same.iter().for_each(|(one, other)| assert_eq!(sort_key(one), sort_key(other)));
+        let same = [
+            ("a01", "A1"),
+            ("0", "000"),
+            ("e\u{301}", "É"),
+            ("x007y", "x7y"),
+        ];
+        same.iter()
+            .for_each(|(one, other)| assert_eq!(sort_key(one), sort_key(other)));
     }
 
     #[test]
     fn files_of_a_directory_stay_together() {
         let mut paths = ["a b/1", "a/10", "a/2", "a10/1", "a2/1"].map(Path::new);
         paths.sort_by_cached_key(|path| path_key(path));
-        assert_eq!(paths, ["a/2", "a/10", "a b/1", "a2/1", "a10/1"].map(Path::new));
+        assert_eq!(
+            paths,
+            ["a/2", "a/10", "a b/1", "a2/1", "a10/1"].map(Path::new)
+        );
     }
 }

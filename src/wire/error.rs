@@ -45,7 +45,11 @@ pub struct BadParameter {
 
 impl BadParameter {
     pub(crate) fn new(name: &str, value: &str, allowed: impl Display) -> Self {
-        Self { name: name.to_owned(), value: value.to_owned(), allowed: allowed.to_string() }
+        Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            allowed: allowed.to_string(),
+        }
     }
 
     pub(crate) fn word(name: &str, unknown: &Unknown) -> Self {
@@ -56,7 +60,11 @@ impl BadParameter {
 
 impl Display for BadParameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be {:?}: {}", self.name, self.value, self.allowed)
+        write!(
+            f,
+            "{} cannot be {:?}: {}",
+            self.name, self.value, self.allowed
+        )
     }
 }
 
@@ -69,7 +77,10 @@ impl<'a> Parameters<'a> {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
+        self.pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| &**value)
     }
 
     /// An enumerated parameter.
@@ -87,7 +98,9 @@ impl<'a> Parameters<'a> {
         name: &str,
         allowed: impl Display,
     ) -> Result<Option<T>, BadParameter> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         match text.parse() {
             Ok(value) => Ok(Some(value)),
             Err(_) => Err(BadParameter::new(name, text, allowed)),
@@ -100,8 +113,11 @@ impl<'a> Parameters<'a> {
         name: &str,
         allowed: impl Display,
     ) -> Result<Option<i64>, BadParameter> {
-        let id = self.get(name).map(|text| text.parse().ok().filter(|id| *id >= 1).ok_or(text));
-        id.transpose().map_err(|text| BadParameter::new(name, text, allowed))
+        let id = self
+            .get(name)
+            .map(|text| text.parse().ok().filter(|id| *id >= 1).ok_or(text));
+        id.transpose()
+            .map_err(|text| BadParameter::new(name, text, allowed))
     }
 
     /// An integer parameter between two bounds, both included.
@@ -115,14 +131,18 @@ impl<'a> Parameters<'a> {
             u64::MAX => format!("{name} must be an integer from {from}"),
             _ => format!("{name} must be an integer from {from} to {to}"),
         };
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         let number = match text.parse::<u64>() {
             // A number beyond 64 bits counts as the largest.
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
             number => number.ok(),
         };
         let number = number.filter(|number| (from..=to).contains(number));
-        number.map(Some).ok_or_else(|| BadParameter::new(name, text, allowed()))
+        number
+            .map(Some)
+            .ok_or_else(|| BadParameter::new(name, text, allowed()))
     }
 
     /// The items of a comma-separated list; `None` if the parameter is absent. Empty items are
@@ -132,9 +152,15 @@ impl<'a> Parameters<'a> {
         name: &str,
         item: impl Fn(&str) -> Result<T, BadParameter>,
     ) -> Result<Option<Vec<T>>, BadParameter> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         let items = text.split(',').map(|part| match part.trim() {
-            "" => Err(BadParameter::new(name, text, format!("{name} must not have empty items"))),
+            "" => Err(BadParameter::new(
+                name,
+                text,
+                format!("{name} must not have empty items"),
+            )),
             part => item(part),
         });
         items.collect::<Result<_, _>>().map(Some)

@@ -240,7 +240,10 @@ struct Stamped<'a> {
 impl Event {
     /// The payload as one line of JSON, `timestamp` last.
     pub fn to_json(&self, timestamp: Timestamp) -> serde_json::Result<String> {
-        serde_json::to_string(&Stamped { event: self, timestamp })
+        serde_json::to_string(&Stamped {
+            event: self,
+            timestamp,
+        })
     }
 }
 
@@ -266,7 +269,11 @@ mod tests {
             r#"{"action":"stop_all","stopped":2"#,
         );
         check(
-            Event::WallpaperApplyFailed { image_id: 7, error: "no".into(), backend: "feh".into() },
+            Event::WallpaperApplyFailed {
+                image_id: 7,
+                error: "no".into(),
+                backend: "feh".into(),
+            },
             "wallpaper_apply_failed",
             r#"{"image_id":7,"error":"no","backend":"feh""#,
         );

@@ -82,7 +82,11 @@ pub(crate) const DISPLACED: &str = ".murald-displaced-";
 /// The path that the owner of an image knows, from the path in its row.
 pub(crate) fn own_path(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();
-    let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = bytes
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let own = bytes[..bytes.len() - digits].strip_suffix(DISPLACED.as_bytes());
     own.map_or(path, |own| Path::new(OsStr::from_bytes(own)))
 }
@@ -97,7 +101,9 @@ macro_rules! put_fields {
 impl Image {
     /// The path on disk: the image's own file, or its package.
     pub fn home(&self) -> &Path {
-        self.web_meta.as_ref().map_or(&self.path, |meta| &meta.package_root)
+        self.web_meta
+            .as_ref()
+            .map_or(&self.path, |meta| &meta.package_root)
     }
 
     /// `sha256:<hex>`
@@ -163,7 +169,13 @@ impl Image {
         out.push(b'[');
         for (at, color) in self.colors.iter().enumerate() {
             let [r, g, b] = hex_of(color);
-            let text = [*b",\"", [b'#', r[0]], [r[1], g[0]], [g[1], b[0]], [b[1], b'"']];
+            let text = [
+                *b",\"",
+                [b'#', r[0]],
+                [r[1], g[0]],
+                [g[1], b[0]],
+                [b[1], b'"'],
+            ];
             // No comma precedes the first.
             out.extend(&text.as_flattened()[usize::from(at == 0)..]);
         }
@@ -181,7 +193,13 @@ impl Image {
             put_word(out, size)?;
             out.extend(br#":""#);
             let cache = &*self.thumbnails.cache;
-            for part in [cache, b"/", directory.as_bytes(), b"/", checksum.as_flattened()] {
+            for part in [
+                cache,
+                b"/",
+                directory.as_bytes(),
+                b"/",
+                checksum.as_flattened(),
+            ] {
                 out.extend(part);
             }
             out.extend(br#".webp""#);
@@ -194,7 +212,8 @@ impl Image {
 impl Serialize for Image {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut json = Vec::new();
-        self.write(&mut json, &zone::local()).map_err(serde::ser::Error::custom)?;
+        self.write(&mut json, &zone::local())
+            .map_err(serde::ser::Error::custom)?;
         let json: Box<RawValue> =
             serde_json::from_slice(&json).map_err(serde::ser::Error::custom)?;
         json.serialize(serializer)
@@ -287,7 +306,9 @@ fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
 
 /// The database has only UTF-8 paths.
 fn put_path(out: &mut Vec<u8>, path: &Path) -> serde_json::Result<()> {
-    let Some(text) = path.to_str() else { return put(out, &path.to_string_lossy()) };
+    let Some(text) = path.to_str() else {
+        return put(out, &path.to_string_lossy());
+    };
     put_text(out, text)
 }
 
@@ -370,7 +391,10 @@ pub(crate) fn labelled(name: &str, id: i64) -> String {
 
 /// Writes an id; null for a plain colour.
 pub(crate) fn put_id<S: Serializer>(id: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-    color::of_image(*id).is_none().then_some(id).serialize(serializer)
+    color::of_image(*id)
+        .is_none()
+        .then_some(id)
+        .serialize(serializer)
 }
 
 /// Writes the ids of monitors; `#rrggbb` for plain colours.

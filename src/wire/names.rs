@@ -16,7 +16,12 @@ pub struct Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not one of {}", self.value, self.allowed.join(", "))
+        write!(
+            f,
+            "{:?} is not one of {}",
+            self.value,
+            self.allowed.join(", ")
+        )
     }
 }
 
@@ -30,7 +35,10 @@ pub(crate) struct Word<T> {
 
 impl<T> Word<T> {
     pub(crate) fn of(allowed: &'static [&'static str]) -> Self {
-        Self { allowed, kind: PhantomData }
+        Self {
+            allowed,
+            kind: PhantomData,
+        }
     }
 }
 
@@ -42,7 +50,8 @@ impl<T: FromStr> Visitor<'_> for Word<T> {
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
-        word.parse().map_err(|_| E::unknown_variant(word, self.allowed))
+        word.parse()
+            .map_err(|_| E::unknown_variant(word, self.allowed))
     }
 }
 
@@ -123,7 +132,10 @@ words! {
     Mode { Individual = "individual", Clone = "clone", Extend = "extend", Each = "each" }
 }
 
-#[expect(clippy::derivable_impls, reason = "no word of the macro can be marked as the default")]
+#[expect(
+    clippy::derivable_impls,
+    reason = "no word of the macro can be marked as the default"
+)]
 impl Default for Mode {
     fn default() -> Self {
         Self::Individual
@@ -278,7 +290,10 @@ mod tests {
         }
         let number = serde_json::from_str::<Mode>("5").unwrap_err();
         let expected = "invalid type: integer `5`, expected one of individual, clone, extend, each";
-        assert!(number.is_data() && number.to_string().starts_with(expected), "{number}");
+        assert!(
+            number.is_data() && number.to_string().starts_with(expected),
+            "{number}"
+        );
         let unknown = "stretch".parse::<Mode>().unwrap_err();
         assert_eq!(
             unknown.to_string(),

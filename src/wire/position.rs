@@ -19,7 +19,10 @@ impl Eq for Position {}
 const MIDDLE: f64 = 50.0;
 
 impl Position {
-    pub const CENTER: Self = Self { x: MIDDLE, y: MIDDLE };
+    pub const CENTER: Self = Self {
+        x: MIDDLE,
+        y: MIDDLE,
+    };
     pub const WORDS: &'static [&'static str] = &[
         "center",
         "top",
@@ -51,7 +54,10 @@ impl Position {
             (_, true) => 100.0,
             _ => MIDDLE,
         };
-        Self { x: side("left", "right"), y: side("top", "bottom") }
+        Self {
+            x: side("left", "right"),
+            y: side("top", "bottom"),
+        }
     }
 }
 
@@ -67,7 +73,12 @@ impl FromStr for Position {
             // Adding 0 turns -0 into 0.
             (0.0..=100.0).contains(&percent).then_some(percent + 0.0)
         };
-        let point = |(x, y): (&str, &str)| Some(Self { x: percent(x)?, y: percent(y)? });
+        let point = |(x, y): (&str, &str)| {
+            Some(Self {
+                x: percent(x)?,
+                y: percent(y)?,
+            })
+        };
         text.split_once(',').and_then(point).ok_or(Self::FORM)
     }
 }
@@ -114,10 +125,17 @@ mod tests {
             assert_eq!(position.to_string(), written);
             assert_eq!(written.parse(), Ok(position));
         }
-        for bad in ["", "middle", "0.5,0.5", "50%", "-1%,0%", "101%,0%", "a%,b%", "nan%,0%"] {
+        for bad in [
+            "", "middle", "0.5,0.5", "50%", "-1%,0%", "101%,0%", "a%,b%", "nan%,0%",
+        ] {
             assert!(bad.parse::<Position>().is_err(), "{bad}");
         }
-        let error = serde_json::from_str::<Position>("\"middle\"").unwrap_err().to_string();
-        assert!(error.contains(&format!("expected {}", Position::FORM)), "{error}");
+        let error = serde_json::from_str::<Position>("\"middle\"")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(&format!("expected {}", Position::FORM)),
+            "{error}"
+        );
     }
 }

@@ -181,7 +181,11 @@ pub(crate) struct HistoryEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// In mode `each`: the image of each monitor of the whole call.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        serialize_with = "put_ids"
+    )]
     pub images: BTreeMap<String, i64>,
 }
 
@@ -198,7 +202,11 @@ pub struct HistorySource {
 impl HistorySource {
     /// Without a playlist.
     pub(crate) fn of(kind: super::Source) -> Self {
-        Self { kind, playlist_id: None, playlist_name: None }
+        Self {
+            kind,
+            playlist_id: None,
+            playlist_name: None,
+        }
     }
 }
 
@@ -224,7 +232,11 @@ pub(crate) struct SetAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// The image of each monitor, if they may differ.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        serialize_with = "put_ids"
+    )]
     pub images: BTreeMap<String, i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

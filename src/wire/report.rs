@@ -22,7 +22,11 @@ pub(crate) struct DebugQueue {
 
 impl DebugQueue {
     pub(crate) fn of<T>(name: &str, inbox: &Sender<T>) -> Self {
-        Self { name: name.to_owned(), length: inbox.len(), capacity: inbox.capacity() }
+        Self {
+            name: name.to_owned(),
+            length: inbox.len(),
+            capacity: inbox.capacity(),
+        }
     }
 }
 
@@ -199,7 +203,8 @@ impl Session {
             ("wayland", Some(name), _) => {
                 let own = PathBuf::from(set("XDG_RUNTIME_DIR").unwrap_or_default()).join(name);
                 // A shell may have outlived the compositor that it was started in.
-                own.canonicalize().is_ok_and(|own| own != real(Path::new(&self.display)))
+                own.canonicalize()
+                    .is_ok_and(|own| own != real(Path::new(&self.display)))
             }
             ("x11", _, Some(display)) => server(&display) != server(OsStr::new(&self.display)),
             (_, wayland, x11) => wayland.is_some() || x11.is_some(),
@@ -246,8 +251,15 @@ mod tests {
                 "XDG_RUNTIME_DIR" => Some(run.path().into()),
                 _ => None,
             };
-            let session = Session { kind: kind.to_owned(), display: display.to_owned() };
-            assert_eq!(session.is_another(var), expected, "{session}, {wayland}, {x11}");
+            let session = Session {
+                kind: kind.to_owned(),
+                display: display.to_owned(),
+            };
+            assert_eq!(
+                session.is_another(var),
+                expected,
+                "{session}, {wayland}, {x11}"
+            );
         };
         let socket = run.path().join("wayland-0");
         let socket = socket.to_str().unwrap();

@@ -240,7 +240,9 @@ impl PatchCapabilities {
             keyboard: self.keyboard.unwrap_or(before.keyboard),
             audio_reactive: self.audio_reactive.unwrap_or(before.audio_reactive),
             parallax_aware: self.parallax_aware.unwrap_or(before.parallax_aware),
-            pointer_interactive: self.pointer_interactive.unwrap_or(before.pointer_interactive),
+            pointer_interactive: self
+                .pointer_interactive
+                .unwrap_or(before.pointer_interactive),
         }
     }
 }
@@ -324,5 +326,7 @@ pub(super) fn given_object_list<'de, T: Deserialize<'de>, D: serde::Deserializer
     deserializer: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
     let list = Vec::<Object<T>>::deserialize(deserializer)?;
-    Ok(Some(list.into_iter().map(|Object(fields)| fields).collect()))
+    Ok(Some(
+        list.into_iter().map(|Object(fields)| fields).collect(),
+    ))
 }

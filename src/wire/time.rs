@@ -61,7 +61,9 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse::<jiff::Timestamp>().map(Self::from).map_err(serde::de::Error::custom)
+        text.parse::<jiff::Timestamp>()
+            .map(Self::from)
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -91,7 +93,9 @@ impl FromStr for DayTime {
     fn from_str(text: &str) -> Result<Self, ()> {
         if let Some((hours, minutes)) = text.split_once(':') {
             let hours = two_digits(hours).filter(|&hours| hours < 24).ok_or(())?;
-            let minutes = two_digits(minutes).filter(|&minutes| minutes < 60).ok_or(())?;
+            let minutes = two_digits(minutes)
+                .filter(|&minutes| minutes < 60)
+                .ok_or(())?;
             return Ok(Self::Clock(hours * 60 + minutes));
         }
         let sign = text.find(['+', '-']);
@@ -102,7 +106,14 @@ impl FromStr for DayTime {
             Some(_) => span(&offset[1..]).ok_or(())?,
         };
         let minutes = minutes.cast_signed();
-        Ok(Self::Sun(event, if offset.starts_with('-') { -minutes } else { minutes }))
+        Ok(Self::Sun(
+            event,
+            if offset.starts_with('-') {
+                -minutes
+            } else {
+                minutes
+            },
+        ))
     }
 }
 
@@ -126,7 +137,10 @@ fn span(text: &str) -> Option<u16> {
         None if rest.is_empty() && !text.is_empty() => 0,
         None => return None,
     };
-    hours.checked_mul(60)?.checked_add(minutes).filter(|&all| all < DAY)
+    hours
+        .checked_mul(60)?
+        .checked_add(minutes)
+        .filter(|&all| all < DAY)
 }
 
 impl fmt::Display for DayTime {
@@ -160,7 +174,11 @@ mod tests {
             assert_eq!(out, expected.as_bytes());
         };
         check(1_790_000_000_000_000, 0, "2026-09-21T14:13:20.000000+00:00");
-        check(1_790_000_000_000_070, -12_600, "2026-09-21T10:43:20.000070-03:30");
+        check(
+            1_790_000_000_000_070,
+            -12_600,
+            "2026-09-21T10:43:20.000070-03:30",
+        );
         check(i64::MAX, 7200, "1970-01-01T02:00:00.000000+02:00");
     }
 

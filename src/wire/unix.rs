@@ -46,7 +46,14 @@ pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Age
         .user_agent(concat!("murald/", env!("CARGO_PKG_VERSION")))
         .build();
     let interrupt = interrupt.map(Arc::new);
-    Agent::with_parts(config, UnixConnector { path: path.into(), interrupt }, NoNames)
+    Agent::with_parts(
+        config,
+        UnixConnector {
+            path: path.into(),
+            interrupt,
+        },
+        NoNames,
+    )
 }
 
 /// A socket has a path and no address, but ureq demands one.
@@ -75,10 +82,16 @@ impl Connector for UnixConnector {
         details: &ConnectionDetails<'_>,
         _: Option<()>,
     ) -> Result<Option<UnixTransport>, Error> {
-        let stream = self.open(details.timeout).map_err(|error| ended(error, details.timeout))?;
+        let stream = self
+            .open(details.timeout)
+            .map_err(|error| ended(error, details.timeout))?;
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Some(UnixTransport { stream, interrupt: self.interrupt.clone(), buffers }))
+        Ok(Some(UnixTransport {
+            stream,
+            interrupt: self.interrupt.clone(),
+            buffers,
+        }))
     }
 }
 
@@ -91,7 +104,11 @@ impl UnixConnector {
             None,
         )?;
         // Limits the wait for a place in the server's queue; it ends with EAGAIN.
-        set_socket_timeout(&socket, SocketTimeout::Send, timeout.not_zero().map(|after| *after))?;
+        set_socket_timeout(
+            &socket,
+            SocketTimeout::Send,
+            timeout.not_zero().map(|after| *after),
+        )?;
         rustix::net::connect(&socket, &SocketAddrUnix::new(&self.path)?)?;
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(true)?;
@@ -125,8 +142,13 @@ impl Transport for UnixTransport {
             match self.stream.write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    wait(&self.stream, self.interrupt.as_deref(), PollFlags::OUT, until)
-                        .map_err(|error| ended(error, timeout))?;
+                    wait(
+                        &self.stream,
+                        self.interrupt.as_deref(),
+                        PollFlags::OUT,
+                        until,
+                    )
+                    .map_err(|error| ended(error, timeout))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
@@ -145,8 +167,13 @@ impl Transport for UnixTransport {
                     return Ok(read > 0);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    wait(&self.stream, self.interrupt.as_deref(), PollFlags::IN, until)
-                        .map_err(|error| ended(error, timeout))?;
+                    wait(
+                        &self.stream,
+                        self.interrupt.as_deref(),
+                        PollFlags::IN,
+                        until,
+                    )
+                    .map_err(|error| ended(error, timeout))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
@@ -172,7 +199,10 @@ fn wait(
         return Err(io::ErrorKind::TimedOut.into());
     }
     if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
-        return Err(io::Error::new(io::ErrorKind::Interrupted, "no longer wanted"));
+        return Err(io::Error::new(
+            io::ErrorKind::Interrupted,
+            "no longer wanted",
+        ));
     }
     Ok(())
 }
@@ -258,7 +288,9 @@ mod tests {
     #[test]
     fn missing_socket_is_reported_as_not_found() {
         let dir = tempfile::tempdir().unwrap();
-        let call = agent(dir.path().join("none.sock"), None).get("http://localhost/").call();
+        let call = agent(dir.path().join("none.sock"), None)
+            .get("http://localhost/")
+            .call();
         assert!(matches!(call, Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound));
     }
 }

@@ -44,7 +44,11 @@ pub(crate) fn forget() {
 /// directories of zones for it.
 fn system_zone() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
-    let of_file = if named { None } else { of_file(Path::new(FILE)).ok() };
+    let of_file = if named {
+        None
+    } else {
+        of_file(Path::new(FILE)).ok()
+    };
     of_file.unwrap_or_else(TimeZone::system)
 }
 
@@ -63,7 +67,10 @@ mod tests {
     fn zone_file_has_the_rules_of_its_zone() {
         let summer = jiff::civil::date(2026, 7, 1).at(12, 0, 0, 0);
         let zone = of_file(Path::new("/usr/share/zoneinfo/Europe/Berlin")).unwrap();
-        assert_eq!(summer.to_zoned(zone).unwrap().strftime("%:z").to_string(), "+02:00");
+        assert_eq!(
+            summer.to_zoned(zone).unwrap().strftime("%:z").to_string(),
+            "+02:00"
+        );
         assert!(of_file(Path::new("/etc/passwd")).is_err());
     }
 }

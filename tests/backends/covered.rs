@@ -39,11 +39,17 @@ impl Window {
         let pool = shm.create_pool(memory.as_fd(), 4 * 64 * 64, &handle, ());
         let buffer = pool.create_buffer(0, 64, 64, 256, wl_shm::Format::Xrgb8888, &handle, ());
         let surface = compositor.create_surface(&handle, ());
-        let toplevel = shell.get_xdg_surface(&surface, &handle, ()).get_toplevel(&handle, ());
+        let toplevel = shell
+            .get_xdg_surface(&surface, &handle, ())
+            .get_toplevel(&handle, ());
         toplevel.set_fullscreen(None);
         surface.commit();
         std::thread::spawn(move || {
-            let mut window = Self { surface, buffer, is_closed: false };
+            let mut window = Self {
+                surface,
+                buffer,
+                is_closed: false,
+            };
             while !window.is_closed && queue.blocking_dispatch(&mut window).is_ok() {}
         });
     }
@@ -104,15 +110,23 @@ fn until(hosted: &Hosted, playing: &[PathBuf], expected: &[Value; 2]) {
 #[test]
 fn videos_pause_under_a_window_that_is_full_screen() {
     let settings = "[power]\npause_when_covered = true\npause_when_locked = true";
-    let mut hosted =
-        Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], settings, &[]);
+    let mut hosted = Hosted::with(
+        "mpvpaper",
+        &["mpvpaper"],
+        &["640x480", "640x480"],
+        settings,
+        &[],
+    );
     let [video, other] = videos(&hosted);
     hosted.set(&json!({ "image_id": video }));
     let playing = sockets(&hosted);
     let sway = |hosted: &Hosted, command: &str| {
         hosted.desktop.output("swaymsg", &["-q", command]);
     };
-    let (none, covered) = (|| [Value::Null, Value::Null], || [json!("covered"), Value::Null]);
+    let (none, covered) = (
+        || [Value::Null, Value::Null],
+        || [json!("covered"), Value::Null],
+    );
     until(&hosted, &playing, &none());
     sway(&hosted, "focus output HEADLESS-1");
     Window::open(&hosted.desktop);

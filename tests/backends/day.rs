@@ -33,7 +33,10 @@ impl Holdings {
     fn of(pid: i32, compositor: &str) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let kib = |name: &str| -> u64 {
-            let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            let value = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap();
             value.trim().strip_suffix(" kB").unwrap().parse().unwrap()
         };
         Self {
@@ -55,12 +58,16 @@ impl Holdings {
 
 fn frames_of(maps: &str) -> usize {
     let maps = fs::read_to_string(maps).unwrap_or_default();
-    maps.lines().filter(|line| line.contains("memfd:murald")).count()
+    maps.lines()
+        .filter(|line| line.contains("memfd:murald"))
+        .count()
 }
 
 #[test]
 fn day_of_changes_leaks_nothing() {
-    let changes = std::env::var("MURALD_CHANGES").ok().and_then(|text| text.parse().ok());
+    let changes = std::env::var("MURALD_CHANGES")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let changes: usize = changes.unwrap_or(500);
     let wall = Wall::new(Desktop::wayland(&["160x90", "120x90"]), 2);
     let compositor = wall.desktop.var("DESKTOP_PID").unwrap();
@@ -88,7 +95,11 @@ fn day_of_changes_leaks_nothing() {
     let took = begun.elapsed();
     let after = wait_for(&format!("what it had before, {before:?}"), || {
         let after = now();
-        if after.is_within(&before) { Ok(after) } else { Err(after) }
+        if after.is_within(&before) {
+            Ok(after)
+        } else {
+            Err(after)
+        }
     });
     eprintln!("{changes} changes in {took:.1?}: {before:?}, then {after:?}");
     assert_eq!(wall.processes("builtin")[0].pid, pid);
@@ -110,13 +121,19 @@ fn pictures(wall: &Wall) -> Vec<PathBuf> {
 fn three_idle_monitors_take_little_memory() {
     let wall = Wall::new(Desktop::wayland(&["1280x720", "1280x720", "1280x720"]), 3);
     let mut builtin = wall.backend(BackendName::Builtin);
-    let pictures = ["xc:red", "xc:lime", "xc:blue"]
-        .map(|color| wall.picture(&format!("{}.jpg", &color[3..]), &["-size", "1280x720", color]));
+    let pictures = ["xc:red", "xc:lime", "xc:blue"].map(|color| {
+        wall.picture(
+            &format!("{}.jpg", &color[3..]),
+            &["-size", "1280x720", color],
+        )
+    });
     let outputs = ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"];
     // Two pictures one after the other, so that there is a fade as well.
     for first in 0..2 {
         let of = |at: usize| (outputs[at], &*pictures[(first + at) % 3]);
-        builtin.show(&wall.hang(&[of(0), of(1), of(2)]), &wall.cancel).unwrap();
+        builtin
+            .show(&wall.hang(&[of(0), of(1), of(2)]), &wall.cancel)
+            .unwrap();
     }
     let pid = wall.processes("builtin")[0].pid;
     let resident = || Holdings::of(pid, wall.desktop.var("DESKTOP_PID").unwrap()).resident_kib;

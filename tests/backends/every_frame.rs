@@ -18,7 +18,9 @@ fn every_frame_of_two_hundred_changes_by_builtin_shows_a_picture() {
     let wall = Wall::new(Desktop::wayland(&["--pluggable", "160x90", "160x90"]), 2);
     let mut builtin = wall.backend(BackendName::Builtin);
     let mut show = |picture: &Path| {
-        builtin.show(&wall.hang(&[("WL-1", picture)]), &wall.cancel).unwrap();
+        builtin
+            .show(&wall.hang(&[("WL-1", picture)]), &wall.cancel)
+            .unwrap();
     };
     let pictures = [(RED, "red.png"), (BLUE, "blue.png")];
     let pictures = pictures.map(|(color, name)| (color, wall.flat(name, color)));
@@ -52,13 +54,29 @@ fn every_frame_of_two_hundred_changes_by_builtin_shows_a_picture() {
         wait_until("the end of the fade", || near(watcher.latest(), *color));
     }
     let frames = watcher.finish();
-    let neither = frames.iter().enumerate().filter(|&(_, &frame)| !between(frame));
+    let neither = frames
+        .iter()
+        .enumerate()
+        .filter(|&(_, &frame)| !between(frame));
     let round = |at: usize| begun.partition_point(|&first| first <= at);
     let neither = neither.map(|(at, frame)| (round(at), at, *frame));
-    let neither: Vec<_> = neither.filter(|&(round, _, frame)| !sway_drew(round, frame)).collect();
-    assert!(neither.is_empty(), "of {} frames (round, number, colour): {neither:?}", frames.len());
-    let mixed = frames.iter().filter(|&&frame| !near(frame, RED) && !near(frame, BLUE)).count();
-    assert!(mixed > 0, "{mixed} frames of a fade in {} frames", frames.len());
+    let neither: Vec<_> = neither
+        .filter(|&(round, _, frame)| !sway_drew(round, frame))
+        .collect();
+    assert!(
+        neither.is_empty(),
+        "of {} frames (round, number, colour): {neither:?}",
+        frames.len()
+    );
+    let mixed = frames
+        .iter()
+        .filter(|&&frame| !near(frame, RED) && !near(frame, BLUE))
+        .count();
+    assert!(
+        mixed > 0,
+        "{mixed} frames of a fade in {} frames",
+        frames.len()
+    );
 }
 
 /// Sway 1.7 sometimes sends a frame without any surface when an output is connected, removed or changed.
@@ -79,7 +97,11 @@ fn changes_by_swaybg_have_no_blank_frame() {
     // The pictures are large, so that loading them takes time.
     let size = ["-size", "3840x2160"];
     let paint = |name: &str, color: &str| wall.picture(name, &[&size[..], &[color]].concat());
-    let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];
+    let pictures = [
+        paint("a.jpg", "xc:red"),
+        paint("b.jpg", "xc:blue"),
+        paint("c.jpg", "xc:lime"),
+    ];
     let hang = |picture: &Path| wall.hang(&[("HEADLESS-1", picture)]);
     swaybg.show(&hang(&pictures[0]), &wall.cancel).unwrap();
     let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
@@ -87,8 +109,13 @@ fn changes_by_swaybg_have_no_blank_frame() {
         swaybg.show(&hang(picture), &wall.cancel).unwrap();
     }
     let frames = watcher.finish();
-    let blank = frames.iter().filter(|&&f| ![RED, GREEN, BLUE].iter().any(|&c| near(f, c)));
+    let blank = frames
+        .iter()
+        .filter(|&&f| ![RED, GREEN, BLUE].iter().any(|&c| near(f, c)));
     assert_eq!(blank.count(), 0, "of {} frames", frames.len());
-    let changes = frames.windows(2).filter(|pair| !near(pair[0], pair[1])).count();
+    let changes = frames
+        .windows(2)
+        .filter(|pair| !near(pair[0], pair[1]))
+        .count();
     assert!(changes >= 3, "{changes} changes in {} frames", frames.len());
 }

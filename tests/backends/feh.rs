@@ -14,18 +14,37 @@ fn each_monitor_shows_a_different_picture() {
     let mut feh = wall.backend(BackendName::Feh);
     let (red, green) = (wall.flat("red.png", RED), wall.flat("green.webp", GREEN));
     let odd = wall.flat("-b, #%20'\"\\\n$HOME.png", BLUE);
-    let pictures = [("VIRTUAL-1", &*red), ("VIRTUAL-2", &*green), ("VIRTUAL-3", &*odd)];
+    let pictures = [
+        ("VIRTUAL-1", &*red),
+        ("VIRTUAL-2", &*green),
+        ("VIRTUAL-3", &*odd),
+    ];
     feh.show(&wall.hang(&pictures), &wall.cancel).unwrap();
-    for (output, color) in [("VIRTUAL-1", RED), ("VIRTUAL-2", GREEN), ("VIRTUAL-3", BLUE)] {
+    for (output, color) in [
+        ("VIRTUAL-1", RED),
+        ("VIRTUAL-2", GREEN),
+        ("VIRTUAL-3", BLUE),
+    ] {
         wall.pixels(output).is_all(color);
     }
     // A file that cannot be read would move the others up.
-    let gone = [pictures[0], ("VIRTUAL-2", Path::new("/nowhere.png")), pictures[2]];
-    assert!(matches!(feh.show(&wall.hang(&gone), &wall.cancel), Err(Error::File { .. })));
+    let gone = [
+        pictures[0],
+        ("VIRTUAL-2", Path::new("/nowhere.png")),
+        pictures[2],
+    ];
+    assert!(matches!(
+        feh.show(&wall.hang(&gone), &wall.cancel),
+        Err(Error::File { .. })
+    ));
     wall.pixels("VIRTUAL-3").is_all(BLUE);
     // A monitor without a picture is black, and the others keep theirs.
     feh.show(&wall.hang(&pictures[1..]), &wall.cancel).unwrap();
-    for (output, color) in [("VIRTUAL-1", BLACK), ("VIRTUAL-2", GREEN), ("VIRTUAL-3", BLUE)] {
+    for (output, color) in [
+        ("VIRTUAL-1", BLACK),
+        ("VIRTUAL-2", GREEN),
+        ("VIRTUAL-3", BLUE),
+    ] {
         wall.pixels(output).is_all(color);
     }
     feh.clear().unwrap();
@@ -43,7 +62,10 @@ fn feh_fits_rotates_and_follows_the_monitors() {
     let turned = show(&[("DUMMY0", &wall.camera())]);
     turned.shows(50, 10, RED);
     turned.shows(50, 90, BLUE);
-    let square = wall.picture("square.png", &["-size", "200x200", "xc:red", "xc:white", "-append"]);
+    let square = wall.picture(
+        "square.png",
+        &["-size", "200x200", "xc:red", "xc:white", "-append"],
+    );
     for (mode, at, color) in [
         ("scale", (2, 2), RED),
         ("fill", (2, 2), RED),
@@ -90,28 +112,51 @@ fn feh_fits_rotates_and_follows_the_monitors() {
 /// Clones show the same pixels, so they count as one monitor.
 #[test]
 fn clones_are_one_monitor() {
-    let wall = Wall::new(Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]), 3);
+    let wall = Wall::new(
+        Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]),
+        3,
+    );
     let names = || -> Vec<_> {
-        wall.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
+        wall.backends
+            .outputs
+            .list()
+            .iter()
+            .map(|output| output.name.clone())
+            .collect()
     };
-    wall.desktop.output("xrandr", &["--output", "DUMMY2", "--same-as", "DUMMY0"]);
-    wait_until("the clone is the first monitor", || names() == ["DUMMY0", "DUMMY1"]);
+    wall.desktop
+        .output("xrandr", &["--output", "DUMMY2", "--same-as", "DUMMY0"]);
+    wait_until("the clone is the first monitor", || {
+        names() == ["DUMMY0", "DUMMY1"]
+    });
     let (red, green) = (wall.flat("red.png", RED), wall.flat("green.png", GREEN));
     for backend in [BackendName::Feh, BackendName::Builtin] {
         let mut backend = wall.backend(backend);
-        backend.show(&wall.hang(&[("DUMMY0", &red), ("DUMMY1", &green)]), &wall.cancel).unwrap();
+        backend
+            .show(
+                &wall.hang(&[("DUMMY0", &red), ("DUMMY1", &green)]),
+                &wall.cancel,
+            )
+            .unwrap();
         wall.pixels("DUMMY0").is_all(RED);
         wall.pixels("DUMMY1").is_all(GREEN);
-        backend.show(&wall.hang(&[("DUMMY0", &green), ("DUMMY1", &red)]), &wall.cancel).unwrap();
+        backend
+            .show(
+                &wall.hang(&[("DUMMY0", &green), ("DUMMY1", &red)]),
+                &wall.cancel,
+            )
+            .unwrap();
         wall.pixels("DUMMY0").is_all(GREEN);
         wall.pixels("DUMMY1").is_all(RED);
     }
-    wall.desktop.output("xrandr", &["--output", "DUMMY2", "--primary"]);
+    wall.desktop
+        .output("xrandr", &["--output", "DUMMY2", "--primary"]);
     wait_until("the primary one gives its name", || {
         let mut names = names();
         names.sort();
         names == ["DUMMY1", "DUMMY2"]
     });
-    wall.desktop.output("xrandr", &["--output", "DUMMY2", "--pos", "1280x0"]);
+    wall.desktop
+        .output("xrandr", &["--output", "DUMMY2", "--pos", "1280x0"]);
     wait_until("each shows its own", || names().len() == 3);
 }

@@ -13,7 +13,12 @@ use crate::support::{Ended, TestDaemon};
 /// The conflicts of a backend in `GET /backends`.
 fn conflicts(daemon: &TestDaemon, backend: &str) -> Vec<Value> {
     let list = daemon.client().get("/backends").ok();
-    let entry = list.as_array().unwrap().iter().find(|entry| entry["name"] == backend).unwrap();
+    let entry = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["name"] == backend)
+        .unwrap();
     entry["conflicts"].as_array().unwrap().clone()
 }
 
@@ -24,27 +29,47 @@ fn background_of_sways_configuration_is_reported_with_its_line() {
     daemon.configure("[backend]\ntype = 'swaybg'\n");
     daemon.start();
     let file = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
+        .save(&file)
+        .unwrap();
     let picture = daemon.import(&[&file])[0];
-    let set = || daemon.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let set = || {
+        daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": picture }))
+            .ok()
+    };
     assert!(set().get("warnings").is_none());
-    assert!(conflicts(&daemon, "swaybg").is_empty(), "our own is no conflict");
+    assert!(
+        conflicts(&daemon, "swaybg").is_empty(),
+        "our own is no conflict"
+    );
 
     let configuration = Path::new(desktop.var("DESKTOP_DIR").unwrap()).join("sway.conf");
     let before = fs::read_to_string(&configuration).unwrap().lines().count();
     let mut options = fs::OpenOptions::new();
     let mut sway = options.append(true).open(&configuration).unwrap();
     let line = format!("output * bg {} fill", file.display());
-    sway.write_all(format!("\n# exec swaybg\n{line}\n").as_bytes()).unwrap();
+    sway.write_all(format!("\n# exec swaybg\n{line}\n").as_bytes())
+        .unwrap();
     desktop.output("swaymsg", &["reload"]);
-    wait_until("sway's own swaybg", || !conflicts(&daemon, "swaybg").is_empty());
-    let [conflict] = &conflicts(&daemon, "mpvpaper")[..] else { panic!("not one conflict") };
+    wait_until("sway's own swaybg", || {
+        !conflicts(&daemon, "swaybg").is_empty()
+    });
+    let [conflict] = &conflicts(&daemon, "mpvpaper")[..] else {
+        panic!("not one conflict")
+    };
     assert_eq!(conflict["program"], "swaybg");
-    assert!(conflicts(&daemon, "feh").is_empty(), "that is for another session");
+    assert!(
+        conflicts(&daemon, "feh").is_empty(),
+        "that is for another session"
+    );
 
     let pid = i32::try_from(conflict["pid"].as_i64().unwrap()).unwrap();
     let answer = set();
-    let [warning] = &answer["warnings"].as_array().unwrap()[..] else { panic!("{answer}") };
+    let [warning] = &answer["warnings"].as_array().unwrap()[..] else {
+        panic!("{answer}")
+    };
     let warning = warning.as_str().unwrap();
     for part in [
         format!("swaybg (process {pid})"),
@@ -56,7 +81,11 @@ fn background_of_sways_configuration_is_reported_with_its_line() {
     let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
     let id = &daemon.client().post("/playlists", &body).ok()["id"];
     let start = format!("/playlists/{id}/start");
-    for path in [&*start, "/playlists/active/next", "/backends/builtin/activate"] {
+    for path in [
+        &*start,
+        "/playlists/active/next",
+        "/backends/builtin/activate",
+    ] {
         let answer = daemon.client().post(path, &json!({})).ok();
         assert_eq!(answer["warnings"], json!([warning]), "{path}");
     }
@@ -72,9 +101,16 @@ fn swaybg_that_draws_nothing_is_no_conflict() {
     let idle = swaybg(&[]);
     let drawing = swaybg(&["-c", "#c01020"]);
     let pid = |ended: &Ended| json!(ended.0.id());
-    wait_until("the one that draws", || !conflicts(&daemon, "mpvpaper").is_empty());
+    wait_until("the one that draws", || {
+        !conflicts(&daemon, "mpvpaper").is_empty()
+    });
     let told = conflicts(&daemon, "mpvpaper");
-    assert_eq!(told, [json!({ "program": "swaybg", "pid": pid(&drawing) })], "not {}", pid(&idle));
+    assert_eq!(
+        told,
+        [json!({ "program": "swaybg", "pid": pid(&drawing) })],
+        "not {}",
+        pid(&idle)
+    );
 }
 
 /// The sway of these tests is given its configuration file, and reads no other.
@@ -82,18 +118,36 @@ fn swaybg_that_draws_nothing_is_no_conflict() {
 fn configuration_that_sway_does_not_read_is_not_blamed() {
     let desktop = Desktop::wayland(&["640x360"]);
     let daemon = TestDaemon::started_on(&desktop);
-    let unread = daemon.config_file().parent().unwrap().with_file_name("sway");
+    let unread = daemon
+        .config_file()
+        .parent()
+        .unwrap()
+        .with_file_name("sway");
     fs::create_dir(&unread).unwrap();
     fs::write(unread.join("config"), "output * bg #c01020 solid_color\n").unwrap();
-    let drawing = Ended(desktop.command("swaybg").args(["-c", "#c01020"]).spawn().unwrap());
+    let drawing = Ended(
+        desktop
+            .command("swaybg")
+            .args(["-c", "#c01020"])
+            .spawn()
+            .unwrap(),
+    );
     wait_until("it draws", || !conflicts(&daemon, "mpvpaper").is_empty());
     let file = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
+        .save(&file)
+        .unwrap();
     let picture = daemon.import(&[&file])[0];
-    let answer = daemon.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let answer = daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": picture }))
+        .ok();
     let told = answer["warnings"].to_string();
     let pid = format!("swaybg (process {})", drawing.0.id());
-    assert!(told.contains(&pid) && told.contains("the command that starts it"), "{told}");
+    assert!(
+        told.contains(&pid) && told.contains("the command that starts it"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -101,19 +155,38 @@ fn desktop_of_a_file_manager_over_x11_is_reported() {
     let desktop = Desktop::x11(&["640x360"]);
     let daemon = TestDaemon::started_on(&desktop);
     let file = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
+        .save(&file)
+        .unwrap();
     let picture = daemon.import(&[&file])[0];
-    let set = || daemon.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let set = || {
+        daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": picture }))
+            .ok()
+    };
     assert!(set().get("warnings").is_none());
     let mut pcmanfm = desktop.command("pcmanfm");
-    let pcmanfm = Ended(pcmanfm.arg("--desktop").env("HOME", daemon.root()).spawn().unwrap());
+    let pcmanfm = Ended(
+        pcmanfm
+            .arg("--desktop")
+            .env("HOME", daemon.root())
+            .spawn()
+            .unwrap(),
+    );
     wait_until("its window", || !conflicts(&daemon, "feh").is_empty());
     let expected = json!({ "program": "pcmanfm", "pid": pcmanfm.0.id() });
     assert_eq!(conflicts(&daemon, "builtin"), [expected]);
-    assert!(conflicts(&daemon, "swaybg").is_empty(), "that is for another session");
+    assert!(
+        conflicts(&daemon, "swaybg").is_empty(),
+        "that is for another session"
+    );
     let told = set()["warnings"].to_string();
     let named = format!("pcmanfm (process {})", pcmanfm.0.id());
-    assert!(told.contains(&named) && told.contains("`pcmanfm --desktop-off`"), "{told}");
+    assert!(
+        told.contains(&named) && told.contains("`pcmanfm --desktop-off`"),
+        "{told}"
+    );
     let doctor = daemon.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
     let row = found.lines().find(|row| row.starts_with("fix\tother\t"));
@@ -125,7 +198,12 @@ fn desktop_of_a_file_manager_over_x11_is_reported() {
 fn root_window_of_xwayland_is_not_used() {
     let (wayland, x11) = (Desktop::wayland(&["640x480"]), Desktop::x11(&["640x480"]));
     // Its outputs have such names.
-    let monitor = ["--setmonitor", "*XWAYLAND0", "640/160x480/120+0+0", "screen"];
+    let monitor = [
+        "--setmonitor",
+        "*XWAYLAND0",
+        "640/160x480/120+0+0",
+        "screen",
+    ];
     x11.output("xrandr", &monitor);
     for (name, monitor) in [("auto", "HEADLESS-1"), ("x11", "XWAYLAND0")] {
         let mut daemon = TestDaemon::on(&wayland);

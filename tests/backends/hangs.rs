@@ -32,7 +32,13 @@ fn backend_that_hangs_at_its_start_blocks_no_other_request() {
     .unwrap();
     let started = || hosted.daemon.log().contains("started hyprpaper");
     wait_until("its start", started);
-    for path in ["/healthz", "/images", "/monitors", "/wallpaper/current", "/backends"] {
+    for path in [
+        "/healthz",
+        "/images",
+        "/monitors",
+        "/wallpaper/current",
+        "/backends",
+    ] {
         hosted.daemon.client().get(path).ok();
     }
     asks.set_nonblocking(true).unwrap();
@@ -48,15 +54,24 @@ fn backend_that_hangs_blocks_no_other_monitor() {
     hosted
         .daemon
         .client()
-        .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
+        .patch(
+            "/config",
+            &json!({ "backend": { "selection_mode": "auto" } }),
+        )
         .ok();
-    let (red, blue, [video, _]) =
-        (hosted.picture("one.png"), hosted.picture("two.png"), videos(&hosted));
+    let (red, blue, [video, _]) = (
+        hosted.picture("one.png"),
+        hosted.picture("two.png"),
+        videos(&hosted),
+    );
     hosted.set(&json!({ "image_id": red }));
     hosted.cue("mpvpaper", "hang");
     let client = hosted.daemon.client();
     let set = |id: i64, monitor: &str| {
-        client.post("/wallpaper/set", &json!({ "image_id": id, "monitor": monitor }))
+        client.post(
+            "/wallpaper/set",
+            &json!({ "image_id": id, "monitor": monitor }),
+        )
     };
     std::thread::scope(|scope| {
         let hangs = scope.spawn(|| set(video, "HEADLESS-1"));
@@ -67,7 +82,10 @@ fn backend_that_hangs_blocks_no_other_monitor() {
         assert_eq!(set(blue, "HEADLESS-2").ok()["status"], "set");
         assert!(!hangs.is_finished() && !waits.is_finished());
         let error = hangs.join().unwrap().fails(500);
-        assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
+        assert!(
+            error["details"].as_str().unwrap().contains("HEADLESS-1"),
+            "{error}"
+        );
         assert_eq!(waits.join().unwrap().ok()["status"], "set");
     });
     let current = client.get("/wallpaper/current").ok();
@@ -83,7 +101,10 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
     hosted
         .daemon
         .client()
-        .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
+        .patch(
+            "/config",
+            &json!({ "backend": { "selection_mode": "auto" } }),
+        )
         .ok();
     let [video, _] = videos(&hosted);
     let still = hosted.picture("one.png");
@@ -101,10 +122,17 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
         hosted.desktop.shot(&png, "HEADLESS-2");
         let seen = image::open(&png).unwrap().into_rgb8();
         let wanted = [b'o', b'n', 199];
-        seen.get_pixel(320, 240).0.iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 4)
+        seen.get_pixel(320, 240)
+            .0
+            .iter()
+            .zip(wanted)
+            .all(|(one, other)| one.abs_diff(other) <= 4)
     });
     assert!(
-        !hosted.daemon.log().contains("did not start playing in time"),
+        !hosted
+            .daemon
+            .log()
+            .contains("did not start playing in time"),
         "the video hangs still"
     );
 }
@@ -117,10 +145,19 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     let client = hosted.daemon.client();
     let mut events = hosted.daemon.events("wallpaper_changed");
     let set = |image: i64, monitors: Value| {
-        client.post("/wallpaper/set", &json!({ "image_id": image, "monitors": monitors }))
+        client.post(
+            "/wallpaper/set",
+            &json!({ "image_id": image, "monitors": monitors }),
+        )
     };
     set(red, json!(["HEADLESS-2", "HEADLESS-3"])).ok();
-    assert_eq!(events.wait_for("wallpaper_changed")["monitors"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        events.wait_for("wallpaper_changed")["monitors"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
     let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
     assert_eq!(starts(), 2);
     hosted.cue("mpvpaper", "hang");
@@ -130,10 +167,16 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
         for id in [blue, red, blue] {
             assert_eq!(set(id, json!(["HEADLESS-2"])).ok()["status"], "set");
         }
-        assert_eq!(set(blue, json!(["HEADLESS-2", "HEADLESS-3"])).ok()["status"], "set");
+        assert_eq!(
+            set(blue, json!(["HEADLESS-2", "HEADLESS-3"])).ok()["status"],
+            "set"
+        );
         assert!(!hangs.is_finished());
         let error = hangs.join().unwrap().fails(500);
-        assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
+        assert!(
+            error["details"].as_str().unwrap().contains("HEADLESS-1"),
+            "{error}"
+        );
     });
     assert_eq!(starts(), 3, "the others were told by a word");
 
@@ -142,7 +185,10 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     let mut events = hosted.daemon.events("wallpaper_changed");
     set(red, json!(["HEADLESS-1", "HEADLESS-2"])).fails(500);
     let back = events.wait_for("wallpaper_changed");
-    assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(blue)));
+    assert_eq!(
+        (&back["source"], &back["image_id"]),
+        (&json!("restore"), &json!(blue))
+    );
     assert_eq!(back["monitors"], json!(["HEADLESS-2"]));
 
     // The same when the video is restored after a start.
@@ -157,7 +203,12 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     wait_until("the start", || starts() == 6);
     let client = hosted.daemon.client();
     let set = |image: i64, monitor: &str| {
-        client.post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor })).ok()
+        client
+            .post(
+                "/wallpaper/set",
+                &json!({ "image_id": image, "monitor": monitor }),
+            )
+            .ok()
     };
     assert_eq!(set(red, "HEADLESS-2")["status"], "set");
     let current = client.get("/wallpaper/current").ok();
@@ -170,7 +221,18 @@ fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
 /// The recorded process of a backend: the second line of its record is its `/proc/self/stat`.
 pub fn recorded(hosted: &Hosted, name: &str) -> String {
     let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
-    let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
+    let backends = fs::read_dir(murald)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let text = fs::read_to_string(backends.join(name)).unwrap();
-    text.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned()
+    text.lines()
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned()
 }

@@ -53,7 +53,12 @@ impl Hosted {
             daemon.env(name, value);
         }
         daemon.start();
-        Self { desktop, daemon, _stand_ins: StandIns(notes.clone()), notes }
+        Self {
+            desktop,
+            daemon,
+            _stand_ins: StandIns(notes.clone()),
+            notes,
+        }
     }
 
     /// Makes the session look like a Hyprland that runs as long as the test.
@@ -75,7 +80,9 @@ impl Hosted {
         let path = self.daemon.root().join(name);
         // Two pictures with the same content would be one image.
         let color = [name.as_bytes()[0], name.as_bytes()[1], 199];
-        image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(640, 360, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         self.daemon.import(&[&path])[0]
     }
 
@@ -88,7 +95,11 @@ impl Hosted {
         });
         fs::write(root.join("waypaper.json"), manifest.to_string()).unwrap();
         fs::write(root.join("index.html"), "<html>").unwrap();
-        let answer = self.daemon.client().post("/images/import-web", &json!({ "path": root })).ok();
+        let answer = self
+            .daemon
+            .client()
+            .post("/images/import-web", &json!({ "path": root }))
+            .ok();
         answer["id"].as_i64().unwrap()
     }
 
@@ -110,7 +121,9 @@ impl Hosted {
     pub fn starts(&self, program: &str) -> usize {
         let calls = fs::read_dir(self.notes.join("calls")).unwrap().flatten();
         let is_its = |name: &std::ffi::OsStr| {
-            Path::new(name).file_stem().is_some_and(|stem| stem == program)
+            Path::new(name)
+                .file_stem()
+                .is_some_and(|stem| stem == program)
         };
         calls.filter(|call| is_its(&call.file_name())).count()
     }
@@ -125,9 +138,17 @@ impl Drop for StandIns {
         let notes = format!("STUB_NOTES={}", self.0.display());
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            if environment.split(|&byte| byte == 0).any(|one| one == notes.as_bytes()) {
+            if environment
+                .split(|&byte| byte == 0)
+                .any(|one| one == notes.as_bytes())
+            {
                 let pid = entry.file_name();
-                Command::new("kill").arg("-9").arg(pid).stderr(Stdio::null()).status().ok();
+                Command::new("kill")
+                    .arg("-9")
+                    .arg(pid)
+                    .stderr(Stdio::null())
+                    .status()
+                    .ok();
             }
         }
     }
@@ -155,11 +176,23 @@ fn mishaps_with(
         let details = answer["details"].as_str().unwrap();
         assert!(details.contains(said), "{program} {cue}: {answer}");
         let (kind, event) = events.next();
-        assert_eq!((kind.as_str(), &event["image_id"]), ("wallpaper_apply_failed", &json!(id)));
+        assert_eq!(
+            (kind.as_str(), &event["image_id"]),
+            ("wallpaper_apply_failed", &json!(id))
+        );
         assert_eq!(event["error"], details);
-        assert_eq!(event["backend"], client.get("/config").ok()["backend"]["type"]);
+        assert_eq!(
+            event["backend"],
+            client.get("/config").ok()["backend"]["type"]
+        );
     };
-    let hangs = || client.get("/wallpaper/current").ok().get("image_id").cloned();
+    let hangs = || {
+        client
+            .get("/wallpaper/current")
+            .ok()
+            .get("image_id")
+            .cloned()
+    };
     fails(start, one);
     assert_eq!(hangs(), None);
     set(one).ok();
@@ -193,7 +226,10 @@ fn failures_of_awww_reach_the_client() {
     mishaps(
         &hosted,
         ("awww-daemon", "die", "failed to connect to wayland"),
-        &[("awww", "fail", "it went wrong"), ("awww", "garbage", "does not know the output")],
+        &[
+            ("awww", "fail", "it went wrong"),
+            ("awww", "garbage", "does not know the output"),
+        ],
     );
 }
 
@@ -221,7 +257,9 @@ fn hyprpaper_is_skipped_without_hyprland() {
     let state = || {
         let list = hosted.daemon.client().get("/backends").ok();
         let all = list.as_array().unwrap().iter();
-        let its = all.filter(|one| one["name"] == "hyprpaper").collect::<Vec<_>>()[0];
+        let its = all
+            .filter(|one| one["name"] == "hyprpaper")
+            .collect::<Vec<_>>()[0];
         json!([its["installed"], its["available"], its["active"]])
     };
     hosted.set(&json!({ "image_id": hosted.picture("one.png") }));
@@ -232,7 +270,10 @@ fn hyprpaper_is_skipped_without_hyprland() {
     assert!(warnings().contains(told), "{}", warnings());
     recorded(&hosted, "swaybg-1.json");
     let examined = printed("doctor");
-    assert!(examined.contains("using swaybg; set backend.type to swaybg"), "{examined}");
+    assert!(
+        examined.contains("using swaybg; set backend.type to swaybg"),
+        "{examined}"
+    );
     hosted.become_hyprland();
     hosted.set(&json!({ "image_id": hosted.picture("two.png") }));
     assert_eq!(state(), json!([true, true, true]));
@@ -243,10 +284,18 @@ fn hyprpaper_is_skipped_without_hyprland() {
 fn failures_of_mpvpaper_reach_the_client() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
     let videos = videos(&hosted);
-    mishaps_with(&hosted, videos, ("mpvpaper", "die", "something is missing"), &[]);
+    mishaps_with(
+        &hosted,
+        videos,
+        ("mpvpaper", "die", "something is missing"),
+        &[],
+    );
     // mpvpaper cannot show a still.
     let still = hosted.picture("one.png");
-    let refused = hosted.daemon.client().post("/wallpaper/set", &json!({ "image_id": still }));
+    let refused = hosted
+        .daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": still }));
     let refused = refused.fails(400);
     assert_eq!(refused["error_code"], "incompatible_backend");
     assert_eq!(refused["meta"]["backend"], "mpvpaper");
@@ -259,7 +308,9 @@ fn backend_that_does_not_start_is_retried_and_reported_once() {
     hosted.set(&json!({ "image_id": id }));
     let kill = |hosted: &Hosted| {
         let pids = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
-        hosted.desktop.output("kill", &["-9", pids.lines().last().unwrap()]);
+        hosted
+            .desktop
+            .output("kill", &["-9", pids.lines().last().unwrap()]);
     };
     // The host exits while the daemon is stopped, and does not start at once.
     assert_eq!(hosted.daemon.stop(), Some(0));
@@ -280,16 +331,27 @@ fn backend_that_does_not_start_is_retried_and_reported_once() {
 /// Follows an outage of the host from its first event to its end.
 fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
     // The first start, and two retries.
-    wait_until("the third try", || hosted.starts("wal-qt-host") >= before + 3);
+    wait_until("the third try", || {
+        hosted.starts("wal-qt-host") >= before + 3
+    });
     hosted.cue("wal-qt-host", "");
     let (kind, failed) = events.next();
-    assert_eq!((&*kind, &failed["backend"]), ("wallpaper_restore_failed", &json!("wal-qt")));
+    assert_eq!(
+        (&*kind, &failed["backend"]),
+        ("wallpaper_restore_failed", &json!("wal-qt"))
+    );
     let (kind, trouble) = events.next();
-    assert_eq!((&*kind, &trouble["backend"]), ("backend_unavailable", &json!("wal-qt")));
+    assert_eq!(
+        (&*kind, &trouble["backend"]),
+        ("backend_unavailable", &json!("wal-qt"))
+    );
     assert_eq!(trouble["retrying"], true);
     // Nothing else was reported about these tries.
     let (kind, back) = events.next();
-    assert_eq!((&*kind, &back["source"]), ("wallpaper_changed", &json!("restore")));
+    assert_eq!(
+        (&*kind, &back["source"]),
+        ("wallpaper_changed", &json!("restore"))
+    );
     assert_eq!(back["image_id"], image);
 }
 
@@ -336,7 +398,10 @@ fn shown_page_gets_changed_settings() {
     hosted.desktop.output("kill", &["-9", pid.trim()]);
     events.wait_for("wallpaper_changed");
     let asked = hosted.requests();
-    let load = asked.iter().find(|(route, _)| route == "/wallpaper/load").unwrap();
+    let load = asked
+        .iter()
+        .find(|(route, _)| route == "/wallpaper/load")
+        .unwrap();
     assert_eq!(load.1["wallpaper_config_values"], json!({ "speed": 7 }));
 }
 
@@ -349,7 +414,12 @@ fn host_of_a_shown_page_shows_all_monitors() {
     let (red, blue) = (hosted.picture("one.png"), hosted.picture("two.png"));
     let page = hosted.page("vertical");
     let set = |id: i64, monitors: Value| {
-        client.post("/wallpaper/set", &json!({ "image_id": id, "monitors": monitors })).ok()
+        client
+            .post(
+                "/wallpaper/set",
+                &json!({ "image_id": id, "monitors": monitors }),
+            )
+            .ok()
     };
     let shown_by = |expected: &str| {
         wait_until(expected, || {
@@ -360,7 +430,12 @@ fn host_of_a_shown_page_shows_all_monitors() {
     };
     let is_swaybg_there = || {
         let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
-        let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
+        let backends = fs::read_dir(murald)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
         backends.join("swaybg-1.json").exists()
     };
     assert_eq!(set(red, json!([]))["backend"], "swaybg");
@@ -371,9 +446,15 @@ fn host_of_a_shown_page_shows_all_monitors() {
     let loads = loads.iter().filter(|(route, _)| route == "/wallpaper/load");
     let of = |body: &Value| json!([body["kind"], body["targets"][0]["name"]]);
     let loads: Vec<Value> = loads.map(|(_, body)| of(body)).collect();
-    assert_eq!(loads, [json!(["web", "HEADLESS-1"]), json!(["image", "HEADLESS-2"])]);
+    assert_eq!(
+        loads,
+        [json!(["web", "HEADLESS-1"]), json!(["image", "HEADLESS-2"])]
+    );
     let answer = set(blue, json!(["HEADLESS-2"]));
-    assert_eq!((&answer["backend"], answer.get("warnings")), (&json!("wal-qt"), None));
+    assert_eq!(
+        (&answer["backend"], answer.get("warnings")),
+        (&json!("wal-qt"), None)
+    );
     // No HTML wallpaper is left, so the host ends.
     assert_eq!(set(red, json!(["HEADLESS-1"]))["backend"], "swaybg");
     shown_by("swaybg");
@@ -386,8 +467,23 @@ fn animated_image_has_a_still_before_its_event() {
     let daemon = &hosted.daemon;
     let video = daemon.root().join("video.mp4");
     let made = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "color=0x1ec81e:s=320x180:r=30:d=2"])
-        .args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"])
+        .args([
+            "-nostdin",
+            "-v",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            "color=0x1ec81e:s=320x180:r=30:d=2",
+        ])
+        .args([
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+            "-pix_fmt",
+            "yuv420p",
+        ])
         .arg(&video)
         .status();
     assert!(made.unwrap().success());
@@ -396,10 +492,16 @@ fn animated_image_has_a_still_before_its_event() {
     let link = daemon.root().join(".local/state/murald/current/HEADLESS-1");
     let mut events = daemon.events("wallpaper_changed");
     for (id, size) in [(video, (320, 180)), (page, (480, 270)), (video, (320, 180))] {
-        daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+        daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": id }))
+            .ok();
         assert_eq!(events.wait_for("wallpaper_changed")["image_id"], id);
         let still = fs::read_link(&link).unwrap();
-        assert_eq!(still.parent().unwrap(), daemon.root().join(".local/state/murald/stills"));
+        assert_eq!(
+            still.parent().unwrap(),
+            daemon.root().join(".local/state/murald/stills")
+        );
         let picture = image::open(&still).unwrap().into_rgb8();
         assert_eq!(picture.dimensions(), size);
         if id == video {

@@ -17,7 +17,11 @@ fn show(stubs: &Stubs, backend: &mut dyn Backend, pictures: &[(&str, &Path)]) ->
 
 /// The number of starts of hyprpaper, without queries of its version.
 fn starts(stubs: &Stubs) -> usize {
-    stubs.calls("hyprpaper").iter().filter(|call| call[0] == "-c").count()
+    stubs
+        .calls("hyprpaper")
+        .iter()
+        .filter(|call| call[0] == "-c")
+        .count()
 }
 
 /// The changes through hyprctl, without queries of what is shown.
@@ -36,11 +40,22 @@ fn is_twin(path: &Path, file: &Path) -> bool {
 fn hyprpaper_is_started_with_a_file_and_sent_changes() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
-    let (red, odd) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #$HOME.png", BLUE));
+    let (red, odd) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("b, #$HOME.png", BLUE),
+    );
     stubs.cue("hyprpaper", "late");
-    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &red)]).unwrap();
+    show(
+        &stubs,
+        &mut *hyprpaper,
+        &[("HEADLESS-1", &red), ("HEADLESS-2", &red)],
+    )
+    .unwrap();
     let file = stubs.root().join("home/.config/hypr/murald-hyprpaper.conf");
-    assert_eq!(stubs.calls("hyprpaper").last().unwrap()[..], ["-c", file.to_str().unwrap()]);
+    assert_eq!(
+        stubs.calls("hyprpaper").last().unwrap()[..],
+        ["-c", file.to_str().unwrap()]
+    );
     let block = |output: &str, path: &Path| {
         let path = path.display();
         format!(
@@ -49,21 +64,41 @@ fn hyprpaper_is_started_with_a_file_and_sent_changes() {
     };
     let text = fs::read_to_string(&file).unwrap();
     let tail = block("HEADLESS-1", &red) + &block("HEADLESS-2", &red);
-    assert!(text.ends_with(&format!("\nsplash = false\nipc = true\n{tail}")), "{text}");
+    assert!(
+        text.ends_with(&format!("\nsplash = false\nipc = true\n{tail}")),
+        "{text}"
+    );
     assert!(changes(&stubs).is_empty());
     let process = stubs.wall.processes("hyprpaper");
     // hyprpaper crops only at the centre, so it gets a copy of the output's size for another position.
-    let mut seen = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+    let mut seen = stubs
+        .wall
+        .hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
     seen[0].position = serde_json::from_value("left".into()).unwrap();
     hyprpaper.show(&seen, &stubs.wall.cancel).unwrap();
-    let [call] = &changes(&stubs)[..] else { panic!("one change") };
-    let cut = call[2].strip_prefix("HEADLESS-1,").unwrap().strip_suffix(",cover").unwrap();
+    let [call] = &changes(&stubs)[..] else {
+        panic!("one change")
+    };
+    let cut = call[2]
+        .strip_prefix("HEADLESS-1,")
+        .unwrap()
+        .strip_suffix(",cover")
+        .unwrap();
     assert_eq!(image::image_dimensions(cut).unwrap(), (640, 480));
     // A name that hyprpaper could misread is replaced by another.
-    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
+    show(
+        &stubs,
+        &mut *hyprpaper,
+        &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)],
+    )
+    .unwrap();
     let calls = changes(&stubs);
     assert_eq!(calls.len(), 3);
-    let link = calls[2][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
+    let link = calls[2][2]
+        .strip_prefix("HEADLESS-2,")
+        .unwrap()
+        .strip_suffix(",cover")
+        .unwrap();
     assert!(is_twin(link.as_ref(), &odd));
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
     // Only the configuration file can set `fill`, so a new process starts before the old one ends.
@@ -82,12 +117,19 @@ fn version_before_0_8_gets_its_own_requests() {
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     stubs.wall.set("hyprpaper", "fit_mode", "contain");
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
-    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let (red, blue) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("blue.png", BLUE),
+    );
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
     // Each fit has its own spelling of a path, as below.
     let [red, blue] = [red, blue].map(|path| {
-        format!("{}/./{}", stubs.root().display(), path.file_name().unwrap().display())
+        format!(
+            "{}/./{}",
+            stubs.root().display(),
+            path.file_name().unwrap().display()
+        )
     });
     let value = format!("HEADLESS-1,contain:{blue}");
     let expected = [
@@ -112,14 +154,18 @@ fn version_before_0_8_shows_each_fit_of_a_picture() {
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     let red = stubs.wall.flat("red.png", RED);
     for fits in [["cover", "contain"], ["tile", "cover"], ["cover", "cover"]] {
-        let mut placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+        let mut placements = stubs
+            .wall
+            .hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
         for (placement, fit) in placements.iter_mut().zip(fits) {
             placement.fit = serde_json::from_value(fit.into()).unwrap();
         }
         hyprpaper.show(&placements, &stubs.wall.cancel).unwrap();
     }
-    let expected =
-        [["HEADLESS-1 cover", "HEADLESS-2 contain"], ["HEADLESS-1 tile", "HEADLESS-2 cover"]];
+    let expected = [
+        ["HEADLESS-1 cover", "HEADLESS-2 contain"],
+        ["HEADLESS-1 tile", "HEADLESS-2 cover"],
+    ];
     assert_eq!(
         stubs.note("hyprpaper-seen"),
         [expected.as_flattened(), &["HEADLESS-1 cover"]].concat()
@@ -135,14 +181,28 @@ fn version_before_0_8_warns_that_it_has_no_fill() {
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     let red = stubs.wall.flat("red.png", RED);
     let told = |hyprpaper: &mut dyn Backend| -> Vec<String> {
-        hyprpaper.warnings().into_iter().filter(|warning| warning.contains("`fill`")).collect()
+        hyprpaper
+            .warnings()
+            .into_iter()
+            .filter(|warning| warning.contains("`fill`"))
+            .collect()
     };
-    let mut placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+    let mut placements = stubs
+        .wall
+        .hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
     placements[1].fit = serde_json::from_value("fill".into()).unwrap();
     hyprpaper.show(&placements, &stubs.wall.cancel).unwrap();
     let warnings = told(&mut *hyprpaper);
-    assert!(warnings.len() == 1 && warnings[0].contains("on HEADLESS-2"), "{warnings:?}");
-    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &red)]).unwrap();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("on HEADLESS-2"),
+        "{warnings:?}"
+    );
+    show(
+        &stubs,
+        &mut *hyprpaper,
+        &[("HEADLESS-1", &red), ("HEADLESS-2", &red)],
+    )
+    .unwrap();
     assert_eq!(told(&mut *hyprpaper), [""; 0]);
     hyprpaper.clear().unwrap();
 }
@@ -153,12 +213,19 @@ fn version_before_0_8_gets_no_links() {
     let stubs = Stubs::new(&["640x480"]);
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
-    let (red, odd) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #$HOME.png", BLUE));
+    let (red, odd) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("b, #$HOME.png", BLUE),
+    );
     let link = stubs.root().join("link.png");
     symlink("red.png", &link).unwrap();
     for (path, file) in [(&link, &red), (&odd, &odd)] {
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", path)]).unwrap();
-        let shown = stubs.note("hyprpaper-shown")[0].split_once(": ").unwrap().1.to_owned();
+        let shown = stubs.note("hyprpaper-shown")[0]
+            .split_once(": ")
+            .unwrap()
+            .1
+            .to_owned();
         assert!(is_twin(shown.as_ref(), file), "{shown}");
     }
     hyprpaper.clear().unwrap();
@@ -171,7 +238,12 @@ fn slow_hyprpaper_is_not_taken_for_an_old_version() {
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     stubs.cue("hyprpaper", "late-version");
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
-    assert!(error.to_string().contains("hyprpaper --version did not exit within"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("hyprpaper --version did not exit within"),
+        "{error}"
+    );
     assert_eq!(starts(&stubs), 0);
     // It is not remembered as an old version either.
     stubs.cue("hyprpaper", "");
@@ -183,17 +255,28 @@ fn slow_hyprpaper_is_not_taken_for_an_old_version() {
 #[test]
 fn hyprpaper_that_answers_ok_and_shows_nothing_has_failed() {
     let stubs = Stubs::new(&["640x480"]);
-    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let (red, blue) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("blue.png", BLUE),
+    );
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     stubs.cue("hyprpaper", "lie");
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
-    assert!(error.to_string().contains("on HEADLESS-1: it reports another wallpaper"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("on HEADLESS-1: it reports another wallpaper"),
+        "{error}"
+    );
     assert!(stubs.wall.processes("hyprpaper").is_empty());
     stubs.cue("hyprpaper", "");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     stubs.cue("hyprctl", "lie");
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
-    assert!(error.to_string().contains("blue.png on HEADLESS-1"), "{error}");
+    assert!(
+        error.to_string().contains("blue.png on HEADLESS-1"),
+        "{error}"
+    );
     hyprpaper.clear().unwrap();
     // Versions before 0.8 report this only in the log.
     let stubs = Stubs::new(&["640x480"]);
@@ -202,7 +285,10 @@ fn hyprpaper_that_answers_ok_and_shows_nothing_has_failed() {
     let mut old = stubs.wall.backend(BackendName::Hyprpaper);
     stubs.cue("hyprpaper", "lie");
     let error = show(&stubs, &mut *old, &[("HEADLESS-1", &red)]).unwrap_err();
-    assert!(error.to_string().contains("does not have a target"), "{error}");
+    assert!(
+        error.to_string().contains("does not have a target"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -227,7 +313,10 @@ fn hyprpaper_is_adopted_and_restored() {
     let mut second = stubs.wall.backend(BackendName::Hyprpaper);
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
-    stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
+    stubs
+        .wall
+        .desktop
+        .output("kill", &["-9", &process[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
@@ -243,7 +332,10 @@ fn process_whose_socket_was_removed_is_replaced() {
             fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
         }
         let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
-        let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+        let (red, blue) = (
+            stubs.wall.flat("red.png", RED),
+            stubs.wall.flat("blue.png", BLUE),
+        );
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
         let old = stubs.wall.processes("hyprpaper");
         fs::remove_file(stubs.root().join("run/hypr/sig/.hyprpaper.sock")).unwrap();
@@ -258,7 +350,9 @@ fn process_whose_socket_was_removed_is_replaced() {
         stubs.cue("hyprpaper", "");
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
         assert!(stubs.note("hyprpaper-shown")[0].ends_with("/blue.png"));
-        let [new] = stubs.wall.processes("hyprpaper")[..] else { panic!("one process") };
+        let [new] = stubs.wall.processes("hyprpaper")[..] else {
+            panic!("one process")
+        };
         assert!(new.is_running() && !old[0].is_running());
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
         assert_eq!(stubs.wall.processes("hyprpaper"), [new]);
@@ -270,7 +364,10 @@ fn process_whose_socket_was_removed_is_replaced() {
 fn failures_of_hyprpaper_are_reported() {
     let stubs = Stubs::new(&["640x480"]);
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
-    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let (red, blue) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("blue.png", BLUE),
+    );
     stubs.cue("hyprpaper", "die");
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
     assert!(
@@ -298,17 +395,24 @@ fn failures_of_hyprpaper_are_reported() {
     // A configuration file that the user wrote is not overwritten.
     let file = stubs.root().join("home/own.conf");
     fs::write(&file, "preload = /x\n").unwrap();
-    stubs.wall.set("hyprpaper", "config_path", file.to_str().unwrap());
+    stubs
+        .wall
+        .set("hyprpaper", "config_path", file.to_str().unwrap());
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
     assert!(error.to_string().contains("own.conf"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "preload = /x\n");
     // A hyprpaper that somebody else started keeps its socket.
     stubs.wall.set("hyprpaper", "config_path", "");
-    let mut theirs = stubs.wall.desktop.command(stubs.root().join("bin/hyprpaper"));
+    let mut theirs = stubs
+        .wall
+        .desktop
+        .command(stubs.root().join("bin/hyprpaper"));
     theirs.args(["-c", "/dev/null"]);
     let mut theirs = crate::wall::Foreign::of(theirs);
     let socket = stubs.root().join("run/hypr/sig/.hyprpaper.sock");
-    crate::desktop::wait_until("it", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    crate::desktop::wait_until("it", || {
+        std::os::unix::net::UnixStream::connect(&socket).is_ok()
+    });
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
     assert!(error.to_string().contains("did not start"), "{error}");
     assert!(theirs.runs());

@@ -23,7 +23,9 @@ pub fn play(role: &Role) {
         }
         _ => {}
     }
-    let [flag, file] = &role.args[..] else { role.fail("wrong arguments") };
+    let [flag, file] = &role.args[..] else {
+        role.fail("wrong arguments")
+    };
     if flag != "-c" {
         role.fail("wrong arguments");
     }
@@ -52,7 +54,9 @@ pub fn play(role: &Role) {
         (&stream).read_to_string(&mut request).unwrap();
         if is_old && !request.is_empty() {
             role.note("hyprpaper-requests", &request);
-            (&stream).write_all(shown.answer_old(role, &request).as_bytes()).ok();
+            (&stream)
+                .write_all(shown.answer_old(role, &request).as_bytes())
+                .ok();
         }
     }
 }
@@ -81,7 +85,11 @@ struct Shown {
 impl Shown {
     fn new(list: PathBuf) -> Self {
         fs::remove_file(&list).ok();
-        Self { list, loaded: Vec::new(), drawn: HashMap::new() }
+        Self {
+            list,
+            loaded: Vec::new(),
+            drawn: HashMap::new(),
+        }
     }
 
     fn show(&self, role: &Role, output: &str, path: &str) {
@@ -90,7 +98,10 @@ impl Shown {
         }
         let known = fs::read_to_string(&self.list).unwrap_or_default();
         let mark = format!("{output}: ");
-        let mut lines: Vec<&str> = known.lines().filter(|line| !line.starts_with(&mark)).collect();
+        let mut lines: Vec<&str> = known
+            .lines()
+            .filter(|line| !line.starts_with(&mark))
+            .collect();
         let line = format!("{mark}{path}");
         lines.push(&line);
         fs::write(&self.list, lines.join("\n") + "\n").unwrap();
@@ -99,7 +110,10 @@ impl Shown {
     fn read_new(&self, role: &Role, text: &str) {
         let mut output = "";
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            match line
+                .split_once('=')
+                .map(|(key, value)| (key.trim(), value.trim()))
+            {
                 _ if line.starts_with('#') => {}
                 Some(("monitor", name)) => output = name,
                 Some(("path", path)) if !Path::new(path).is_file() => {
@@ -116,7 +130,10 @@ impl Shown {
     /// Versions before 0.8 go on after lines that they cannot read.
     fn read_old(&mut self, role: &Role, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            match line
+                .split_once('=')
+                .map(|(key, value)| (key.trim(), value.trim()))
+            {
                 _ if line.starts_with('#') => {}
                 Some(("preload", path)) => self.loaded.push(path.to_owned()),
                 Some(("wallpaper", value)) => drop(self.draw_old(role, value)),
@@ -167,7 +184,9 @@ impl Shown {
             Some(("wallpaper", value)) => self.draw_old(role, value),
             None if request == "listactive" => {
                 let known = fs::read_to_string(&self.list);
-                return known.map_or("no wallpapers active".to_owned(), |k| k.replace(": ", " = "));
+                return known.map_or("no wallpapers active".to_owned(), |k| {
+                    k.replace(": ", " = ")
+                });
             }
             _ => Err("invalid command"),
         };
@@ -179,5 +198,8 @@ impl Shown {
 /// kernel.
 fn leads_to(path: &str) -> String {
     let target = fs::read_link(path).map(|target| Path::new(path).parent().unwrap().join(target));
-    target.map_or_else(|_| path.to_owned(), |target| target.to_str().unwrap().to_owned())
+    target.map_or_else(
+        |_| path.to_owned(),
+        |target| target.to_str().unwrap().to_owned(),
+    )
 }

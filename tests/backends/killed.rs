@@ -25,7 +25,9 @@ fn picture_returns_after_a_kill_at_any_instant() {
     let pictures = [(RED, "red.png"), (BLUE, "blue.png")];
     let pictures = pictures.map(|(color, name)| (color, wall.flat(name, color)));
     let show = |builtin: &mut Box<dyn Backend>, picture: &Path| {
-        builtin.show(&wall.hang(&[("HEADLESS-1", picture)]), &wall.cancel).unwrap();
+        builtin
+            .show(&wall.hang(&[("HEADLESS-1", picture)]), &wall.cancel)
+            .unwrap();
     };
     // The duration of a start on this machine, before and after, as its other load may change.
     let mut starts = Vec::new();
@@ -42,7 +44,9 @@ fn picture_returns_after_a_kill_at_any_instant() {
     let mut away = Vec::new();
     for (round, millis) in INSTANTS.into_iter().enumerate() {
         let (color, picture) = &pictures[round % 2];
-        let [process] = wall.processes("builtin")[..] else { panic!("not one process") };
+        let [process] = wall.processes("builtin")[..] else {
+            panic!("not one process")
+        };
         while wall.told.try_recv().is_ok() {}
         let seen = watcher.frames();
         let killed = std::thread::scope(|scope| {
@@ -70,7 +74,10 @@ fn picture_returns_after_a_kill_at_any_instant() {
     measure(&mut builtin);
     eprintln!("killed after so many ms it was away for {away:?}; a start takes {starts:?}");
     let (quick, _) = away[away.len() / 4];
-    assert!(quick <= BACK_WITHIN + *starts.iter().max().unwrap(), "{away:?}, a start {starts:?}");
+    assert!(
+        quick <= BACK_WITHIN + *starts.iter().max().unwrap(),
+        "{away:?}, a start {starts:?}"
+    );
 }
 
 /// Kills the process after a pause; returns the time of the kill.

@@ -1,7 +1,12 @@
 //! Tests the backends: the real swaybg and feh on real desktops, compared pixel by pixel, and stand-ins
 //! for the others, which follow their command lines and protocols strictly and fail on cue.
 
-#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used
+)]
 
 #[path = "../desktop/mod.rs"]
 mod desktop;

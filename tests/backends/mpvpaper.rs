@@ -12,7 +12,11 @@ use crate::support::PATIENCE;
 fn hang(stubs: &Stubs, videos: &[(&str, &Path)], audio: bool) -> Vec<Placement> {
     let placements = stubs.wall.hang(videos).into_iter();
     placements
-        .map(|placement| Placement { kind: Kind::Video, audio_enabled: audio, ..placement })
+        .map(|placement| Placement {
+            kind: Kind::Video,
+            audio_enabled: audio,
+            ..placement
+        })
         .collect()
 }
 
@@ -23,7 +27,11 @@ fn show(stubs: &Stubs, backend: &mut dyn Backend, videos: &[(&str, &Path)]) -> R
 /// A file with the head of a video, which is all that is read.
 fn video(stubs: &Stubs, name: &str, content: &str) -> PathBuf {
     let path = stubs.root().join(name);
-    fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", content.as_bytes()].concat()).unwrap();
+    fs::write(
+        &path,
+        [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", content.as_bytes()].concat(),
+    )
+    .unwrap();
     path
 }
 
@@ -32,20 +40,28 @@ fn each_output_has_a_process_which_loads_the_next_video() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     let [mut first, mut second] =
         ["HEADLESS-1", "HEADLESS-2"].map(|output| stubs.wall.mpvpaper_on(output));
-    let (one, odd) = (video(&stubs, "one.mp4", ""), video(&stubs, "-b, #%20'\"\n$HOME.mp4", ""));
+    let (one, odd) = (
+        video(&stubs, "one.mp4", ""),
+        video(&stubs, "-b, #%20'\"\n$HOME.mp4", ""),
+    );
     show(&stubs, &mut *first, &[("HEADLESS-1", &one)]).unwrap();
     show(&stubs, &mut *second, &[("HEADLESS-2", &one)]).unwrap();
     let run = stubs.root().join("run");
     let calls = ["HEADLESS-1", "HEADLESS-2"].map(|output| {
         let socket = format!("{}/mpvpaper@{output}-1.sock", run.display());
         let options = format!("quiet no-audio loop input-ipc-server={socket}");
-        ["-o", &options, output, one.to_str().unwrap()].map(str::to_owned).to_vec()
+        ["-o", &options, output, one.to_str().unwrap()]
+            .map(str::to_owned)
+            .to_vec()
     });
     assert_eq!(stubs.calls("mpvpaper"), calls);
     let processes = stubs.wall.processes("mpvpaper");
     show(&stubs, &mut *second, &[("HEADLESS-2", &odd)]).unwrap();
     assert_eq!(stubs.wall.processes("mpvpaper"), processes);
-    assert_eq!(stubs.note("mpvpaper-loads").join("\n"), odd.to_str().unwrap());
+    assert_eq!(
+        stubs.note("mpvpaper-loads").join("\n"),
+        odd.to_str().unwrap()
+    );
     // Sound needs other options, so a new process replaces the old one.
     let loud = hang(&stubs, &[("HEADLESS-2", &odd)], true);
     second.show(&loud, &stubs.wall.cancel).unwrap();
@@ -57,7 +73,12 @@ fn each_output_has_a_process_which_loads_the_next_video() {
     second.clear().unwrap();
     assert!(stubs.wall.processes("mpvpaper").is_empty());
     let sockets = fs::read_dir(run).unwrap().flatten();
-    assert_eq!(sockets.filter(|e| e.path().extension().is_some_and(|e| e == "sock")).count(), 0);
+    assert_eq!(
+        sockets
+            .filter(|e| e.path().extension().is_some_and(|e| e == "sock"))
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -71,14 +92,25 @@ fn mpvpaper_is_adopted_and_restored() {
     drop(first);
     let mut second = stubs.wall.backend(BackendName::Mpvpaper);
     show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
-    assert_eq!(stubs.note("mpvpaper-loads").len(), 1, "it plays that already");
+    assert_eq!(
+        stubs.note("mpvpaper-loads").len(),
+        1,
+        "it plays that already"
+    );
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     // A loop has replaced the video under the same name.
     let mut placements = hang(&stubs, &[("HEADLESS-1", &two)], false);
     placements[0].content = "other".to_owned();
     second.show(&placements, &stubs.wall.cancel).unwrap();
-    assert_eq!(stubs.note("mpvpaper-loads").len(), 2, "it has to be told of that");
-    stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
+    assert_eq!(
+        stubs.note("mpvpaper-loads").len(),
+        2,
+        "it has to be told of that"
+    );
+    stubs
+        .wall
+        .desktop
+        .output("kill", &["-9", &process[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
@@ -103,7 +135,10 @@ fn failures_of_mpvpaper_are_reported() {
     // mpv cannot play this file, and continues with the old one.
     let broken = video(&stubs, "broken.mp4", "broken");
     let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
-    assert!(matches!(&error, Error::File { path, .. } if *path == broken), "{error}");
+    assert!(
+        matches!(&error, Error::File { path, .. } if *path == broken),
+        "{error}"
+    );
     // mpv is told to continue, and its answer is not awaited.
     crate::desktop::wait_until("the video before again", || {
         stubs.note("mpvpaper-loads").last().map(String::as_str) == one.to_str()
@@ -131,13 +166,19 @@ fn failures_of_mpvpaper_are_reported() {
 fn process_that_hangs_is_killed_and_the_old_one_stays() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
+    let (one, broken) = (
+        video(&stubs, "one.mp4", ""),
+        video(&stubs, "broken.mp4", "broken"),
+    );
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     let process = stubs.wall.processes("mpvpaper");
     // Sound needs a new process.
     let loud = hang(&stubs, &[("HEADLESS-1", &broken)], true);
     let error = mpvpaper.show(&loud, &stubs.wall.cancel).unwrap_err();
-    assert!(error.to_string().contains("did not start playing in time"), "{error}");
+    assert!(
+        error.to_string().contains("did not start playing in time"),
+        "{error}"
+    );
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 1);
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     mpvpaper.clear().unwrap();
@@ -147,13 +188,19 @@ fn process_that_hangs_is_killed_and_the_old_one_stays() {
 fn video_that_cannot_be_loaded_keeps_the_old_one_and_starts_nothing() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
+    let (one, broken) = (
+        video(&stubs, "one.mp4", ""),
+        video(&stubs, "broken.mp4", "broken"),
+    );
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     // mpv reports the reason and exits at once.
     stubs.cue("mpvpaper", "end");
     let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
     let said = "unrecognized file format";
-    assert!(matches!(&error, Error::File { why, .. } if why == said), "{error}");
+    assert!(
+        matches!(&error, Error::File { why, .. } if why == said),
+        "{error}"
+    );
     assert_eq!(stubs.calls("mpvpaper").len(), 1);
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 0);
     // Its exit is reported, and the old video is restored.
@@ -177,8 +224,13 @@ fn old_video_stays_until_the_new_one_is_visible() {
     stubs.cue("mpvpaper", "dark");
     let loud = hang(&stubs, &[("HEADLESS-1", &two)], true);
     mpvpaper.show(&loud, &stubs.wall.cancel).unwrap();
-    let [warning] = &mpvpaper.warnings()[..] else { panic!("no warning") };
-    assert!(warning.contains("HEADLESS-1") && warning.contains("off"), "{warning}");
+    let [warning] = &mpvpaper.warnings()[..] else {
+        panic!("no warning")
+    };
+    assert!(
+        warning.contains("HEADLESS-1") && warning.contains("off"),
+        "{warning}"
+    );
     assert!(old[0].is_running());
     assert_eq!(stubs.wall.processes("mpvpaper").len(), 2);
     // A daemon that ends leaves both processes, and the next one adopts both.
@@ -189,7 +241,9 @@ fn old_video_stays_until_the_new_one_is_visible() {
     next.show(&silent, &stubs.wall.cancel).unwrap();
     // The output is switched on.
     stubs.cue("mpvpaper", "");
-    crate::desktop::wait_until("one process", || stubs.wall.processes("mpvpaper").len() == 1);
+    crate::desktop::wait_until("one process", || {
+        stubs.wall.processes("mpvpaper").len() == 1
+    });
     assert!(!old[0].is_running());
     assert!(next.is_whole());
     next.clear().unwrap();
@@ -203,16 +257,22 @@ fn invisible_videos_do_not_accumulate() {
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let video = video(&stubs, "one.mp4", "");
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &video)]).unwrap();
-    let [seen] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
+    let [seen] = stubs.wall.processes("mpvpaper")[..] else {
+        panic!("one process")
+    };
     stubs.cue("mpvpaper", "dark");
     for options in ["loop panscan=1", "loop", "loop mute=yes"] {
         stubs.wall.set("mpvpaper", "mpv_options", options);
         let before = stubs.wall.processes("mpvpaper");
         show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &video)]).unwrap();
         let processes = stubs.wall.processes("mpvpaper");
-        let [kept, new] = processes[..] else { panic!("{processes:?}") };
+        let [kept, new] = processes[..] else {
+            panic!("{processes:?}")
+        };
         assert!(kept == seen && !before.contains(&new), "{processes:?}");
-        let [warning] = &mpvpaper.warnings()[..] else { panic!("no warning") };
+        let [warning] = &mpvpaper.warnings()[..] else {
+            panic!("no warning")
+        };
         assert!(warning.contains("too slow for the video"), "{warning}");
     }
     mpvpaper.clear().unwrap();
@@ -226,7 +286,9 @@ fn video_that_stops_itself_while_hidden_is_left_to_continue() {
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
-    let [old] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
+    let [old] = stubs.wall.processes("mpvpaper")[..] else {
+        panic!("one process")
+    };
     let is_stopped = |pid: i32| {
         // The link is missing for a moment while one program becomes another.
         let program = fs::read_link(format!("/proc/{pid}/exe"));
@@ -239,19 +301,28 @@ fn video_that_stops_itself_while_hidden_is_left_to_continue() {
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
     assert_eq!(mpvpaper.unseen(), ["HEADLESS-1"]);
     crate::desktop::wait_until("the old one's end", || !old.is_running());
-    let [new] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
+    let [new] = stubs.wall.processes("mpvpaper")[..] else {
+        panic!("one process")
+    };
     assert!(is_stopped(new.pid));
     // The same holds for the next request and the next daemon; there is nothing to pause.
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
     drop(mpvpaper);
     let mut next = stubs.wall.backend(BackendName::Mpvpaper);
     show(&stubs, &mut *next, &[("HEADLESS-1", &two)]).unwrap();
-    next.pause(&["HEADLESS-1".to_owned()].into(), &stubs.wall.cancel).unwrap();
+    next.pause(&["HEADLESS-1".to_owned()].into(), &stubs.wall.cancel)
+        .unwrap();
     assert_eq!(next.unseen(), ["HEADLESS-1"]);
     stubs.cue("mpvpaper", "");
     crate::desktop::wait_until("the video", || next.unseen().is_empty());
     assert!(next.is_whole() && new.is_running() && !is_stopped(new.pid));
-    assert_eq!((stubs.calls("mpvpaper").len(), stubs.note("mpvpaper-loads").len()), (2, 0));
+    assert_eq!(
+        (
+            stubs.calls("mpvpaper").len(),
+            stubs.note("mpvpaper-loads").len()
+        ),
+        (2, 0)
+    );
     next.clear().unwrap();
     assert!(stubs.wall.processes("mpvpaper").is_empty());
 }

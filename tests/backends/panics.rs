@@ -41,13 +41,26 @@ impl Bench {
         let panics = Arc::new(AtomicUsize::new(0));
         let backends = spoiled(&wall.backends, Arc::clone(&panics));
         let (spawner, deaths) = Spawner::new();
-        let (bus, store) =
-            (EventBus::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
-        let told = bus.subscribe(EventFilter::from_iter([EventKind::BackendUnavailable]), || ());
+        let (bus, store) = (
+            EventBus::new(),
+            Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap(),
+        );
+        let told = bus.subscribe(
+            EventFilter::from_iter([EventKind::BackendUnavailable]),
+            || (),
+        );
         let (desktop, see_again) = (desktop::Handle::default(), Box::new(|_: &_| false));
         let (wallpaper, owner) =
             wallpaper::start(&spawner, store.clone(), bus, backends, desktop, see_again).unwrap();
-        Self { _owner: owner, wallpaper, panics, told, deaths, store, wall }
+        Self {
+            _owner: owner,
+            wallpaper,
+            panics,
+            told,
+            deaths,
+            store,
+            wall,
+        }
     }
 
     fn picture(&self, name: &str, color: [u8; 3]) -> i64 {
@@ -86,18 +99,29 @@ impl Bench {
             fit: None,
             position: None,
             transition: None,
-            source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
+            source: HistorySource {
+                kind: Source::Manual,
+                playlist_id: None,
+                playlist_name: None,
+            },
             by_hook: false,
         };
         let (answer, answered) = bounded(1);
-        self.wallpaper.set(request, Box::new(move |result| answer.send(result).unwrap()));
+        self.wallpaper.set(
+            request,
+            Box::new(move |result| answer.send(result).unwrap()),
+        );
         answered.recv_timeout(PATIENCE).expect("an answer")
     }
 
     #[track_caller]
     fn fails(&self, image: i64, why: &str) {
         let failure = self.set(image).unwrap_err();
-        let Error::Backend { backend: BackendName::Swaybg, source } = &failure else {
+        let Error::Backend {
+            backend: BackendName::Swaybg,
+            source,
+        } = &failure
+        else {
             panic!("{failure}")
         };
         assert!(source.to_string().contains(why), "{source}");
@@ -111,12 +135,19 @@ fn spoiled(backends: &Backends, panics: Arc<AtomicUsize>) -> Backends {
     let read = move || {
         let is_its = thread::current().name() == Some("swaybg");
         let left = |left: usize| left.checked_sub(1);
-        if is_its && panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
+        if is_its
+            && panics
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, left)
+                .is_ok()
+        {
             panic!("on purpose");
         }
         settings()
     };
-    Backends { settings: Arc::new(read), ..backends.clone() }
+    Backends {
+        settings: Arc::new(read),
+        ..backends.clone()
+    }
 }
 
 #[test]
@@ -138,7 +169,11 @@ fn panic_of_a_backend_thread_fails_one_request_and_the_fourth_in_a_minute_disabl
     bench.fails(blue, "internal error");
     // It is restarted until it has failed too often.
     let is_given_up = || {
-        let event = bench.told.receiver().recv_timeout(PATIENCE).expect("it is given up");
+        let event = bench
+            .told
+            .receiver()
+            .recv_timeout(PATIENCE)
+            .expect("it is given up");
         event.json.contains("keeps failing")
     };
     while !is_given_up() {}
@@ -152,5 +187,9 @@ fn panic_of_a_backend_thread_fails_one_request_and_the_fourth_in_a_minute_disabl
         other => Err(format!("{other:?}")),
     });
     bench.wall.pixels("HEADLESS-1").is_all(GREEN);
-    assert!(bench.deaths.is_empty(), "{:?} died", bench.deaths.try_recv());
+    assert!(
+        bench.deaths.is_empty(),
+        "{:?} died",
+        bench.deaths.try_recv()
+    );
 }

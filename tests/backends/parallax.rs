@@ -17,12 +17,19 @@ use crate::support::{PATIENCE, TestDaemon};
 /// Helpers for a daemon that follows workspaces.
 impl Hosted {
     fn following(outputs: &[&str], settings: &str, env: &[(&str, &str)]) -> Self {
-        Self::new(outputs, &format!("parallax_enabled = true\n{settings}"), env)
+        Self::new(
+            outputs,
+            &format!("parallax_enabled = true\n{settings}"),
+            env,
+        )
     }
 
     fn patch(&self, key: &str, value: Value) {
         let body = json!({ key: value });
-        self.daemon.client().patch("/config/backends/wal-qt", &body).ok();
+        self.daemon
+            .client()
+            .patch("/config/backends/wal-qt", &body)
+            .ok();
     }
 
     /// The moves that the host got, as `OUTPUT direction`.
@@ -30,7 +37,11 @@ impl Hosted {
         let asked = self.requests().into_iter();
         let moves = asked.filter(|(route, _)| route == "/wallpaper/parallax-move");
         let word = |body: Value| {
-            format!("{} {}", body["name"].as_str().unwrap(), body["direction"].as_str().unwrap())
+            format!(
+                "{} {}",
+                body["name"].as_str().unwrap(),
+                body["direction"].as_str().unwrap()
+            )
         };
         moves.map(|(_, body)| word(body)).collect()
     }
@@ -38,7 +49,9 @@ impl Hosted {
     /// Waits for exactly these moves since the last time.
     #[track_caller]
     fn moved(&self, expected: &[&str]) {
-        wait_until(&format!("{expected:?}"), || self.moves().len() >= expected.len());
+        wait_until(&format!("{expected:?}"), || {
+            self.moves().len() >= expected.len()
+        });
         assert_eq!(self.moves(), expected);
         self.forget();
     }
@@ -57,8 +70,11 @@ impl Hosted {
 fn parallax_follows_the_workspaces_of_sway() {
     let settings = "parallax_workspace_chunk_size = 4";
     let mut followed = Hosted::following(&["640x480", "800x600"], settings, &[]);
-    let (one, other, page) =
-        (followed.picture("a.png"), followed.picture("b.png"), followed.page("vertical"));
+    let (one, other, page) = (
+        followed.picture("a.png"),
+        followed.picture("b.png"),
+        followed.page("vertical"),
+    );
     followed.follows(1);
     followed.sway("workspace 11 output HEADLESS-2");
     for (id, monitor) in [(one, "HEADLESS-1"), (page, "HEADLESS-2")] {
@@ -91,11 +107,15 @@ fn parallax_follows_the_workspaces_of_sway() {
     followed.forget();
     followed.sway("focus output HEADLESS-2; workspace 7; workspace 8");
     followed.moved(&[right, "HEADLESS-2 right", right, "HEADLESS-2 right"]);
-    for (key, value) in
-        [("parallax_compositor_driver", json!("off")), ("parallax_enabled", json!(false))]
-    {
+    for (key, value) in [
+        ("parallax_compositor_driver", json!("off")),
+        ("parallax_enabled", json!(false)),
+    ] {
         followed.patch(key, value);
-        assert!(!threads(&followed.daemon).contains(&"parallax".to_owned()), "{key}");
+        assert!(
+            !threads(&followed.daemon).contains(&"parallax".to_owned()),
+            "{key}"
+        );
         followed.patch("parallax_compositor_driver", json!("sway"));
     }
     followed.sway("workspace 9");
@@ -106,9 +126,14 @@ fn parallax_follows_the_workspaces_of_sway() {
 }
 
 fn threads(daemon: &TestDaemon) -> Vec<String> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap().flatten();
+    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid()))
+        .unwrap()
+        .flatten();
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
-    tasks.filter_map(name).map(|name| name.trim().to_owned()).collect()
+    tasks
+        .filter_map(name)
+        .map(|name| name.trim().to_owned())
+        .collect()
 }
 
 /// A stand-in for Hyprland's sockets, which rejects what the real one does not know.
@@ -144,7 +169,13 @@ impl Hyprland {
                 }
             }
         });
-        Self { shown, asked, directory, events, listener: None }
+        Self {
+            shown,
+            asked,
+            directory,
+            events,
+            listener: None,
+        }
     }
 
     /// Waits until the daemon has connected and asked what is shown.
@@ -154,7 +185,11 @@ impl Hyprland {
     }
 
     fn say(&mut self, lines: &str) {
-        self.listener.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
+        self.listener
+            .as_mut()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
     }
 
     /// Shows another workspace, reports it and waits for the query.
@@ -166,9 +201,15 @@ impl Hyprland {
     /// Reports it as versions 1 and 2 of the event, in one piece.
     fn begin_to_show(&mut self, output: &str, workspace: i64) {
         let mut shown = self.shown.lock().unwrap();
-        shown.iter_mut().find(|(name, _)| *name == output).unwrap().1 = workspace;
+        shown
+            .iter_mut()
+            .find(|(name, _)| *name == output)
+            .unwrap()
+            .1 = workspace;
         drop(shown);
-        self.say(&format!("workspace>>{workspace}\nworkspacev2>>{workspace},{workspace}\n"));
+        self.say(&format!(
+            "workspace>>{workspace}\nworkspacev2>>{workspace},{workspace}\n"
+        ));
     }
 
     fn restart(&mut self) {
@@ -230,7 +271,9 @@ fn parallax_follows_the_workspaces_of_hyprland() {
         hyprland.begin_to_show("HEADLESS-1", workspace);
     }
     fs::remove_file(&cue).unwrap();
-    wait_until("the host's silence", || followed.daemon.log().contains("does not follow"));
+    wait_until("the host's silence", || {
+        followed.daemon.log().contains("does not follow")
+    });
     // Moves are also dropped while the host catches up.
     let mut workspace = 8;
     wait_until("a step", || {

@@ -22,25 +22,44 @@ fn without_layer_shell_no_backend_is_used_and_the_desktops_own_command_is_named(
     let hosted = Hosted::with("swaybg", &["awww", "awww-daemon"], &["640x480"], "", &env);
     let picture = hosted.picture("one.png");
     let client = hosted.daemon.client();
-    let refused = client.post("/wallpaper/set", &json!({ "image_id": picture })).fails(503);
+    let refused = client
+        .post("/wallpaper/set", &json!({ "image_id": picture }))
+        .fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     let told = refused["error"].as_str().unwrap();
-    for part in ["does not support wlr-layer-shell", "gsettings set", "plasma-apply-wallpaperimage"]
-    {
+    for part in [
+        "does not support wlr-layer-shell",
+        "gsettings set",
+        "plasma-apply-wallpaperimage",
+    ] {
         assert!(told.contains(part), "{told}");
     }
     client.get("/wallpaper/current").fails(503);
     has_no_place(&hosted.daemon, "wlr-layer-shell");
     let doctor = hosted.daemon.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
-    let row = found.lines().find(|row| row.starts_with("fix\tbackend\t")).unwrap();
-    assert!(row.contains("wlr-layer-shell") && row.contains("gsettings set"), "{found}");
-    assert!(!found.contains("ok\tbackend") && !row.contains("install"), "{found}");
+    let row = found
+        .lines()
+        .find(|row| row.starts_with("fix\tbackend\t"))
+        .unwrap();
+    assert!(
+        row.contains("wlr-layer-shell") && row.contains("gsettings set"),
+        "{found}"
+    );
+    assert!(
+        !found.contains("ok\tbackend") && !row.contains("install"),
+        "{found}"
+    );
     // The renderer reports the same.
-    let mut draw = hosted.daemon.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
+    let mut draw = hosted
+        .daemon
+        .murald(&["draw", "--socket", "/nowhere/draw.sock"]);
     let output = draw.env("WAYLAND_DISPLAY", socket).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("this compositor does not offer zwlr_layer_shell_v1"), "{said}");
+    assert!(
+        said.contains("this compositor does not offer zwlr_layer_shell_v1"),
+        "{said}"
+    );
     assert!(!output.status.success());
 }
 
@@ -50,24 +69,43 @@ fn x_server_without_true_colour_is_left_to_other_backends() {
     let red = wall.flat("red.png", RED);
     let output = wall.backends.outputs.list()[0].name.clone();
     let mut builtin = wall.backend(BackendName::Builtin);
-    let error = builtin.show(&wall.hang(&[(&output, &red)]), &wall.cancel).unwrap_err();
-    assert!(error.to_string().contains("the X server has no true-colour visual"), "{error}");
+    let error = builtin
+        .show(&wall.hang(&[(&output, &red)]), &wall.cancel)
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the X server has no true-colour visual"),
+        "{error}"
+    );
     let mut daemon = TestDaemon::on(&wall.desktop);
     daemon.only(&[]);
     daemon.start();
     let id = daemon.import(&[&red])[0];
-    let refused = daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).fails(503);
+    let refused = daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": id }))
+        .fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     let told = refused["error"].as_str().unwrap();
-    assert!(told.contains("TrueColor") && told.ends_with("is installed: feh"), "{told}");
+    assert!(
+        told.contains("TrueColor") && told.ends_with("is installed: feh"),
+        "{told}"
+    );
     has_no_place(&daemon, "TrueColor");
     let doctor = daemon.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
-    assert!(found.contains("TrueColor") && found.contains("install one of feh"), "{found}");
+    assert!(
+        found.contains("TrueColor") && found.contains("install one of feh"),
+        "{found}"
+    );
     // The next backend is used, and shows what such a server can.
     let feh = wall.desktop.output("sh", &["-c", "command -v feh"]);
     std::os::unix::fs::symlink(feh, daemon.root().join("only/feh")).unwrap();
-    let answer = daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    let answer = daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": id }))
+        .ok();
     assert_eq!(answer["backend"], "feh");
     let [r, g, b] = wall.pixels(&output).part(50, 50);
     assert!(r > 150 && g < 90 && b < 90, "{r} {g} {b}");
@@ -81,9 +119,19 @@ fn why(daemon: &TestDaemon) -> String {
 fn has_no_place(daemon: &TestDaemon, lacks: &str) {
     let client = daemon.client();
     let all = client.get("/backends").ok();
-    let own = all.as_array().unwrap().iter().find(|one| one["name"] == "builtin").unwrap();
-    assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(false)));
-    let refused = client.post("/backends/builtin/activate", &json!({})).fails(503);
+    let own = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["name"] == "builtin")
+        .unwrap();
+    assert_eq!(
+        (&own["installed"], &own["available"]),
+        (&json!(true), &json!(false))
+    );
+    let refused = client
+        .post("/backends/builtin/activate", &json!({}))
+        .fails(503);
     let told = refused["error"].as_str().unwrap();
     assert!(told.contains(lacks), "{told}");
 }
@@ -94,17 +142,21 @@ fn without_shared_memory_the_old_picture_stays() {
     wall.set("builtin", "transition_type", "none");
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
     let mut builtin = wall.backend(BackendName::Builtin);
-    builtin.show(&wall.hang(&[("HEADLESS-1", &red)]), &wall.cancel).unwrap();
+    builtin
+        .show(&wall.hang(&[("HEADLESS-1", &red)]), &wall.cancel)
+        .unwrap();
     let process = wall.processes("builtin");
     let pid = process[0].pid.to_string();
     // The limit of the file size also applies to shared memory.
-    wall.desktop.output("prlimit", &["--pid", &pid, "--fsize=4096:"]);
+    wall.desktop
+        .output("prlimit", &["--pid", &pid, "--fsize=4096:"]);
     let blue = wall.hang(&[("HEADLESS-1", &blue)]);
     let error = builtin.show(&blue, &wall.cancel).unwrap_err().to_string();
     let expected = "cannot allocate shared memory for a frame of 640 × 480 pixels";
     assert!(error.contains(expected), "{error}");
     wall.pixels("HEADLESS-1").is_all(RED);
-    wall.desktop.output("prlimit", &["--pid", &pid, "--fsize=1000000000:"]);
+    wall.desktop
+        .output("prlimit", &["--pid", &pid, "--fsize=1000000000:"]);
     builtin.show(&blue, &wall.cancel).unwrap();
     wall.pixels("HEADLESS-1").is_all(BLUE);
     assert_eq!(wall.processes("builtin"), process);
@@ -120,7 +172,9 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     let client = daemon.client();
     let images = [("red.png", RED), ("blue.png", BLUE)].map(|(name, color)| {
         let path = daemon.root().join(name);
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path])[0]
     });
     let set = |image: i64| {
@@ -130,7 +184,10 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     assert_eq!(set(images[0])["backend"], "builtin");
     let watcher = Watcher::start(&desktop, "HEADLESS-1");
     let process = daemon.drawing();
-    desktop.output("prlimit", &["--pid", &process[0].to_string(), "--fsize=4096:"]);
+    desktop.output(
+        "prlimit",
+        &["--pid", &process[0].to_string(), "--fsize=4096:"],
+    );
     let answer = set(images[1]);
     assert_eq!(answer["backend"], "swaybg");
     let expected =
@@ -139,7 +196,9 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     assert!(said.starts_with(expected), "{said}");
     wait_until("the new picture", || near(watcher.latest(), BLUE));
     // The old picture is removed once the other backend shows the new one.
-    wait_until("the end of the process that drew", || daemon.drawing().is_empty());
+    wait_until("the end of the process that drew", || {
+        daemon.drawing().is_empty()
+    });
     assert!(why(&daemon).ends_with(" drawn by swaybg. No change is scheduled.\n"));
     assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
     assert!(daemon.log().contains("no longer using builtin"));
@@ -149,7 +208,9 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     assert_eq!(set(images[1])["backend"], "builtin");
     wait_until("the new picture", || near(watcher.latest(), BLUE));
     let frames = watcher.finish();
-    let neither = frames.iter().find(|&&seen| !near(seen, RED) && !near(seen, BLUE));
+    let neither = frames
+        .iter()
+        .find(|&&seen| !near(seen, RED) && !near(seen, BLUE));
     assert_eq!(neither, None, "{frames:?}");
 }
 
@@ -173,7 +234,10 @@ impl BareCompositor {
                 std::thread::spawn(move || serve(client));
             }
         });
-        Self { socket, _directory: directory }
+        Self {
+            socket,
+            _directory: directory,
+        }
     }
 }
 
@@ -202,7 +266,11 @@ fn serve(mut client: UnixStream) {
                 let output = number(&body, body.len() - 4);
                 let place = (0..5).fold(Event::of(output, 0), |event, _| event.number(0));
                 say(place.text("maker").text("model").number(0));
-                say(Event::of(output, 1).number(1).number(640).number(480).number(60_000));
+                say(Event::of(output, 1)
+                    .number(1)
+                    .number(640)
+                    .number(480)
+                    .number(60_000));
                 say(Event::of(output, 4).text("HEADLESS-1"));
                 say(Event::of(output, 2));
             }
@@ -224,7 +292,11 @@ struct Event {
 
 impl Event {
     fn of(object: u32, code: u32) -> Self {
-        Self { object, code, arguments: Vec::new() }
+        Self {
+            object,
+            code,
+            arguments: Vec::new(),
+        }
     }
 
     fn number(mut self, number: u32) -> Self {
@@ -243,7 +315,11 @@ impl Event {
 
     fn bytes(self) -> Vec<u8> {
         let length = 8 + self.arguments.len() as u32;
-        let head = [self.object.to_ne_bytes(), (length << 16 | self.code).to_ne_bytes()].concat();
+        let head = [
+            self.object.to_ne_bytes(),
+            (length << 16 | self.code).to_ne_bytes(),
+        ]
+        .concat();
         [head, self.arguments].concat()
     }
 }

@@ -29,7 +29,10 @@ pub fn told(hosted: &Hosted, output: &str) -> Vec<bool> {
 
 /// The sockets of the mpv processes that run.
 pub fn sockets(hosted: &Hosted) -> Vec<PathBuf> {
-    files(hosted, "sock").into_iter().filter(|path| UnixStream::connect(path).is_ok()).collect()
+    files(hosted, "sock")
+        .into_iter()
+        .filter(|path| UnixStream::connect(path).is_ok())
+        .collect()
 }
 
 /// The files of mpvpaper in the runtime directory whose names end so.
@@ -41,12 +44,25 @@ fn files(hosted: &Hosted, ending: &str) -> Vec<PathBuf> {
 
 fn backends(hosted: &Hosted) -> PathBuf {
     let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
-    fs::read_dir(murald).unwrap().next().unwrap().unwrap().path()
+    fs::read_dir(murald)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
 }
 
 fn ending_so(directory: &Path, ending: &str) -> Vec<PathBuf> {
-    let paths = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
-    paths.filter(|path| path.extension().is_some_and(|extension| extension == ending)).collect()
+    let paths = fs::read_dir(directory)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == ending)
+        })
+        .collect()
 }
 
 /// Kills the daemon, and starts one as in a new session.
@@ -62,7 +78,10 @@ pub fn mpv(socket: &Path, command: &Value) -> Value {
     writeln!(stream, "{}", json!({ "command": command, "request_id": 9 })).unwrap();
     let lines = BufReader::new(stream).lines().map(|line| line.unwrap());
     let mut answers = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
-    answers.find(|said| said["request_id"] == 9).expect("an answer")["data"].take()
+    answers
+        .find(|said| said["request_id"] == 9)
+        .expect("an answer")["data"]
+        .take()
 }
 
 pub fn is_paused(socket: &Path) -> bool {
@@ -71,11 +90,19 @@ pub fn is_paused(socket: &Path) -> bool {
 
 #[test]
 fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
-    let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
+    let mut hosted = Hosted::with(
+        "mpvpaper",
+        &["mpvpaper"],
+        &["640x480", "640x480"],
+        LOCKED,
+        &[],
+    );
     let [video, other] = videos(&hosted);
     hosted.set(&json!({ "image_id": video }));
     let playing = sockets(&hosted);
-    let [one, two] = &playing[..] else { panic!("{playing:?}") };
+    let [one, two] = &playing[..] else {
+        panic!("{playing:?}")
+    };
     tell(&hosted, "locked");
     wait_until("both to stand still", || is_paused(one) && is_paused(two));
     // The video that was set plays, and the other stays paused.
@@ -88,7 +115,9 @@ fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
     // The next daemon knows that the session is still locked; a daemon of another session resumes the
     // videos.
     tell(&hosted, "locked");
-    wait_until("both to stand still again", || is_paused(one) && is_paused(two));
+    wait_until("both to stand still again", || {
+        is_paused(one) && is_paused(two)
+    });
     hosted.daemon.kill9();
     hosted.daemon.start();
     hosted.set(&json!({ "image_id": other, "monitors": ["HEADLESS-1"] }));
@@ -103,11 +132,19 @@ fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
 
 #[test]
 fn video_that_its_user_has_paused_stays_paused() {
-    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
+    let hosted = Hosted::with(
+        "mpvpaper",
+        &["mpvpaper"],
+        &["640x480", "640x480"],
+        LOCKED,
+        &[],
+    );
     let [video, _] = videos(&hosted);
     hosted.set(&json!({ "image_id": video }));
     let playing = sockets(&hosted);
-    let [one, two] = &playing[..] else { panic!("{playing:?}") };
+    let [one, two] = &playing[..] else {
+        panic!("{playing:?}")
+    };
     mpv(two, &json!(["set_property", "pause", true]));
     tell(&hosted, "locked");
     wait_until("the other to stand still", || is_paused(one));
@@ -129,9 +166,14 @@ fn wal_qt_pauses_videos_and_pages() {
     hosted.set(&on(video, "HEADLESS-1"));
     hosted.set(&on(page, "HEADLESS-2"));
     let client = hosted.daemon.client();
-    let refused = client.post("/wallpaper/sound", &json!({ "muted": true })).fails(409);
+    let refused = client
+        .post("/wallpaper/sound", &json!({ "muted": true }))
+        .fails(409);
     assert!(
-        refused["error"].as_str().unwrap().contains("wal-qt on HEADLESS-1 cannot"),
+        refused["error"]
+            .as_str()
+            .unwrap()
+            .contains("wal-qt on HEADLESS-1 cannot"),
         "{refused}"
     );
     let video_s = client.get(&format!("/images/{video}")).ok()["path"].clone();
@@ -167,13 +209,22 @@ fn wal_qt_pauses_videos_and_pages() {
 /// A video whose content is its name.
 fn video(stubs: &Stubs, name: &str) -> PathBuf {
     let path = stubs.root().join(name);
-    fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat()).unwrap();
+    fs::write(
+        &path,
+        [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat(),
+    )
+    .unwrap();
     path
 }
 
 fn placed(stubs: &Stubs, video: &Path) -> Vec<Placement> {
     let placements = stubs.wall.hang(&[("HEADLESS-1", video)]).into_iter();
-    placements.map(|placement| Placement { kind: Kind::Video, ..placement }).collect()
+    placements
+        .map(|placement| Placement {
+            kind: Kind::Video,
+            ..placement
+        })
+        .collect()
 }
 
 #[test]
@@ -201,33 +252,47 @@ fn video_whose_pause_has_failed_is_paused_again_and_resumed() {
 fn invisible_video_is_paused_too_and_stays_unseen() {
     let stubs = Stubs::new(&["640x480"]);
     let hang = |path: &Path, audio_enabled: bool| -> Vec<Placement> {
-        let video = |one| Placement { audio_enabled, ..one };
+        let video = |one| Placement {
+            audio_enabled,
+            ..one
+        };
         placed(&stubs, path).into_iter().map(video).collect()
     };
     let (one, two) = (video(&stubs, "one.mp4"), video(&stubs, "two.mp4"));
     let all = ["HEADLESS-1".to_owned()].into();
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    mpvpaper.show(&hang(&one, false), &stubs.wall.cancel).unwrap();
+    mpvpaper
+        .show(&hang(&one, false), &stubs.wall.cancel)
+        .unwrap();
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     let told = |expected: &[bool]| {
         let notes = stubs.note("mpvpaper-pauses");
-        let expected: Vec<_> = expected.iter().map(|rests| format!("HEADLESS-1 {rests}")).collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|rests| format!("HEADLESS-1 {rests}"))
+            .collect();
         assert_eq!(notes, expected);
     };
     told(&[true]);
     // The output is off. The paused video is resumed for the next one, which is then paused too.
     stubs.cue("mpvpaper", "dark");
-    mpvpaper.show(&hang(&two, false), &stubs.wall.cancel).unwrap();
+    mpvpaper
+        .show(&hang(&two, false), &stubs.wall.cancel)
+        .unwrap();
     told(&[true, false]);
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     told(&[true, false, true]);
     // If the video is set again, it must play to report frames, also under the next daemon.
     drop(mpvpaper);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    mpvpaper.show(&hang(&two, false), &stubs.wall.cancel).unwrap();
+    mpvpaper
+        .show(&hang(&two, false), &stubs.wall.cancel)
+        .unwrap();
     told(&[true, false, true, false]);
     // Both the waiting process and the one before it are paused.
-    mpvpaper.show(&hang(&one, true), &stubs.wall.cancel).unwrap();
+    mpvpaper
+        .show(&hang(&one, true), &stubs.wall.cancel)
+        .unwrap();
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     told(&[true, false, true, false, true, true]);
     stubs.cue("mpvpaper", "");

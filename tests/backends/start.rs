@@ -30,13 +30,21 @@ impl Scripted {
         daemon.configure("[backend]\ntype = 'swaybg'\n");
         daemon.start_after(shell);
         let file = daemon.root().join("a.png");
-        image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+        image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
+            .save(&file)
+            .unwrap();
         let picture = daemon.import(&[&file])[0];
-        Self { daemon, picture, _desktop: desktop }
+        Self {
+            daemon,
+            picture,
+            _desktop: desktop,
+        }
     }
 
     fn set(&self) -> crate::support::client::Answer {
-        self.daemon.client().post("/wallpaper/set", &json!({ "image_id": self.picture }))
+        self.daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": self.picture }))
     }
 }
 
@@ -62,13 +70,21 @@ fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
     let fields: Vec<&str> = lines[0].rsplit_once(") ").unwrap().1.split(' ').collect();
     let pid = lines[0].split(' ').next().unwrap();
     let [parent, group, session] = [1, 2, 3].map(|at| fields[at]);
-    assert_eq!(parent, scripted.daemon.pid().to_string(), "nobody stays between them");
+    assert_eq!(
+        parent,
+        scripted.daemon.pid().to_string(),
+        "nobody stays between them"
+    );
     assert_eq!((group, session), (pid, pid));
     assert_eq!(lines[1..3], ["/", "/dev/null"]);
     // The log needs a size limit, as it may never be emptied.
     assert!(lines[3].contains(&(1 << 30).to_string()), "{}", lines[3]);
     // Descriptors of the shell itself have higher numbers; nothing else of the daemon's is inherited.
-    let open: Vec<&str> = lines[4..].iter().copied().filter(|fd| fd.len() == 1).collect();
+    let open: Vec<&str> = lines[4..]
+        .iter()
+        .copied()
+        .filter(|fd| fd.len() == 1)
+        .collect();
     assert_eq!(open, ["0", "1", "2"]);
 }
 
@@ -77,7 +93,11 @@ fn backend_has_the_umask_that_the_daemon_was_started_with() {
     for umask in ["0027", "0000"] {
         let scripted = Scripted::after(&format!("umask {umask}"), |daemon| {
             let (note, swaybg) = (daemon.root().join("umask"), real_swaybg());
-            format!("#!/bin/sh\numask >'{}'\nexec '{}' \"$@\"\n", note.display(), swaybg.display())
+            format!(
+                "#!/bin/sh\numask >'{}'\nexec '{}' \"$@\"\n",
+                note.display(),
+                swaybg.display()
+            )
         });
         scripted.set().ok();
         let noted = fs::read_to_string(scripted.daemon.root().join("umask")).unwrap();
@@ -91,8 +111,13 @@ fn backend_that_cannot_be_executed_is_named_with_the_cause() {
     let answer = scripted.set();
     assert_eq!(answer.status, 500, "{}", answer.text());
     let text = answer.text();
-    assert!(text.contains("swaybg") && text.contains("No such file"), "{text}");
-    let runtime = fs::read_dir(scripted.daemon.socket().parent().unwrap()).unwrap().flatten();
+    assert!(
+        text.contains("swaybg") && text.contains("No such file"),
+        "{text}"
+    );
+    let runtime = fs::read_dir(scripted.daemon.socket().parent().unwrap())
+        .unwrap()
+        .flatten();
     let records: Vec<_> = runtime
         .flat_map(|entry| fs::read_dir(entry.path()).into_iter().flatten().flatten())
         .map(|entry| entry.file_name())

@@ -24,8 +24,15 @@ pub struct Stubs {
     pub notes: PathBuf,
 }
 
-const PROGRAMS: [&str; 7] =
-    ["awww", "awww-daemon", "feh", "hyprctl", "hyprpaper", "mpvpaper", "wal-qt-host"];
+const PROGRAMS: [&str; 7] = [
+    "awww",
+    "awww-daemon",
+    "feh",
+    "hyprctl",
+    "hyprpaper",
+    "mpvpaper",
+    "wal-qt-host",
+];
 
 impl Stubs {
     pub fn new(outputs: &[&str]) -> Self {
@@ -271,7 +278,9 @@ exit 0
 /// which has to reject wrong arguments.
 #[test]
 fn play() {
-    let Some(name) = std::env::var_os("STUB_NAME") else { return roles_are_strict() };
+    let Some(name) = std::env::var_os("STUB_NAME") else {
+        return roles_are_strict();
+    };
     let role = Role::new(name.to_str().unwrap());
     match role.name.as_str() {
         "hyprpaper" => crate::hyprpaper_role::play(&role),
@@ -294,9 +303,16 @@ fn roles_are_strict() {
     ] {
         let path = dir.path().join(name);
         fs::write(&path, script(name, dir.path(), dir.path())).unwrap();
-        let output = std::process::Command::new("sh").arg(&path).args(args).output().unwrap();
+        let output = std::process::Command::new("sh")
+            .arg(&path)
+            .args(args)
+            .output()
+            .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && errors.contains(said), "{name} {args:?}: {errors}");
+        assert!(
+            !output.status.success() && errors.contains(said),
+            "{name} {args:?}: {errors}"
+        );
     }
 }
 
@@ -311,7 +327,11 @@ impl Role {
     fn new(name: &str) -> Self {
         let args = words(Path::new(&std::env::var_os("STUB_ARGS").unwrap()));
         let notes = std::env::var_os("STUB_NOTES").unwrap().into();
-        Self { name: name.to_owned(), notes, args }
+        Self {
+            name: name.to_owned(),
+            notes,
+            args,
+        }
     }
 
     pub fn cue(&self) -> String {
@@ -330,7 +350,11 @@ impl Role {
     /// Writes a line to a note.
     pub fn note(&self, name: &str, line: &str) {
         let mut options = fs::OpenOptions::new();
-        let mut file = options.append(true).create(true).open(self.notes.join(name)).unwrap();
+        let mut file = options
+            .append(true)
+            .create(true)
+            .open(self.notes.join(name))
+            .unwrap();
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
@@ -364,13 +388,22 @@ fn mpvpaper(role: &Role) {
     while let Some(arg) = args.next() {
         match arg {
             "-v" | "-vv" | "-p" | "-s" => {}
-            "-n" | "-l" => drop(args.next().unwrap_or_else(|| role.fail("a value is missing"))),
-            "-o" => options = args.next().unwrap_or_else(|| role.fail("a value is missing")),
+            "-n" | "-l" => drop(
+                args.next()
+                    .unwrap_or_else(|| role.fail("a value is missing")),
+            ),
+            "-o" => {
+                options = args
+                    .next()
+                    .unwrap_or_else(|| role.fail("a value is missing"))
+            }
             other if other.starts_with('-') => role.fail(&format!("invalid option {other}")),
             other => rest.push(other),
         }
     }
-    let [_, file] = rest[..] else { role.fail("Not enough args passed") };
+    let [_, file] = rest[..] else {
+        role.fail("Not enough args passed")
+    };
     role.mishap();
     if broken(file) {
         // Like the real one, it hangs before it has a surface, and ignores SIGTERM.
@@ -379,7 +412,9 @@ fn mpvpaper(role: &Role) {
         role.note("mpvpaper-deaf", file);
         role.hang();
     }
-    let socket = options.split(' ').find_map(|option| option.strip_prefix("input-ipc-server="));
+    let socket = options
+        .split(' ')
+        .find_map(|option| option.strip_prefix("input-ipc-server="));
     let socket = socket.unwrap_or_else(|| role.fail("no socket"));
     fs::remove_file(socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
@@ -391,7 +426,11 @@ fn mpvpaper(role: &Role) {
         match option.split_once('=') {
             None if option == "no-audio" => sound["aid"] = false.into(),
             Some(("aid", track)) => {
-                sound["aid"] = if track == "no" { false.into() } else { 1.into() };
+                sound["aid"] = if track == "no" {
+                    false.into()
+                } else {
+                    1.into()
+                };
             }
             Some(("volume", percent)) => sound["volume"] = percent.parse::<f64>().unwrap().into(),
             _ => {}
@@ -421,7 +460,10 @@ fn stop_when_hidden(role: &Role) {
     let waits =
         "while grep -q hidden \"$STUB_NOTES/cue-mpvpaper\"; do sleep 0.02; done; exec \"$@\"";
     let again = std::env::args_os();
-    let error = std::process::Command::new(holder).args(["-c", waits, "holder"]).args(again).exec();
+    let error = std::process::Command::new(holder)
+        .args(["-c", waits, "holder"])
+        .args(again)
+        .exec();
     role.fail(&error.to_string());
 }
 
@@ -441,8 +483,12 @@ fn mpv_client(
     let mut refused = false;
     for line in lines.map_while(Result::ok) {
         let asked: Value = serde_json::from_str(&line).unwrap_or_else(|_| role.fail("no JSON"));
-        let command: Vec<&str> =
-            asked["command"].as_array().unwrap().iter().map(|w| w.as_str().unwrap_or("")).collect();
+        let command: Vec<&str> = asked["command"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|w| w.as_str().unwrap_or(""))
+            .collect();
         let answer = |data: Value| json!({ "request_id": asked["request_id"], "error": "success", "data": data });
         match (role.cue().as_str(), &command[..]) {
             ("silent", _) => continue,
@@ -494,7 +540,11 @@ fn mpv_client(
             ["get_property", "track-list"] => {
                 let output = &role.args[role.args.len() - 2];
                 let mute = role.cue() == format!("mute {output}");
-                let tracks = if mute { &["video"][..] } else { &["video", "audio"] };
+                let tracks = if mute {
+                    &["video"][..]
+                } else {
+                    &["video", "audio"]
+                };
                 let tracks = tracks.iter().map(|kind| json!({ "type": kind }));
                 say(answer(tracks.collect()));
             }

@@ -18,26 +18,45 @@ fn each_output_shows_a_different_picture() {
     let mut swaybg = wall.backend(BackendName::Swaybg);
     let (red, green) = (wall.flat("red.png", RED), wall.flat("green.jpg", GREEN));
     let odd = wall.flat("-b, #%20'\"\\\n$HOME.png", BLUE);
-    let pictures = [("HEADLESS-1", &*red), ("HEADLESS-2", &*green), ("HEADLESS-3", &*odd)];
+    let pictures = [
+        ("HEADLESS-1", &*red),
+        ("HEADLESS-2", &*green),
+        ("HEADLESS-3", &*odd),
+    ];
     swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
-    for (output, color) in [("HEADLESS-1", RED), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+    for (output, color) in [
+        ("HEADLESS-1", RED),
+        ("HEADLESS-2", GREEN),
+        ("HEADLESS-3", BLUE),
+    ] {
         wall.pixels(output).is_all(color);
     }
     assert_eq!(wall.processes("swaybg").len(), 1);
     // The others stay as they are when one changes.
     let pictures = [("HEADLESS-1", &*green), pictures[1], pictures[2]];
     swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
-    for (output, color) in [("HEADLESS-1", GREEN), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+    for (output, color) in [
+        ("HEADLESS-1", GREEN),
+        ("HEADLESS-2", GREEN),
+        ("HEADLESS-3", BLUE),
+    ] {
         wall.pixels(output).is_all(color);
     }
     let before = wall.processes("swaybg");
     assert_eq!(before.len(), 1);
     swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
-    assert_eq!(wall.processes("swaybg"), before, "nothing differs, nothing is done");
+    assert_eq!(
+        wall.processes("swaybg"),
+        before,
+        "nothing differs, nothing is done"
+    );
     // swaybg loads its files again for another size. A file that was missing then is back.
     let aside = wall.dir.path().join("aside.png");
     fs::rename(&odd, &aside).unwrap();
-    wall.desktop.output("swaymsg", &["-q", "output HEADLESS-3 mode --custom 400x300"]);
+    wall.desktop.output(
+        "swaymsg",
+        &["-q", "output HEADLESS-3 mode --custom 400x300"],
+    );
     wait_until("swaybg has no picture for the new size", || {
         let seen = wall.pixels("HEADLESS-3");
         seen.size() == (400, 300) && near(seen.part(50, 50), BLACK)
@@ -55,7 +74,9 @@ fn swaybg_shows_every_format_and_fit() {
     let wall = Wall::new(Desktop::wayland(&["800x400"]), 1);
     let mut swaybg = wall.backend(BackendName::Swaybg);
     let mut show = |path: &Path| {
-        swaybg.show(&wall.hang(&[("HEADLESS-1", path)]), &wall.cancel).unwrap();
+        swaybg
+            .show(&wall.hang(&[("HEADLESS-1", path)]), &wall.cancel)
+            .unwrap();
         wall.pixels("HEADLESS-1")
     };
     for kind in ["bmp", "tiff", "webp", "gif"] {
@@ -64,7 +85,10 @@ fn swaybg_shows_every_format_and_fit() {
     let turned = show(&wall.camera());
     turned.shows(50, 10, RED);
     turned.shows(50, 90, BLUE);
-    let square = wall.picture("square.png", &["-size", "200x200", "xc:red", "xc:blue", "-append"]);
+    let square = wall.picture(
+        "square.png",
+        &["-size", "200x200", "xc:red", "xc:blue", "-append"],
+    );
     for (mode, at, color) in [
         ("stretch", (2, 2), RED),
         ("fill", (2, 2), RED),
@@ -99,20 +123,33 @@ fn errors_leave_the_old_picture() {
     let bytes = fs::read(wall.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
     fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
     for path in [&*broken, Path::new("/nowhere.png")] {
-        let error = swaybg.show(&wall.hang(&[("WL-1", path)]), &wall.cancel).unwrap_err();
-        assert!(matches!(&error, Error::File { path: named, .. } if named == path), "{error}");
+        let error = swaybg
+            .show(&wall.hang(&[("WL-1", path)]), &wall.cancel)
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::File { path: named, .. } if named == path),
+            "{error}"
+        );
     }
     let cancelled = Cancel::new().unwrap();
     cancelled.cancel();
     let blue = wall.flat("blue.png", BLUE);
-    let error = swaybg.show(&wall.hang(&[("WL-1", &blue)]), &cancelled).unwrap_err();
+    let error = swaybg
+        .show(&wall.hang(&[("WL-1", &blue)]), &cancelled)
+        .unwrap_err();
     assert_eq!(error, Error::Cancelled);
     assert_eq!(wall.processes("swaybg"), before);
     wall.pixels("WL-1").is_all(RED);
     // An output that is gone is not waited for.
     wall.desktop.run("unplug", &["WL-2"]);
     let two = wall.hang(&[("WL-1", &blue)]);
-    let placements = [two[0].clone(), Placement { path: blue, ..placements[1].clone() }];
+    let placements = [
+        two[0].clone(),
+        Placement {
+            path: blue,
+            ..placements[1].clone()
+        },
+    ];
     swaybg.show(&placements, &wall.cancel).unwrap();
     wall.pixels("WL-1").is_all(BLUE);
     assert!(swaybg.show(&placements[1..], &wall.cancel).is_err());
@@ -132,10 +169,20 @@ fn swaybg_outlives_the_daemon_and_is_adopted() {
     let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
     let mut second = wall.backend(BackendName::Swaybg);
     second.show(&red, &wall.cancel).unwrap();
-    assert_eq!(wall.processes("swaybg"), before, "the same picture: nothing is started");
-    second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
+    assert_eq!(
+        wall.processes("swaybg"),
+        before,
+        "the same picture: nothing is started"
+    );
+    second
+        .show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel)
+        .unwrap();
     let frames = watcher.finish();
-    assert!(frames.iter().all(|&frame| near(frame, RED) || near(frame, BLUE)));
+    assert!(
+        frames
+            .iter()
+            .all(|&frame| near(frame, RED) || near(frame, BLUE))
+    );
     assert!(!before[0].is_running());
     assert_eq!(wall.processes("swaybg").len(), 1);
     // The process dies: this is reported at once, and the picture is shown again.
@@ -144,7 +191,9 @@ fn swaybg_outlives_the_daemon_and_is_adopted() {
     wall.desktop.output("kill", &["-9", &pid]);
     wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
-    second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
+    second
+        .show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel)
+        .unwrap();
     assert!(second.is_whole());
     wall.pixels("HEADLESS-1").is_all(BLUE);
     second.clear().unwrap();

@@ -29,7 +29,11 @@ fn still_stays_until_the_video_that_replaces_it_is_visible() {
     // The next daemon does not know more before it has asked.
     assert_eq!(hosted.daemon.stop(), Some(0));
     hosted.daemon.start();
-    hosted.daemon.client().post("/wallpaper/set", &json!({ "image_id": video })).ok();
+    hosted
+        .daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": video }))
+        .ok();
     assert!(Path::new(&swaybg).exists());
     hosted.cue("mpvpaper", "");
     wait_until("the still to go", || !Path::new(&swaybg).exists());
@@ -50,7 +54,10 @@ fn waiting_video_stays_above_the_still() {
     let swaybg = format!("/proc/{}", recorded(&hosted, "swaybg-1.json"));
     hosted.cue("mpvpaper", "dark HEADLESS-2");
     hosted.set(&json!({ "image_id": video }));
-    assert!(Path::new(&swaybg).exists(), "it was begun anew for HEADLESS-2");
+    assert!(
+        Path::new(&swaybg).exists(),
+        "it was begun anew for HEADLESS-2"
+    );
     let waits = format!("/proc/{}", recorded(&hosted, "mpvpaper@HEADLESS-2-1.json"));
     hosted.set(&json!({ "image_id": other, "monitor": "HEADLESS-1" }));
     assert!(!Path::new(&swaybg).exists());

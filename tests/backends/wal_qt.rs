@@ -31,12 +31,20 @@ pub fn play(role: &Role) {
         _ => {}
     }
     role.note("wal-qt-pid", &std::process::id().to_string());
-    role.note("wal-qt-env", &std::env::var("STUB_EXTRA").unwrap_or_default());
+    role.note(
+        "wal-qt-env",
+        &std::env::var("STUB_EXTRA").unwrap_or_default(),
+    );
     let socket = role.runtime().join("wal-qt.sock");
     fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
-    let mut host =
-        Host { role, monitors: json!({}), windows: BTreeMap::new(), refusals: 0, questions: 0 };
+    let mut host = Host {
+        role,
+        monitors: json!({}),
+        windows: BTreeMap::new(),
+        refusals: 0,
+        questions: 0,
+    };
     host.look_at_outputs();
     for stream in listener.incoming() {
         host.answer(stream.unwrap());
@@ -70,7 +78,8 @@ impl Host<'_> {
     /// A new line stands for an output that was connected again, with a new window.
     fn look_at_outputs(&mut self) {
         let outputs = fs::read_to_string(self.role.notes.join("outputs")).unwrap();
-        self.windows.retain(|line, _| outputs.lines().any(|other| other == line));
+        self.windows
+            .retain(|line, _| outputs.lines().any(|other| other == line));
         for line in outputs.lines() {
             if !self.windows.contains_key(line) {
                 let name = line.split(' ').next().unwrap();
@@ -92,14 +101,17 @@ impl Host<'_> {
         let mut buffer = vec![0; 1 << 20];
         let count = stream.read(&mut buffer).unwrap_or(0);
         let request = String::from_utf8_lossy(&buffer[..count]).into_owned();
-        let Some((head, body)) = request.split_once("\r\n\r\n") else { return };
+        let Some((head, body)) = request.split_once("\r\n\r\n") else {
+            return;
+        };
         let mut words = head.split(' ');
         let (method, url) = (words.next().unwrap(), words.next().unwrap());
         let bad = |error: &str| (400, json!({ "ok": false, "error": error }).to_string());
         let is_whole = head.contains(&format!("Content-Length: {}\r\n", body.len()))
             || head.ends_with(&format!("Content-Length: {}", body.len()));
         let body: Value = serde_json::from_str(body).unwrap_or_default();
-        self.role.note("wal-qt-requests", &format!("{method} {url} {body}"));
+        self.role
+            .note("wal-qt-requests", &format!("{method} {url} {body}"));
         let (status, answer) = if !is_whole || self.role.cue() == "split" {
             if self.role.cue() == "split" {
                 self.role.spend_cue();
@@ -118,7 +130,10 @@ impl Host<'_> {
     fn decide(&mut self, method: &str, url: &str, body: &Value) -> (u16, String) {
         let ok = |answer: Value| (200, answer.to_string());
         let cue = self.role.cue();
-        let slow = [("slow-health", "/health"), ("slow-look", "/settings/image-presentation")];
+        let slow = [
+            ("slow-health", "/health"),
+            ("slow-look", "/settings/image-presentation"),
+        ];
         if slow.contains(&(cue.as_str(), url)) {
             self.role.spend_cue();
             std::thread::sleep(Duration::from_millis(300));
@@ -136,8 +151,10 @@ impl Host<'_> {
                 let count = if self.questions > 2 { 2 } else { 0 };
                 let place = |name| json!({ "name": name, "x": 0, "y": 0, "width": 640 });
                 let topology: Vec<_> = ["HEADLESS-1", "HEADLESS-2"].map(place).into();
-                ok(json!({ "ok": true, "api_version": "0", "status": { "topology": topology,
-                    "monitor_count": count, "monitors": all.collect::<Vec<_>>() } }))
+                ok(
+                    json!({ "ok": true, "api_version": "0", "status": { "topology": topology,
+                    "monitor_count": count, "monitors": all.collect::<Vec<_>>() } }),
+                )
             }
             ("POST", "/wallpaper/load", cue) => self.load(body, cue),
             ("POST", "/settings/network", _) if body["allow_network_wallpapers"].is_boolean() => {
@@ -171,11 +188,17 @@ impl Host<'_> {
                 if ["left", "right", "up", "down"]
                     .map(Value::from)
                     .contains(&body["direction"])
-                    && self.monitors.get(body["name"].as_str().unwrap_or("")).is_some() =>
+                    && self
+                        .monitors
+                        .get(body["name"].as_str().unwrap_or(""))
+                        .is_some() =>
             {
                 ok(json!({ "ok": true }))
             }
-            _ => (400, json!({ "ok": false, "error": format!("{method} {url}") }).to_string()),
+            _ => (
+                400,
+                json!({ "ok": false, "error": format!("{method} {url}") }).to_string(),
+            ),
         }
     }
 
@@ -183,7 +206,9 @@ impl Host<'_> {
         let targets = body["targets"].as_array().cloned().unwrap_or_default();
         let sound = |target: &Value| {
             target["kind"] == body["kind"]
-                && target["target"].as_str().is_some_and(|path| Path::new(path).is_file())
+                && target["target"]
+                    .as_str()
+                    .is_some_and(|path| Path::new(path).is_file())
         };
         let numbers = |value: &Value| value.as_array().is_some_and(|list| list.len() == 4);
         let whole = numbers(&body["transition_params"]["bezier"])
@@ -208,7 +233,14 @@ impl Host<'_> {
             for target in &targets {
                 let name = target["name"].as_str().unwrap();
                 let is_ready = self.is_ready(name);
-                self.role.note(if is_ready { "wal-qt-shown" } else { "wal-qt-lost" }, name);
+                self.role.note(
+                    if is_ready {
+                        "wal-qt-shown"
+                    } else {
+                        "wal-qt-lost"
+                    },
+                    name,
+                );
                 let monitor = &mut self.monitors[name];
                 if monitor["current_kind"] == "web" && target["kind"] != "web" {
                     std::thread::spawn(come_up);
@@ -237,7 +269,10 @@ impl Host<'_> {
         if cue.starts_with("accept") {
             return (200, json!({ "ok": true, "accepted": true }).to_string());
         }
-        (200, json!({ "ok": true, "request_id": 1, "results": results }).to_string())
+        (
+            200,
+            json!({ "ok": true, "request_id": 1, "results": results }).to_string(),
+        )
     }
 }
 
@@ -252,11 +287,18 @@ pub fn requests(stubs: &Stubs) -> Vec<(String, Value)> {
         let (method, url, body) = (words.next()?, words.next()?, words.next()?);
         (method == "POST").then(|| (url.to_owned(), serde_json::from_str(body).unwrap()))
     };
-    stubs.note("wal-qt-requests").iter().filter_map(parse).collect()
+    stubs
+        .note("wal-qt-requests")
+        .iter()
+        .filter_map(parse)
+        .collect()
 }
 
 pub fn routes(stubs: &Stubs) -> Vec<String> {
-    requests(stubs).into_iter().map(|(route, _)| route).collect()
+    requests(stubs)
+        .into_iter()
+        .map(|(route, _)| route)
+        .collect()
 }
 
 pub fn forget(stubs: &Stubs) {
@@ -264,11 +306,22 @@ pub fn forget(stubs: &Stubs) {
 }
 
 pub fn page(stubs: &Stubs, output: &str, path: &Path, values: Value, keyboard: bool) -> Placement {
-    let capabilities = WebCapabilities { keyboard, ..WebCapabilities::default() };
+    let capabilities = WebCapabilities {
+        keyboard,
+        ..WebCapabilities::default()
+    };
     let values = values.as_object().unwrap().clone();
-    let web = Web { capabilities, parallax_direction: None, values };
+    let web = Web {
+        capabilities,
+        parallax_direction: None,
+        values,
+    };
     let placement = stubs.wall.hang(&[(output, path)]).remove(0);
-    Placement { kind: Kind::Web, web: Some(web), ..placement }
+    Placement {
+        kind: Kind::Web,
+        web: Some(web),
+        ..placement
+    }
 }
 
 #[test]
@@ -278,20 +331,37 @@ fn host_is_started_and_gets_its_loads() {
     stubs.wall.set_json("wal-qt", "env", extra);
     stubs.cue("wal-qt-host", "late");
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
-    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #%.tiff", BLUE));
-    let placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
+    let (red, blue) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("b, #%.tiff", BLUE),
+    );
+    let placements = stubs
+        .wall
+        .hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert_eq!(stubs.note("wal-qt-env"), ["1=2"]);
-    assert_eq!(stubs.note("wal-qt-lost"), [""; 0], "its windows were waited for");
+    assert_eq!(
+        stubs.note("wal-qt-lost"),
+        [""; 0],
+        "its windows were waited for"
+    );
     let asked = requests(&stubs);
-    assert_eq!(routes(&stubs), ["/settings/image-presentation", "/wallpaper/load"]);
+    assert_eq!(
+        routes(&stubs),
+        ["/settings/image-presentation", "/wallpaper/load"]
+    );
     let body = &asked[1].1;
     assert_eq!(body["targets"][0]["target"], red.to_str().unwrap());
     let copy = PathBuf::from(body["targets"][1]["target"].as_str().unwrap());
-    assert!(copy != blue && copy.extension().is_some_and(|e| e == "png"), "no engine shows TIFF");
+    assert!(
+        copy != blue && copy.extension().is_some_and(|e| e == "png"),
+        "no engine shows TIFF"
+    );
     // Only the picture that differs is loaded.
     forget(&stubs);
-    let placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+    let placements = stubs
+        .wall
+        .hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     let asked = requests(&stubs);
     assert_eq!(asked.len(), 1);
@@ -303,14 +373,20 @@ fn host_is_started_and_gets_its_loads() {
     show(&stubs, &mut *wal_qt, &placements[..1]).unwrap();
     assert_eq!(routes(&stubs), [""; 0]);
     let warnings = wal_qt.warnings();
-    assert!(warnings.len() == 1 && warnings[0].contains("black on HEADLESS-2"), "{warnings:?}");
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("black on HEADLESS-2"),
+        "{warnings:?}"
+    );
     // A request that reached the host in parts is sent once more.
     stubs.cue("wal-qt-host", "split");
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     forget(&stubs);
     let seen = stubs.wall.seen_at("HEADLESS-1", &red, "left");
     show(&stubs, &mut *wal_qt, &seen).unwrap();
-    let cut = requests(&stubs)[0].1["targets"][0]["target"].as_str().unwrap().to_owned();
+    let cut = requests(&stubs)[0].1["targets"][0]["target"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(image::image_dimensions(cut).unwrap(), (640, 480));
     let host = stubs.wall.processes("wal-qt");
     assert_eq!(host.len(), 1);
@@ -329,16 +405,29 @@ fn reconnected_output_gets_its_picture_once_its_window_is_ready() {
         if round > 1 {
             stubs.wall.desktop.run("unplug", &[&other]);
             wait_until("the output is gone", || are_there(1));
-            other = stubs.wall.desktop.run("plug", &["640x480"]).trim().to_owned();
+            other = stubs
+                .wall
+                .desktop
+                .run("plug", &["640x480"])
+                .trim()
+                .to_owned();
             wait_until("the output is back", || are_there(2));
         }
-        fs::write(stubs.notes.join("outputs"), format!("WL-1 1\n{other} {round}\n")).unwrap();
+        fs::write(
+            stubs.notes.join("outputs"),
+            format!("WL-1 1\n{other} {round}\n"),
+        )
+        .unwrap();
         let placements = stubs.wall.hang(&[("WL-1", &red), (&other, &red)]);
         show(&stubs, &mut *wal_qt, &placements).unwrap();
     }
     assert_eq!(stubs.note("wal-qt-lost"), [""; 0]);
     let shown = stubs.note("wal-qt-shown");
-    assert_eq!(shown.iter().filter(|output| *output != "WL-1").count(), 3, "{shown:?}");
+    assert_eq!(
+        shown.iter().filter(|output| *output != "WL-1").count(),
+        3,
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -349,8 +438,12 @@ fn page_gets_changed_settings_without_a_reload() {
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
     let mut with = |values: Value, keyboard| {
         forget(&stubs);
-        show(&stubs, &mut *wal_qt, &[page(&stubs, "HEADLESS-1", &index, values, keyboard)])
-            .unwrap();
+        show(
+            &stubs,
+            &mut *wal_qt,
+            &[page(&stubs, "HEADLESS-1", &index, values, keyboard)],
+        )
+        .unwrap();
         requests(&stubs)
     };
     let first = with(json!({ "speed": 1 }), false);
@@ -358,18 +451,31 @@ fn page_gets_changed_settings_without_a_reload() {
     assert_eq!(first[1].1["wallpaper_config_values"], json!({ "speed": 1 }));
     let source = json!(index.to_str().unwrap());
     let config = json!({ "source_target": source, "values": { "speed": 2 } });
-    assert_eq!(with(json!({ "speed": 2 }), false), [("/wallpaper/config".to_owned(), config)]);
+    assert_eq!(
+        with(json!({ "speed": 2 }), false),
+        [("/wallpaper/config".to_owned(), config)]
+    );
     let keyboard =
         json!({ "pointer_interactive": false, "keyboard": true, "audio_reactive": false });
     let body = json!({ "source_target": source, "capabilities": keyboard });
-    assert_eq!(with(json!({ "speed": 2 }), true), [("/wallpaper/capabilities".to_owned(), body)]);
+    assert_eq!(
+        with(json!({ "speed": 2 }), true),
+        [("/wallpaper/capabilities".to_owned(), body)]
+    );
     assert_eq!(with(json!({ "speed": 2 }), true), [], "it goes on");
-    stubs.wall.set_json("wal-qt", "allow_network_wallpapers", json!(true));
-    stubs.wall.set_json("wal-qt", "parallax_enabled", json!(true));
+    stubs
+        .wall
+        .set_json("wal-qt", "allow_network_wallpapers", json!(true));
+    stubs
+        .wall
+        .set_json("wal-qt", "parallax_enabled", json!(true));
     let asked = with(json!({ "speed": 3 }), true);
     assert_eq!(
         asked[0],
-        ("/settings/network".to_owned(), json!({ "allow_network_wallpapers": true }))
+        (
+            "/settings/network".to_owned(),
+            json!({ "allow_network_wallpapers": true })
+        )
     );
     assert_eq!(asked[1].0, "/wallpaper/parallax");
 }
@@ -381,7 +487,9 @@ fn settings_that_the_host_has_refused_are_sent_again() {
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
     show(&stubs, &mut *wal_qt, &placements).unwrap();
-    stubs.wall.set_json("wal-qt", "parallax_enabled", json!(true));
+    stubs
+        .wall
+        .set_json("wal-qt", "parallax_enabled", json!(true));
     stubs.cue("wal-qt-host", "no-parallax");
     show(&stubs, &mut *wal_qt, &placements).unwrap_err();
     stubs.cue("wal-qt-host", "");
@@ -405,9 +513,15 @@ fn host_is_adopted_and_restarted() {
     forget(&stubs);
     let mut second = stubs.wall.backend(BackendName::WalQt);
     show(&stubs, &mut *second, &placements).unwrap();
-    assert!(!routes(&stubs).contains(&"/wallpaper/load".to_owned()), "it shows that already");
+    assert!(
+        !routes(&stubs).contains(&"/wallpaper/load".to_owned()),
+        "it shows that already"
+    );
     assert_eq!(stubs.wall.processes("wal-qt"), host);
-    stubs.wall.desktop.output("kill", &["-9", &host[0].pid.to_string()]);
+    stubs
+        .wall
+        .desktop
+        .output("kill", &["-9", &host[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(PATIENCE).unwrap();
     assert!(!second.is_whole());
     show(&stubs, &mut *second, &placements).unwrap();
@@ -422,7 +536,10 @@ fn exit_of_a_foreign_host_is_noticed() {
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let socket = stubs.root().join("run/wal-qt.sock");
     let start = || {
-        let host = stubs.wall.desktop.command(stubs.root().join("bin/wal-qt-host"));
+        let host = stubs
+            .wall
+            .desktop
+            .command(stubs.root().join("bin/wal-qt-host"));
         let host = crate::wall::Foreign::of(host);
         wait_until("the host", || UnixStream::connect(&socket).is_ok());
         host
@@ -459,7 +576,10 @@ fn exit_of_a_foreign_host_is_noticed() {
 #[test]
 fn host_with_missing_status_fields_is_judged_by_the_others() {
     let stubs = Stubs::new(&["640x480"]);
-    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let (red, blue) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("blue.png", BLUE),
+    );
     let red = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let blue = stubs.wall.hang(&[("HEADLESS-1", &blue)]);
     let mut first = stubs.wall.backend(BackendName::WalQt);
@@ -475,10 +595,17 @@ fn host_with_missing_status_fields_is_judged_by_the_others() {
     show(&stubs, &mut *second, &blue).unwrap();
     assert!(!routes(&stubs).contains(&"/wallpaper/load".to_owned()));
     // An accepted load that does not replace the old picture is no success.
-    stubs.wall.set_json("wal-qt", "load_timeout_ms", json!(1000));
+    stubs
+        .wall
+        .set_json("wal-qt", "load_timeout_ms", json!(1000));
     stubs.cue("wal-qt-host", "mute");
     let error = show(&stubs, &mut *second, &red).unwrap_err();
-    assert!(error.to_string().contains("HEADLESS-1: not displayed within"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("HEADLESS-1: not displayed within"),
+        "{error}"
+    );
     second.clear().unwrap();
 }
 
@@ -486,7 +613,10 @@ fn host_with_missing_status_fields_is_judged_by_the_others() {
 fn failures_of_wal_qt_are_reported() {
     let stubs = Stubs::new(&["640x480"]);
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
-    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let (red, blue) = (
+        stubs.wall.flat("red.png", RED),
+        stubs.wall.flat("blue.png", BLUE),
+    );
     let red = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let blue = stubs.wall.hang(&[("HEADLESS-1", &blue)]);
     stubs.cue("wal-qt-host", "die");

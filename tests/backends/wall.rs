@@ -40,7 +40,12 @@ pub struct Wall {
 impl Wall {
     /// A wall with the programs of the system.
     pub fn new(desktop: Desktop, outputs: usize) -> Self {
-        Self::with(desktop, outputs, tempfile::tempdir().unwrap(), Env::process())
+        Self::with(
+            desktop,
+            outputs,
+            tempfile::tempdir().unwrap(),
+            Env::process(),
+        )
     }
 
     /// A wall with other programs and directories.
@@ -52,7 +57,11 @@ impl Wall {
         let settings = config.clone();
         let program = Some(env!("CARGO_BIN_EXE_murald").into());
         let writable = vec![dir.path().to_owned()];
-        let decode = decode::Settings { program, writable, imports: 1 };
+        let decode = decode::Settings {
+            program,
+            writable,
+            imports: 1,
+        };
         let backends = Backends {
             decoder: Decoder::start(decode, &spawner).unwrap(),
             settings: Arc::new(move || settings.current()),
@@ -69,7 +78,17 @@ impl Wall {
         wait_until("the outputs", || backends.outputs.list().len() == outputs);
         let (tell, told) = bounded(1);
         let cancel = Cancel::new().unwrap();
-        Self { backends, config, cancel, told, tell, _watch: watch, _deaths: deaths, dir, desktop }
+        Self {
+            backends,
+            config,
+            cancel,
+            told,
+            tell,
+            _watch: watch,
+            _deaths: deaths,
+            dir,
+            desktop,
+        }
     }
 
     /// A backend for all outputs, or for the first one if each has its own process.
@@ -81,7 +100,8 @@ impl Wall {
     }
 
     pub fn mpvpaper_on(&self, output: &str) -> Box<dyn Backend> {
-        self.backends.build(BackendName::Mpvpaper, Some(output), self.tell.clone())
+        self.backends
+            .build(BackendName::Mpvpaper, Some(output), self.tell.clone())
     }
 
     pub fn set(&self, backend: &str, key: &str, value: &str) {
@@ -103,7 +123,11 @@ impl Wall {
         let plain = self.dir.path().join("made.tmp");
         let kind = name.rsplit('.').next().unwrap();
         let to = format!("{kind}:{}", plain.display());
-        let status = Command::new("convert").args(words).arg(to).status().unwrap();
+        let status = Command::new("convert")
+            .args(words)
+            .arg(to)
+            .status()
+            .unwrap();
         assert!(status.success());
         fs::rename(plain, &path).unwrap();
         path
@@ -129,7 +153,11 @@ impl Wall {
     pub fn hang(&self, pictures: &[(&str, &Path)]) -> Vec<Placement> {
         let outputs = self.backends.outputs.list();
         let placement = |(name, path): &(&str, &Path)| Placement {
-            output: outputs.iter().find(|output| output.name == *name).unwrap().clone(),
+            output: outputs
+                .iter()
+                .find(|output| output.name == *name)
+                .unwrap()
+                .clone(),
             image_id: 1,
             path: (*path).to_owned(),
             content: String::new(),
@@ -147,12 +175,18 @@ impl Wall {
 
     /// Shows each position of a square, red above blue, on an output that is twice as wide as high.
     pub fn positions(&self, backend: &mut dyn Backend, output: &str) {
-        let square =
-            self.picture("halves.png", &["-size", "200x100", "xc:red", "xc:blue", "-append"]);
-        for (position, at_70, at_80) in
-            [("top", RED, RED), ("0%,25%", RED, BLUE), ("center", BLUE, BLUE)]
-        {
-            backend.show(&self.seen_at(output, &square, position), &self.cancel).unwrap();
+        let square = self.picture(
+            "halves.png",
+            &["-size", "200x100", "xc:red", "xc:blue", "-append"],
+        );
+        for (position, at_70, at_80) in [
+            ("top", RED, RED),
+            ("0%,25%", RED, BLUE),
+            ("center", BLUE, BLUE),
+        ] {
+            backend
+                .show(&self.seen_at(output, &square, position), &self.cancel)
+                .unwrap();
             let seen = self.pixels(output);
             for (y, color) in [(2, RED), (70, at_70), (80, at_80)] {
                 seen.shows(98, y, color);
@@ -176,12 +210,19 @@ impl Wall {
     pub fn differing_pixels(&self, one: &str, other: &str) -> u64 {
         let words = ["-metric", "AE", one, other, "null:"];
         let output = Command::new("compare").args(words).output().unwrap();
-        String::from_utf8(output.stderr).unwrap().trim().parse().unwrap()
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
     }
 
     pub fn processes(&self, backend: &str) -> Vec<Identity> {
         let running = self.backends.records.running(backend, None);
-        running.iter().map(|process| process.child().identity()).collect()
+        running
+            .iter()
+            .map(|process| process.child().identity())
+            .collect()
     }
 }
 
@@ -204,14 +245,26 @@ pub struct Pixels {
 
 impl Pixels {
     pub fn read(png: &Path) -> Self {
-        let output = Command::new("convert").arg(png).args(["-depth", "8", "ppm:-"]).output();
+        let output = Command::new("convert")
+            .arg(png)
+            .args(["-depth", "8", "ppm:-"])
+            .output();
         let ppm = output.unwrap().stdout;
         let mut fields = ppm.splitn(5, |byte| byte.is_ascii_whitespace());
         assert_eq!(fields.next(), Some(&b"P6"[..]));
-        let mut number = || std::str::from_utf8(fields.next().unwrap()).unwrap().parse().unwrap();
+        let mut number = || {
+            std::str::from_utf8(fields.next().unwrap())
+                .unwrap()
+                .parse()
+                .unwrap()
+        };
         let (width, height) = (number(), number());
         number();
-        Self { width, height, rgb: fields.next().unwrap().to_vec() }
+        Self {
+            width,
+            height,
+            rgb: fields.next().unwrap().to_vec(),
+        }
     }
 
     fn at(&self, x: usize, y: usize) -> [u8; 3] {
@@ -260,7 +313,13 @@ impl Foreign {
     }
 
     pub fn of(mut command: Command) -> Self {
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        Self(
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     pub fn runs(&mut self) -> bool {

@@ -16,7 +16,12 @@ pub(crate) fn run(daemon: &TestDaemon, line: &[&str]) -> Output {
 #[track_caller]
 pub(crate) fn ok(daemon: &TestDaemon, line: &[&str]) -> String {
     let output = run(daemon, line);
-    assert_eq!(output.status.code(), Some(0), "{line:?}: {}", stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{line:?}: {}",
+        stderr(&output)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -33,7 +38,10 @@ pub(crate) fn fails(daemon: &TestDaemon, line: &[&str], code: i32, told: &str) {
     assert_eq!(output.status.code(), Some(code), "{line:?}: {found}");
     assert!(output.stdout.is_empty(), "{line:?}");
     assert!(found.starts_with(told), "{line:?}: {found}");
-    assert!(!found.contains("Commands:") && found.lines().count() < 5, "{line:?}: {found}");
+    assert!(
+        !found.contains("Commands:") && found.lines().count() < 5,
+        "{line:?}: {found}"
+    );
 }
 
 pub(crate) fn stderr(output: &Output) -> String {
@@ -47,7 +55,9 @@ pub(crate) fn pictures(daemon: &TestDaemon, count: u8) -> PathBuf {
     for number in 0..count {
         let color = image::Rgb([number, 255 - number, 90]);
         let picture = image::RgbImage::from_pixel(120 + u32::from(number), 80, color);
-        picture.save(directory.join(format!("p{number}.png"))).unwrap();
+        picture
+            .save(directory.join(format!("p{number}.png")))
+            .unwrap();
     }
     directory
 }

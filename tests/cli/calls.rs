@@ -33,13 +33,19 @@ fn commands_without_a_daemon_say_so_and_exit_with_69() {
     }
     // There is nothing to stop.
     assert_eq!(ok(&daemon, &["stop"]), "");
-    assert_eq!(json_of(&daemon, &["stop"]), json!({ "status": "not_running" }));
+    assert_eq!(
+        json_of(&daemon, &["stop"]),
+        json!({ "status": "not_running" })
+    );
     assert_eq!(
         ok(&daemon, &["stop", "--clear"]),
         "the daemon is not running, and there is no wallpaper to remove\n"
     );
     let socket = daemon.socket().display().to_string();
-    for line in [&["--socket", &socket, "stop"][..], &["stop", "--clear", "--socket", &socket]] {
+    for line in [
+        &["--socket", &socket, "stop"][..],
+        &["stop", "--clear", "--socket", &socket],
+    ] {
         fails(&daemon, line, 69, &nobody);
     }
     let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
@@ -65,7 +71,10 @@ fn commands_without_a_daemon_say_so_and_exit_with_69() {
         "{\"error\":\"missing argument PICTURE\",\"code\":400,\"details\":\"usage: ",
     );
     let file = daemon.config_file();
-    assert_eq!(ok(&daemon, &["config", "path"]), format!("{}\n", file.display()));
+    assert_eq!(
+        ok(&daemon, &["config", "path"]),
+        format!("{}\n", file.display())
+    );
     assert_eq!(ok(&daemon, &["--config", "/x", "config", "path"]), "/x\n");
     assert!(!file.exists(), "only the daemon creates it");
     let version = env!("CARGO_PKG_VERSION");
@@ -87,7 +96,10 @@ fn config_file_is_checked_without_a_daemon() {
     assert_eq!(json_of(&daemon, &["config", "check", "--json"]), json!([]));
     assert!(ok(&daemon, &["config", "check"]).is_empty());
     let named = file.to_str().unwrap();
-    for line in [&["config", "check", named][..], &["--config", named, "config", "check"]] {
+    for line in [
+        &["config", "check", named][..],
+        &["--config", named, "config", "check"],
+    ] {
         fails(line, &format!("cannot read {named}: "));
     }
     let check = |toml: &str, told: &str| {
@@ -95,18 +107,33 @@ fn config_file_is_checked_without_a_daemon() {
         fails(&["config", "check"], &format!("{}{told}", file.display()));
         assert_eq!(fs::read_to_string(&file).unwrap(), toml);
     };
-    check("[app]\n\nimages_per_page = 'x'\n", ", line 3, column 19: app.images_per_page must be ");
+    check(
+        "[app]\n\nimages_per_page = 'x'\n",
+        ", line 3, column 19: app.images_per_page must be ",
+    );
     check("[daemon]\nlog_level = \n", ", line 2, column ");
-    check("[daemon]\nlog_file = '$NOWHERE/x'\n", ": daemon.log_file: the variable NOWHERE in ");
+    check(
+        "[daemon]\nlog_file = '$NOWHERE/x'\n",
+        ": daemon.log_file: the variable NOWHERE in ",
+    );
     let other = daemon.root().join("other file.toml");
     fs::write(&other, "[backend]\ntype = 'bk1'\n[app]\nmine = 1\n").unwrap();
     let other = other.to_str().unwrap();
-    for line in [&["config", "check", other][..], &["--config", other, "config", "check"]] {
+    for line in [
+        &["config", "check", other][..],
+        &["--config", other, "config", "check"],
+    ] {
         let told = ok(&daemon, line);
-        assert!(told.starts_with("line 2: backend.type must be one of awww, "), "{told}");
+        assert!(
+            told.starts_with("line 2: backend.type must be one of awww, "),
+            "{told}"
+        );
         assert_eq!(
             told.lines().count(),
-            json_of(&daemon, &[line, &["--json"]].concat()).as_array().unwrap().len()
+            json_of(&daemon, &[line, &["--json"]].concat())
+                .as_array()
+                .unwrap()
+                .len()
         );
     }
     daemon.configure("");
@@ -116,12 +143,42 @@ fn config_file_is_checked_without_a_daemon() {
 #[test]
 fn wrong_usage_is_explained_and_exits_with_2() {
     let daemon = TestDaemon::new();
-    fails(&daemon, &["frobnicate"], 2, "murald: unknown command \"frobnicate\"\n");
-    fails(&daemon, &["set"], 2, "murald: missing argument PICTURE\n  usage: murald set PICTURE");
-    fails(&daemon, &["start", "--frob"], 2, "murald: unknown flag --frob\n");
-    fails(&daemon, &["--log-level", "loud"], 2, "murald: --log-level must be one of debug, ");
-    fails(&daemon, &["events", "--types", "x"], 2, "murald: --types must be one of ");
-    fails(&daemon, &["config", "set", "app", "x"], 2, "murald: \"x\" is not a JSON object");
+    fails(
+        &daemon,
+        &["frobnicate"],
+        2,
+        "murald: unknown command \"frobnicate\"\n",
+    );
+    fails(
+        &daemon,
+        &["set"],
+        2,
+        "murald: missing argument PICTURE\n  usage: murald set PICTURE",
+    );
+    fails(
+        &daemon,
+        &["start", "--frob"],
+        2,
+        "murald: unknown flag --frob\n",
+    );
+    fails(
+        &daemon,
+        &["--log-level", "loud"],
+        2,
+        "murald: --log-level must be one of debug, ",
+    );
+    fails(
+        &daemon,
+        &["events", "--types", "x"],
+        2,
+        "murald: --types must be one of ",
+    );
+    fails(
+        &daemon,
+        &["config", "set", "app", "x"],
+        2,
+        "murald: \"x\" is not a JSON object",
+    );
 }
 
 #[test]
@@ -131,15 +188,36 @@ fn settings_without_effect_are_reported() {
         let output = run(&daemon, line);
         let found = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{line:?}: {found}");
-        assert!(found.starts_with("murald: ") && found.contains(told), "{line:?}: {found}");
+        assert!(
+            found.starts_with("murald: ") && found.contains(told),
+            "{line:?}: {found}"
+        );
     };
-    check(&["config", "set", "backend.feh.mode", "x"], "backend.feh.mode must be one of");
-    check(&["config", "set", "app.sort_by", "y"], "app.sort_by must be one of");
-    check(&["config", "set", "backend.type", "wal-qt"], "backend.type: wal-qt is not installed");
-    check(&["config", "patch", r#"{"app": {"theme": "z"}}"#], "app.sort_by must be one of");
-    check(&["config", "set", "backend.type", "awww"], "backend.type: awww is not installed");
+    check(
+        &["config", "set", "backend.feh.mode", "x"],
+        "backend.feh.mode must be one of",
+    );
+    check(
+        &["config", "set", "app.sort_by", "y"],
+        "app.sort_by must be one of",
+    );
+    check(
+        &["config", "set", "backend.type", "wal-qt"],
+        "backend.type: wal-qt is not installed",
+    );
+    check(
+        &["config", "patch", r#"{"app": {"theme": "z"}}"#],
+        "app.sort_by must be one of",
+    );
+    check(
+        &["config", "set", "backend.type", "awww"],
+        "backend.type: awww is not installed",
+    );
     // Only settings that somebody has changed are reported.
-    for line in [&["config", "reset"][..], &["config", "set", "backend.feh.mode", "max"]] {
+    for line in [
+        &["config", "reset"][..],
+        &["config", "set", "backend.feh.mode", "max"],
+    ] {
         assert_eq!(stderr(&run(&daemon, line)), "");
     }
     let whole = ok(&daemon, &["--json", "config", "get"]);
@@ -155,9 +233,18 @@ fn refusals_of_the_daemon_are_printed() {
     // `backend` is no section: `activate` sets its type, and each backend has its own section.
     let backend = "murald: no section named \"backend\"";
     fails(&daemon, &["config", "get", "backend"], 1, backend);
-    fails(&daemon, &["config", "set", "backend", r#"{"type": "feh"}"#], 1, backend);
+    fails(
+        &daemon,
+        &["config", "set", "backend", r#"{"type": "feh"}"#],
+        1,
+        backend,
+    );
     let output = run(&daemon, &["config", "get", "backend"]);
-    assert!(stderr(&output).contains("backend.type"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("backend.type"),
+        "{}",
+        stderr(&output)
+    );
     let output = run(&daemon, &["config", "set", "swaybg.fit_mode", "fit"]);
     let told = stderr(&output);
     assert!(
@@ -167,12 +254,18 @@ fn refusals_of_the_daemon_are_printed() {
     for line in [&["backend.type", "auto"][..], &["backend", "type", "auto"]] {
         let told = stderr(&run(&daemon, &[&["config", "set"], line].concat()));
         let refused = told.starts_with("murald: backend.type must be one of awww, ");
-        assert!(refused && told.contains("set backend.selection_mode auto"), "{told}");
+        assert!(
+            refused && told.contains("set backend.selection_mode auto"),
+            "{told}"
+        );
     }
     // The daemon keeps an invalid value, as it does in the file, and uses the default.
     let unused = "murald: daemon.log_level cannot be \"loud\"; using \"info\"\n";
     let output = run(&daemon, &["config", "set", "daemon", "log_level", "loud"]);
-    assert_eq!((output.status.code(), stderr(&output).starts_with(unused)), (Some(1), true));
+    assert_eq!(
+        (output.status.code(), stderr(&output).starts_with(unused)),
+        (Some(1), true)
+    );
     // First there is no image, then no monitor.
     fails(&daemon, &["random"], 1, "murald: the library is empty\n");
     let picture = daemon.root().join("a.png");
@@ -186,15 +279,35 @@ fn refusals_of_the_daemon_are_printed() {
         1,
         "murald: no monitor named DP-1 (none is connected)",
     );
-    fails(&daemon, &["themes", "show", "nord"], 1, "murald: no theme named \"nord\"\n");
-    fails(&daemon, &["config", "get", "app", "frob"], 1, "murald: app has no setting \"frob\"\n");
-    fails(&daemon, &["images", "show", "7"], 1, "murald: no image with ID 7\n");
+    fails(
+        &daemon,
+        &["themes", "show", "nord"],
+        1,
+        "murald: no theme named \"nord\"\n",
+    );
+    fails(
+        &daemon,
+        &["config", "get", "app", "frob"],
+        1,
+        "murald: app has no setting \"frob\"\n",
+    );
+    fails(
+        &daemon,
+        &["images", "show", "7"],
+        1,
+        "murald: no image with ID 7\n",
+    );
     fails(&daemon, &["set", "7"], 1, "murald: ");
     let directory = daemon.root().join("pictures");
     fs::create_dir(&directory).unwrap();
     let told = stderr(&run(&daemon, &["set", directory.to_str().unwrap()]));
     assert!(told.contains("\n  `murald slideshow DIR` shows "), "{told}");
-    fails(&daemon, &["images", "raw", "7", "--output", "x"], 1, "murald: no image with ID 7\n");
+    fails(
+        &daemon,
+        &["images", "raw", "7", "--output", "x"],
+        1,
+        "murald: no image with ID 7\n",
+    );
     let output = run(&daemon, &["images", "show", "7", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let told: Value = serde_json::from_slice(&output.stderr).unwrap();
@@ -205,13 +318,22 @@ fn refusals_of_the_daemon_are_printed() {
 fn sections_of_the_file_are_sections_of_the_command() {
     let daemon = TestDaemon::started();
     let set = |line: &[&str]| json_of(&daemon, &[&["config", "set"], line].concat());
-    assert_eq!(set(&["backend.auto_priorities", "image", "[\"feh\"]"])["image"], json!(["feh"]));
-    assert_eq!(set(&["backend.awww", "fill-color", "123456"])["fill_color"], "123456");
+    assert_eq!(
+        set(&["backend.auto_priorities", "image", "[\"feh\"]"])["image"],
+        json!(["feh"])
+    );
+    assert_eq!(
+        set(&["backend.awww", "fill-color", "123456"])["fill_color"],
+        "123456"
+    );
     let get = |line: &[&str]| json_of(&daemon, &[&["config", "get"], line].concat());
     assert_eq!(get(&["backend.auto_priorities", "image"]), json!(["feh"]));
     let whole = get(&[]);
     assert_eq!(whole["backend"]["auto_priorities"]["image"], json!(["feh"]));
-    assert_eq!(json_of(&daemon, &["config", "show", "backend.awww", "fill_color"]), "123456");
+    assert_eq!(
+        json_of(&daemon, &["config", "show", "backend.awww", "fill_color"]),
+        "123456"
+    );
 }
 
 #[test]
@@ -231,13 +353,17 @@ fn start_fails_with_a_broken_config_or_another_daemon() {
     let mut daemon = TestDaemon::new();
     daemon.configure("[app]\ntheme = \"dark\"\nimages_per_page = \"many\"\n");
     let file = daemon.config_file();
-    let told =
-        format!("murald: {}, line 3, column 19: app.images_per_page must be", file.display());
+    let told = format!(
+        "murald: {}, line 3, column 19: app.images_per_page must be",
+        file.display()
+    );
     fails(&daemon, &["start"], 78, &told);
     fs::remove_file(file).unwrap();
     daemon.start();
-    let told =
-        format!("murald: a daemon is already running: process {} holds the lock ", daemon.pid());
+    let told = format!(
+        "murald: a daemon is already running: process {} holds the lock ",
+        daemon.pid()
+    );
     fails(&daemon, &["start"], 75, &told);
     fails(&daemon, &[], 75, &told);
 }
@@ -253,7 +379,10 @@ fn stop_waits_until_the_daemon_has_exited() {
         let before = daemon.pid();
         assert_eq!(ok(&daemon, flags), "stopped\n");
         let state = fs::read_to_string(format!("/proc/{before}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "it runs: {state}");
+        assert!(
+            state.is_empty() || state.contains(") Z "),
+            "it runs: {state}"
+        );
         assert_eq!(daemon.wait().code(), Some(0));
     }
 }
@@ -294,12 +423,33 @@ fn settings_are_set_by_name_and_as_json() {
     assert_eq!(get("app", "notifications"), false);
     set(&["backend.awww", "transition_type", "fade"]);
     assert_eq!(get("backend.awww", "transition_type"), "fade");
-    fails(&daemon, &["config", "set", "backend.awww", "transition_duration", "500"], 1, "murald: ");
+    fails(
+        &daemon,
+        &[
+            "config",
+            "set",
+            "backend.awww",
+            "transition_duration",
+            "500",
+        ],
+        1,
+        "murald: ",
+    );
     ok(&daemon, &["config", "reset", "awww"]);
     assert_eq!(get("backend.awww", "transition_type"), "wipe");
     assert_eq!(get("app", "theme"), "system");
-    ok(&daemon, &["config", "patch", r#"{"backend": {"selection_mode": "auto"}}"#]);
-    assert_eq!(json_of(&daemon, &["config", "get"])["backend"]["selection_mode"], "auto");
+    ok(
+        &daemon,
+        &[
+            "config",
+            "patch",
+            r#"{"backend": {"selection_mode": "auto"}}"#,
+        ],
+    );
+    assert_eq!(
+        json_of(&daemon, &["config", "get"])["backend"]["selection_mode"],
+        "auto"
+    );
     ok(&daemon, &["config", "reset"]);
     assert_eq!(get("app", "theme"), "dark");
 }
@@ -309,17 +459,35 @@ fn images_are_listed_shown_saved_and_deleted() {
     let daemon = TestDaemon::started();
     let directory = pictures(&daemon, 3);
     daemon.import(&[&directory]);
-    let list = json_of(&daemon, &["images", "list", "--sort-by", "name", "--sort-order", "asc"]);
+    let list = json_of(
+        &daemon,
+        &["images", "list", "--sort-by", "name", "--sort-order", "asc"],
+    );
     let id = list["data"][0]["id"].to_string();
     assert_eq!(list["data"][0]["name"], "p0");
     assert_eq!(json_of(&daemon, &["images", "show", &id]), list["data"][0]);
     let copy = daemon.root().join("copy.png");
-    ok(&daemon, &["images", "raw", &id, "--output", copy.to_str().unwrap()]);
-    assert_eq!(fs::read(&copy).unwrap(), fs::read(directory.join("p0.png")).unwrap());
+    ok(
+        &daemon,
+        &["images", "raw", &id, "--output", copy.to_str().unwrap()],
+    );
+    assert_eq!(
+        fs::read(&copy).unwrap(),
+        fs::read(directory.join("p0.png")).unwrap()
+    );
     let thumbnail = run(&daemon, &["images", "thumbnail", &id]).stdout;
-    assert_eq!((&thumbnail[..4], &thumbnail[8..12]), (&b"RIFF"[..], &b"WEBP"[..]));
-    assert_eq!(json_of(&daemon, &["images", "delete", &id]), json!({"deleted": 1}));
-    assert_eq!(json_of(&daemon, &["images", "list"])["pagination"]["total_items"], 2);
+    assert_eq!(
+        (&thumbnail[..4], &thumbnail[8..12]),
+        (&b"RIFF"[..], &b"WEBP"[..])
+    );
+    assert_eq!(
+        json_of(&daemon, &["images", "delete", &id]),
+        json!({"deleted": 1})
+    );
+    assert_eq!(
+        json_of(&daemon, &["images", "list"])["pagination"]["total_items"],
+        2
+    );
 }
 
 #[test]
@@ -333,14 +501,20 @@ fn folders_are_created_filled_moved_and_deleted() {
     let sea = make(&["sea"]);
     let bay = make(&["bay", "--parent", &sea]);
     let image = images[0].to_string();
-    assert_eq!(json_of(&daemon, &["folders", "add", &bay, &image]), json!({"moved": 1}));
+    assert_eq!(
+        json_of(&daemon, &["folders", "add", &bay, &image]),
+        json!({"moved": 1})
+    );
     let inside = json_of(&daemon, &["images", "list", "--folder", &bay]);
     assert_eq!(inside["data"][0]["id"], images[0]);
     let path = json_of(&daemon, &["folders", "path", &bay]);
     assert_eq!(path["data"][0]["name"], "sea");
     fails(&daemon, &["folders", "move", &sea, &bay], 1, "murald: ");
     json_of(&daemon, &["folders", "move", &bay, "root"]);
-    assert_eq!(json_of(&daemon, &["folders", "rename", &bay, "shore"])["name"], "shore");
+    assert_eq!(
+        json_of(&daemon, &["folders", "rename", &bay, "shore"])["name"],
+        "shore"
+    );
     assert_eq!(
         json_of(&daemon, &["folders", "list", "--parent", "root"])["data"][1]["name"],
         "shore"
@@ -348,28 +522,44 @@ fn folders_are_created_filled_moved_and_deleted() {
     let file = json_of(&daemon, &["images", "show", &images[0].to_string()])["path"].clone();
     let gone = json_of(&daemon, &["folders", "delete", &bay, "--contents"]);
     assert_eq!(gone["images_deleted"], 1);
-    let name = std::path::Path::new(file.as_str().unwrap()).file_name().unwrap();
+    let name = std::path::Path::new(file.as_str().unwrap())
+        .file_name()
+        .unwrap();
     assert!(daemon.root().join("data/Trash/files").join(name).is_file());
-    assert_eq!(json_of(&daemon, &["folders", "delete", &sea])["mode"], "keep_contents");
+    assert_eq!(
+        json_of(&daemon, &["folders", "delete", &sea])["mode"],
+        "keep_contents"
+    );
 }
 
 #[test]
 fn tables_fit_the_terminal() {
     let mut daemon = TestDaemon::started();
     let directory = pictures(&daemon, 2);
-    fs::rename(directory.join("p0.png"), directory.join(format!("{}.png", "long ".repeat(30))))
-        .unwrap();
+    fs::rename(
+        directory.join("p0.png"),
+        directory.join(format!("{}.png", "long ".repeat(30))),
+    )
+    .unwrap();
     daemon.import(&[&directory]);
     let murald = env!("CARGO_BIN_EXE_murald");
     let on_terminal = |daemon: &TestDaemon, line: &str| {
         let script = format!("stty cols 50; {murald} {line}");
-        let output = daemon.command("script").args(["-qec", &script, "/dev/null"]).output();
-        String::from_utf8(output.unwrap().stdout).unwrap().replace('\r', "")
+        let output = daemon
+            .command("script")
+            .args(["-qec", &script, "/dev/null"])
+            .output();
+        String::from_utf8(output.unwrap().stdout)
+            .unwrap()
+            .replace('\r', "")
     };
     let list = on_terminal(&daemon, "images list");
     assert!(list.starts_with("ID  NAME"), "{list}");
     assert!(list.contains('…') && list.ends_with("2 images\n"), "{list}");
-    assert!(list.lines().all(|line| line.chars().count() <= 50), "{list}");
+    assert!(
+        list.lines().all(|line| line.chars().count() <= 50),
+        "{list}"
+    );
     assert!(
         on_terminal(&daemon, "status").contains("\nbackend   none"),
         "{}",
@@ -378,13 +568,18 @@ fn tables_fit_the_terminal() {
     assert_eq!(on_terminal(&daemon, "playlist frob").lines().count(), 2);
     let bar = on_terminal(&daemon, &format!("import {}", directory.display()));
     assert!(bar.contains("░ 0/2") && bar.contains("█ 2/2"), "{bar:?}");
-    assert!(bar.ends_with("0 images imported, 2 in the library already\n"), "{bar:?}");
+    assert!(
+        bar.ends_with("0 images imported, 2 in the library already\n"),
+        "{bar:?}"
+    );
     daemon.env("NO_COLOR", "1");
     let lines = on_terminal(&daemon, &format!("import {}", directory.display()));
     assert_eq!(lines, "0 images imported, 2 in the library already\n");
     let colors = on_terminal(&daemon, "images show 1");
     assert!(
-        colors.lines().any(|line| line.starts_with("colors ") && line.contains(" green")),
+        colors
+            .lines()
+            .any(|line| line.starts_with("colors ") && line.contains(" green")),
         "{colors}"
     );
     daemon.env("NO_COLOR", "");
@@ -392,6 +587,9 @@ fn tables_fit_the_terminal() {
     assert!(json.starts_with("{\"data\":"), "{json}");
     daemon.env("TERM", "xterm-256color");
     let shown = on_terminal(&daemon, "images show 1 --picture blocks");
-    assert!(shown.contains("\x1b[38;5;") && shown.contains('▀'), "{shown:?}");
+    assert!(
+        shown.contains("\x1b[38;5;") && shown.contains('▀'),
+        "{shown:?}"
+    );
     assert!(shown.contains("image (png)"), "{shown:?}");
 }

@@ -16,17 +16,26 @@ fn daemon() -> TestDaemon {
     let picture = daemon.root().join("red lake.png");
     image::RgbImage::new(4, 4).save(&picture).unwrap();
     daemon.import(&[&picture]);
-    daemon.client().post("/folders", &json!({ "name": "Lakes" }));
-    daemon.client().patch("/images/1", &json!({ "tags": ["big sky", "sea"] }));
+    daemon
+        .client()
+        .post("/folders", &json!({ "name": "Lakes" }));
+    daemon
+        .client()
+        .patch("/images/1", &json!({ "tags": ["big sky", "sea"] }));
     daemon
 }
 
 /// The completions of a line.
 fn offered(daemon: &TestDaemon, line: &[&str]) -> Vec<String> {
-    let output = daemon.murald(&[&["complete", "--"], line].concat()).output().unwrap();
+    let output = daemon
+        .murald(&[&["complete", "--"], line].concat())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    text.lines()
+        .map(|line| line.split('\t').next().unwrap().to_owned())
+        .collect()
 }
 
 /// Asks until `is_there` holds: on a busy machine the daemon may take longer than `complete` waits.
@@ -44,12 +53,18 @@ fn in_time<T>(ask: impl Fn() -> T, is_there: impl Fn(&T) -> bool) -> T {
 fn lines_are_completed_from_the_command_table_and_the_daemon() {
     let daemon = daemon();
     let check = |line: &[&str], expected: &[&str]| {
-        let found = in_time(|| offered(&daemon, line), |found| found.len() == expected.len());
+        let found = in_time(
+            || offered(&daemon, line),
+            |found| found.len() == expected.len(),
+        );
         assert_eq!(found, expected, "{line:?}");
     };
     let has = |line: &[&str], expected: &str| {
         let found = in_time(|| offered(&daemon, line), |found| !found.is_empty());
-        assert!(found.iter().any(|word| word == expected), "{line:?}: {found:?}");
+        assert!(
+            found.iter().any(|word| word == expected),
+            "{line:?}: {found:?}"
+        );
     };
     has(&[""], "images");
     check(&["imag"], &["images"]);
@@ -62,9 +77,14 @@ fn lines_are_completed_from_the_command_table_and_the_daemon() {
     check(&["folders", "show", ""], &["Lakes", "1"]);
     check(&["images", "delete", "1", "red"], &["red lake"]);
     check(&["images", "list", "--tags", ""], &["big sky", "sea"]);
-    check(&["images", "tag", "1", "--remove", "sea,b"], &["sea,big sky"]);
+    check(
+        &["images", "tag", "1", "--remove", "sea,b"],
+        &["sea,big sky"],
+    );
     check(&["random", "--hue-group", "red,b"], &["red,blue"]);
-    daemon.client().post("/folders", &json!({ "name": "Como", "parent_id": 1 }));
+    daemon
+        .client()
+        .post("/folders", &json!({ "name": "Como", "parent_id": 1 }));
     check(&["folders", "show", "Lakes/"], &["Lakes/Como"]);
     daemon.client().send("DELETE", "/folders/2", "", b"");
     check(&["folders", "move", "1", "r"], &["root"]);
@@ -82,7 +102,10 @@ fn lines_are_completed_from_the_command_table_and_the_daemon() {
     check(&["set", "--position", "top-"], &["top-left", "top-right"]);
     check(&["config", "get", "app", "images_"], &["images_per_page"]);
     check(&["config", "set", "backend.fe"], &["backend.feh"]);
-    check(&["config", "set", "backend.feh", ""], &["mode", "fill_color"]);
+    check(
+        &["config", "set", "backend.feh", ""],
+        &["mode", "fill_color"],
+    );
     check(&["config", "set", "backend.feh.mo"], &["backend.feh.mode"]);
     check(&["config", "set", "backend.feh.mode", "ma"], &["max"]);
     check(&["config", "set", "backend.feh", "mode", "ma"], &["max"]);
@@ -92,23 +115,36 @@ fn lines_are_completed_from_the_command_table_and_the_daemon() {
     check(&["import-web", ""], &[":directories"]);
     check(&["--socket", ""], &[":files"]);
     check(&["--log-level", "d"], &["debug"]);
-    check(&["folders", "list", "--format", "{id} {na"], &["{id} {name}"]);
+    check(
+        &["folders", "list", "--format", "{id} {na"],
+        &["{id} {name}"],
+    );
     has(&["images", "list", "--format", ""], "{file_size}");
-    has(&["config", "set", "app.theme", "dark", "--format", "{"], "{theme}");
+    has(
+        &["config", "set", "app.theme", "dark", "--format", "{"],
+        "{theme}",
+    );
     check(&["images", "nonsense", ""], &[]);
     check(&[], &[]);
     // No daemon listens at the line's own socket; words of the command table are offered nevertheless.
     check(&["--socket", "/nowhere", "images", "show", ""], &[]);
-    check(&["--socket", "/nowhere", "config", "get", "remote"], &["remote_gallery"]);
-    check(&["--socket", "/nowhere", "backends", "activate", "wal"], &["wal-qt"]);
+    check(
+        &["--socket", "/nowhere", "config", "get", "remote"],
+        &["remote_gallery"],
+    );
+    check(
+        &["--socket", "/nowhere", "backends", "activate", "wal"],
+        &["wal-qt"],
+    );
 }
 
 /// Every section and key of the settings.
 #[test]
 fn every_setting_is_offered() {
     let daemon = daemon();
-    let mut sections: BTreeSet<String> =
-        offered(&daemon, &["config", "set", ""]).into_iter().collect();
+    let mut sections: BTreeSet<String> = offered(&daemon, &["config", "set", ""])
+        .into_iter()
+        .collect();
     let config = daemon.client().get("/config").ok();
     let own = [
         "app",
@@ -126,12 +162,22 @@ fn every_setting_is_offered() {
     let whole = ["type", "selection_mode", "transition_duration_seconds"];
     let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();
     let backends = config["backend"].as_object().unwrap();
-    let programs = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt", "builtin"];
+    let programs = [
+        "awww",
+        "feh",
+        "hyprpaper",
+        "mpvpaper",
+        "swaybg",
+        "wal-qt",
+        "builtin",
+    ];
     wanted.extend(programs.map(|name| format!("backend.{name}")));
     wanted.extend(whole.map(|key| format!("backend.{key}")));
     assert_eq!(sections, wanted);
     sections.retain(|section| {
-        !section.strip_prefix("backend.").is_some_and(|key| whole.contains(&key))
+        !section
+            .strip_prefix("backend.")
+            .is_some_and(|key| whole.contains(&key))
     });
     assert_eq!(sections.len() + 3, wanted.len());
     for section in sections {
@@ -142,7 +188,10 @@ fn every_setting_is_offered() {
         let keys: BTreeSet<String> = keys.as_object().unwrap().keys().cloned().collect();
         let line = ["config", "set", &section, ""];
         // Some sections have no settings.
-        let found = in_time(|| offered(&daemon, &line), |found| found.len() == keys.len());
+        let found = in_time(
+            || offered(&daemon, &line),
+            |found| found.len() == keys.len(),
+        );
         assert_eq!(keys, found.into_iter().collect(), "{section}");
     }
 }
@@ -153,15 +202,22 @@ const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/completions"
 fn shell_command(daemon: &TestDaemon, program: &str) -> Command {
     let mut command = daemon.command(program);
     let bin = Path::new(env!("CARGO_BIN_EXE_murald")).parent().unwrap();
-    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    command.env(
+        "PATH",
+        format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()),
+    );
     command
 }
 
 /// Runs a script in a shell with our completions, and returns its output.
 fn shell(daemon: &TestDaemon, program: &str, arguments: &[&str], script: &str) -> String {
     let script = script.replace("@CONTRIB@", CONTRIB);
-    let output =
-        shell_command(daemon, program).args(arguments).arg("-c").arg(script).output().unwrap();
+    let output = shell_command(daemon, program)
+        .args(arguments)
+        .arg("-c")
+        .arg(script)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{program}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -175,7 +231,10 @@ fn bash_offers_the_completions() {
              COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); \
              _murald murald \"${{COMP_WORDS[-1]}}\" ''; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
-        in_time(|| shell(&daemon, "bash", &["--norc"], &script), |found| found != "\n")
+        in_time(
+            || shell(&daemon, "bash", &["--norc"], &script),
+            |found| found != "\n",
+        )
     };
     assert_eq!(offers("images thumb"), "thumbnail\n");
     assert_eq!(offers("images show ''"), "red lake\n1\n");
@@ -190,8 +249,13 @@ fn bash_offers_the_completions() {
 /// The words of a line after bash has completed it with Tab.
 fn completed_by_bash(daemon: &TestDaemon, line: &str) -> String {
     let mut command = shell_command(daemon, "bash");
-    command.args(["--norc", "--noprofile", "-i"]).current_dir(daemon.root().join("at"));
-    command.env("PS1", "READY> ").env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+    command
+        .args(["--norc", "--noprofile", "-i"])
+        .current_dir(daemon.root().join("at"));
+    command
+        .env("PS1", "READY> ")
+        .env("TERM", "dumb")
+        .env("LC_ALL", "C.UTF-8");
     let mut terminal = Pty::new(command, 200, 40);
     terminal.until("READY> ");
     let source = format!("source {CONTRIB}/murald.bash; bind 'set enable-bracketed-paste off'\n");
@@ -201,7 +265,12 @@ fn completed_by_bash(daemon: &TestDaemon, line: &str) -> String {
     terminal.types(format!("{line}\t\x01printf '<%s>' \x05; echo END\"\"ED; exit\n").as_bytes());
     let shown = terminal.until("ENDED");
     terminal.end();
-    shown.rsplit('\n').next().unwrap().trim_end_matches("ENDED").to_owned()
+    shown
+        .rsplit('\n')
+        .next()
+        .unwrap()
+        .trim_end_matches("ENDED")
+        .to_owned()
 }
 
 #[test]
@@ -211,15 +280,24 @@ fn bash_quotes_completed_names() {
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(directory.join("loose end.png"), b"").unwrap();
     let check = |line: &str, expected: &str| {
-        let found = in_time(|| completed_by_bash(&daemon, line), |found| found == expected);
+        let found = in_time(
+            || completed_by_bash(&daemon, line),
+            |found| found == expected,
+        );
         assert_eq!(found, expected, "{line}");
     };
     check(r"murald set red\ l", "<murald><set><red lake>");
     check("murald set \"red l", "<murald><set><red lake>");
-    check("murald images show 'red l", "<murald><images><show><red lake>");
+    check(
+        "murald images show 'red l",
+        "<murald><images><show><red lake>",
+    );
     check("murald set loo", "<murald><set><loose end.png>");
     check("murald random --tags=b", "<murald><random><--tags=big sky>");
-    check("murald random --media-type=vi", "<murald><random><--media-type=video>");
+    check(
+        "murald random --media-type=vi",
+        "<murald><random><--media-type=video>",
+    );
     check("murald images thumb", "<murald><images><thumbnail>");
 }
 
@@ -228,7 +306,10 @@ fn fish_offers_the_completions() {
     let daemon = daemon();
     let offers = |line: &str| {
         let script = format!("source @CONTRIB@/murald.fish; complete -C '{line}'");
-        in_time(|| shell(&daemon, "fish", &["--no-config"], &script), |found| !found.is_empty())
+        in_time(
+            || shell(&daemon, "fish", &["--no-config"], &script),
+            |found| !found.is_empty(),
+        )
     };
     assert_eq!(
         offers("murald images thumb"),
@@ -256,9 +337,15 @@ fn zsh_offers_the_completions() {
              open='\"' PREFIX=${{words[-1]#$open}}; _describe() {{ print -rl -- ${{(P)2}} }}; _files() {{ print files $* }}; \
              source @CONTRIB@/_murald"
         );
-        in_time(|| shell(&daemon, "zsh", &["-f"], &script), |found| !found.is_empty())
+        in_time(
+            || shell(&daemon, "zsh", &["-f"], &script),
+            |found| !found.is_empty(),
+        )
     };
-    assert_eq!(offers("images thumb"), "thumbnail:Print the thumbnail of an image (WebP)\n");
+    assert_eq!(
+        offers("images thumb"),
+        "thumbnail:Print the thumbnail of an image (WebP)\n"
+    );
     assert_eq!(offers("images show ''"), "red lake:1\n1:red lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page:50\n");
     assert_eq!(offers("import-web ''"), "files -/\n");

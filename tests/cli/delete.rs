@@ -19,12 +19,17 @@ fn daemon(count: u8) -> TestDaemon {
 }
 
 fn ids(daemon: &TestDaemon) -> usize {
-    json_of(daemon, &["images", "list"])["data"].as_array().unwrap().len()
+    json_of(daemon, &["images", "list"])["data"]
+        .as_array()
+        .unwrap()
+        .len()
 }
 
 /// The names of the files in the trash.
 fn trash(daemon: &TestDaemon) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(daemon.root().join("data/Trash/files")) else { return vec![] };
+    let Ok(entries) = fs::read_dir(daemon.root().join("data/Trash/files")) else {
+        return vec![];
+    };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -55,14 +60,20 @@ fn deletion_on_a_terminal_is_confirmed_first() {
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.ends_with("1 image moved to the trash\n"), "{shown}");
-    assert_eq!((ids(&daemon), trash(&daemon)), (2, vec!["p0.png".to_owned()]));
+    assert_eq!(
+        (ids(&daemon), trash(&daemon)),
+        (2, vec!["p0.png".to_owned()])
+    );
     // `--yes` skips the question.
     let (code, shown) = asked(&["images", "delete", "p1", "--yes", "--forever"]).end();
     assert_eq!((code, shown.as_str()), (Some(0), "1 image deleted\n"));
     assert_eq!((ids(&daemon), trash(&daemon).len()), (1, 1));
     // A missing image is an error before any question.
     let (code, shown) = asked(&["images", "delete", "77"]).end();
-    assert_eq!((code, shown.as_str()), (Some(1), "murald: no image with ID 77\n"));
+    assert_eq!(
+        (code, shown.as_str()),
+        (Some(1), "murald: no image with ID 77\n")
+    );
 }
 
 #[test]
@@ -71,13 +82,19 @@ fn trash_has_the_file_its_path_and_the_date() {
     let image = json_of(&daemon, &["images", "show", "p0"]);
     let path = image["path"].as_str().unwrap();
     let before = fs::read(path).unwrap();
-    assert_eq!(ok(&daemon, &["images", "delete", "p0"]), "1 image moved to the trash\n");
+    assert_eq!(
+        ok(&daemon, &["images", "delete", "p0"]),
+        "1 image moved to the trash\n"
+    );
     assert!(!Path::new(path).exists());
     let trash = daemon.root().join("data/Trash");
     assert_eq!(fs::read(trash.join("files/p0.png")).unwrap(), before);
     let info = fs::read_to_string(trash.join("info/p0.png.trashinfo")).unwrap();
     let path = fs::canonicalize(daemon.images()).unwrap().join("p0.png");
-    assert!(info.contains(&format!("\nPath={}\n", path.display())), "{info}");
+    assert!(
+        info.contains(&format!("\nPath={}\n", path.display())),
+        "{info}"
+    );
     assert!(info.contains("\nDeletionDate=20"), "{info}");
 }
 
@@ -88,8 +105,19 @@ fn nothing_is_deleted_if_the_trash_fails() {
     fs::write(&trash, "no directory").unwrap();
     let delete = |body| daemon.client().send("DELETE", "/images", "", body);
     let told = delete(br#"{"ids":[1,2],"trash":true}"#).fails(500);
-    assert!(told["error"].as_str().unwrap().ends_with("nothing was deleted"), "{told}");
-    fails(&daemon, &["images", "delete", "p0"], 1, "murald: no trash directory available; nothing");
+    assert!(
+        told["error"]
+            .as_str()
+            .unwrap()
+            .ends_with("nothing was deleted"),
+        "{told}"
+    );
+    fails(
+        &daemon,
+        &["images", "delete", "p0"],
+        1,
+        "murald: no trash directory available; nothing",
+    );
     assert_eq!(ids(&daemon), 3);
     fs::remove_file(&trash).unwrap();
     // With `.trashinfo` this name is too long, so the files that are in the trash already are moved
@@ -99,7 +127,10 @@ fn nothing_is_deleted_if_the_trash_fails() {
     let files = || fs::read_dir(daemon.images()).unwrap().count();
     let before = files();
     delete(br#"{"ids":[1,2,3],"trash":true}"#).fails(500);
-    assert_eq!((ids(&daemon), files(), self::trash(&daemon).len()), (3, before, 0));
+    assert_eq!(
+        (ids(&daemon), files(), self::trash(&daemon).len()),
+        (3, before, 0)
+    );
     ok(&daemon, &["images", "raw", "p0", "--output", "/dev/null"]);
     // A mistyped field deletes nothing.
     for body in [
@@ -111,7 +142,10 @@ fn nothing_is_deleted_if_the_trash_fails() {
         delete(body).fails(400);
     }
     assert_eq!(ids(&daemon), 3);
-    assert_eq!(delete(br#"{"ids":[1,2,3],"files":true}"#).ok(), json!({ "deleted": 3 }));
+    assert_eq!(
+        delete(br#"{"ids":[1,2,3],"files":true}"#).ok(),
+        json!({ "deleted": 3 })
+    );
     assert_eq!((files(), self::trash(&daemon).len()), (0, 0));
 }
 
@@ -122,19 +156,50 @@ fn favourite_toggles_the_tag() {
     ok(&daemon, &["images", "tag", "p0", "--add", "sea"]);
     assert_eq!(ok(&daemon, &["favourite", "p0"]), "p0 (1) is a favourite\n");
     assert_eq!(tags(), json!(["sea", "favourite"]));
-    assert_eq!(ok(&daemon, &["favorite", "p0"]), "p0 (1) is no longer a favourite\n");
+    assert_eq!(
+        ok(&daemon, &["favorite", "p0"]),
+        "p0 (1) is no longer a favourite\n"
+    );
     assert_eq!(tags(), json!(["sea"]));
-    assert_eq!(json_of(&daemon, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
-    fails(&daemon, &["favourite"], 1, "murald: no Wayland or X11 session found: ");
-    fails(&daemon, &["favourite", "none"], 1, "murald: no image named \"none\"\n");
+    assert_eq!(
+        json_of(&daemon, &["favourite", "p0"])["tags"],
+        json!(["sea", "favourite"])
+    );
+    fails(
+        &daemon,
+        &["favourite"],
+        1,
+        "murald: no Wayland or X11 session found: ",
+    );
+    fails(
+        &daemon,
+        &["favourite", "none"],
+        1,
+        "murald: no image named \"none\"\n",
+    );
 }
 
 #[test]
 fn unknown_id_is_an_error_and_deletes_nothing() {
     let daemon = daemon(1);
-    fails(&daemon, &["images", "delete", "999"], 1, "murald: no image with ID 999");
-    fails(&daemon, &["images", "delete", "998", "999"], 1, "murald: no image with ID 998, 999");
-    fails(&daemon, &["images", "delete", "1", "999"], 1, "murald: no image with ID 999");
+    fails(
+        &daemon,
+        &["images", "delete", "999"],
+        1,
+        "murald: no image with ID 999",
+    );
+    fails(
+        &daemon,
+        &["images", "delete", "998", "999"],
+        1,
+        "murald: no image with ID 998, 999",
+    );
+    fails(
+        &daemon,
+        &["images", "delete", "1", "999"],
+        1,
+        "murald: no image with ID 999",
+    );
     assert_eq!(ids(&daemon), 1);
 }
 
@@ -151,21 +216,41 @@ fn empty_filter_is_refused_by_commands_that_change_images() {
         &["playlist", "create", "n", "--fixed"],
     ] {
         let refused = |flags: &[&str], told: &str| {
-            fails(&daemon, &[verb, flags].concat(), 2, &format!("murald: {told}\n"));
+            fails(
+                &daemon,
+                &[verb, flags].concat(),
+                2,
+                &format!("murald: {told}\n"),
+            );
         };
         refused(&["--recursive"], "--recursive needs --folder");
         refused(&["--max-delta-e", "5"], "--max-delta-e needs --similar-to");
-        refused(&["--tags", "x", "--recursive"], "--recursive needs --folder");
+        refused(
+            &["--tags", "x", "--recursive"],
+            "--recursive needs --folder",
+        );
         for flag in ["--name-prefix", "--name", "--tags", "--colors"] {
-            refused(&[flag, ""], &format!("{flag} is empty and would match every image"));
+            refused(
+                &[flag, ""],
+                &format!("{flag} is empty and would match every image"),
+            );
         }
     }
     for verb in [&["playlist", "add", "p"][..], &["playlist", "create", "n"]] {
         let line = [verb, &["--search", " "]].concat();
-        fails(&daemon, &line, 2, "murald: --search is empty and would match every image\n");
+        fails(
+            &daemon,
+            &line,
+            2,
+            "murald: --search is empty and would match every image\n",
+        );
     }
     let images = json_of(&daemon, &["images", "list", "--name-prefix", ""])["data"].clone();
-    let tags = images.as_array().unwrap().iter().map(|image| image["tags"].clone());
+    let tags = images
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|image| image["tags"].clone());
     assert_eq!(
         tags.collect::<Vec<_>>(),
         [json!([]), json!([]), json!([])],
@@ -185,11 +270,18 @@ fn concurrent_deletions_delete_each_image_once() {
         fs::create_dir(&directory).unwrap();
         for number in 0..30_u8 {
             let path = directory.join(format!("r{round}n{number}.png"));
-            image::RgbImage::from_pixel(2, 2, image::Rgb([round, number, 7])).save(path).unwrap();
+            image::RgbImage::from_pixel(2, 2, image::Rgb([round, number, 7]))
+                .save(path)
+                .unwrap();
         }
         daemon.import(&[&directory]);
         let images = daemon.client().get("/images?per_page=200").ok();
-        let taken: Vec<_> = images["data"].as_array().unwrap().iter().map(|i| &i["id"]).collect();
+        let taken: Vec<_> = images["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| &i["id"])
+            .collect();
         // All three move the images to the trash, or one of them deletes them for good, in another
         // order.
         let mixed = round % 2 == 1;
@@ -198,14 +290,19 @@ fn concurrent_deletions_delete_each_image_once() {
                 true => taken.iter().rev().collect(),
                 false => taken.iter().collect(),
             };
-            json!({ "ids": ids, "trash": !forever }).to_string().into_bytes()
+            json!({ "ids": ids, "trash": !forever })
+                .to_string()
+                .into_bytes()
         });
         let answers: Vec<_> = std::thread::scope(|scope| {
             let asking = bodies.each_ref().map(|body| {
                 let daemon = &daemon;
                 scope.spawn(move || daemon.client().send("DELETE", "/images", "", body))
             });
-            asking.into_iter().map(|asked| asked.join().unwrap()).collect()
+            asking
+                .into_iter()
+                .map(|asked| asked.join().unwrap())
+                .collect()
         });
         let deleted = answers.iter().map(|answer| {
             assert_eq!(answer.status, 200, "{}", answer.text());
@@ -213,7 +310,10 @@ fn concurrent_deletions_delete_each_image_once() {
         });
         assert_eq!(deleted.sum::<u64>(), 30);
         // The next start would import a file without a row again.
-        assert_eq!((ids(&daemon), fs::read_dir(daemon.images()).unwrap().count()), (0, 0));
+        assert_eq!(
+            (ids(&daemon), fs::read_dir(daemon.images()).unwrap().count()),
+            (0, 0)
+        );
         let before = std::mem::replace(&mut in_trash, trash(&daemon).len());
         assert!(mixed || in_trash == before + 30);
     }
@@ -224,7 +324,9 @@ fn file_of_an_unreadable_row_is_moved_to_the_trash() {
     let mut daemon = daemon(2);
     assert_eq!(daemon.stop(), Some(0));
     let connection = rusqlite::Connection::open(daemon.database()).unwrap();
-    connection.execute("UPDATE image SET tags = '[broken' WHERE id = 1", []).unwrap();
+    connection
+        .execute("UPDATE image SET tags = '[broken' WHERE id = 1", [])
+        .unwrap();
     drop(connection);
     daemon.start();
     let body = br#"{"ids":[1],"trash":true}"#;
@@ -239,7 +341,9 @@ fn folder_is_deleted_with_the_images_that_it_has_at_that_moment() {
     ok(&daemon, &["folders", "create", "f"]);
     ok(&daemon, &["folders", "add", "f", "p0", "p1"]);
     let mut elsewhere = rusqlite::Connection::open(daemon.database()).unwrap();
-    let elsewhere = elsewhere.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    let elsewhere = elsewhere
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
     let line = ["folders", "delete", "f", "--contents"];
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| ok(&daemon, &line));
@@ -249,7 +353,10 @@ fn folder_is_deleted_with_the_images_that_it_has_at_that_moment() {
         elsewhere.commit().unwrap();
         assert_eq!(asked.join().unwrap(), "1 folder and 2 images deleted\n");
     });
-    assert_eq!((ids(&daemon), trash(&daemon)), (1, vec!["p1.png".to_owned(), "p2.png".to_owned()]));
+    assert_eq!(
+        (ids(&daemon), trash(&daemon)),
+        (1, vec!["p1.png".to_owned(), "p2.png".to_owned()])
+    );
     ok(&daemon, &["images", "raw", "p0", "--output", "/dev/null"]);
 }
 
@@ -257,18 +364,40 @@ fn folder_is_deleted_with_the_images_that_it_has_at_that_moment() {
 fn folder_is_kept_if_the_trash_fails() {
     let daemon = daemon(2);
     let file = daemon.root().join("own.png");
-    image::RgbImage::from_pixel(9, 9, image::Rgb([1, 2, 3])).save(&file).unwrap();
+    image::RgbImage::from_pixel(9, 9, image::Rgb([1, 2, 3]))
+        .save(&file)
+        .unwrap();
     ok(&daemon, &["folders", "create", "f"]);
-    ok(&daemon, &["import", "--in-place", file.to_str().unwrap(), "--folder", "f"]);
+    ok(
+        &daemon,
+        &[
+            "import",
+            "--in-place",
+            file.to_str().unwrap(),
+            "--folder",
+            "f",
+        ],
+    );
     ok(&daemon, &["folders", "add", "f", "p0"]);
     let trash = daemon.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
     let line = ["folders", "delete", "f", "--contents"];
-    fails(&daemon, &line, 1, "murald: no trash directory available; nothing was deleted");
+    fails(
+        &daemon,
+        &line,
+        1,
+        "murald: no trash directory available; nothing was deleted",
+    );
     assert_eq!(ids(&daemon), 3);
-    daemon.client().delete("/folders/1?mode=delete_all&trash=yes").fails(400);
+    daemon
+        .client()
+        .delete("/folders/1?mode=delete_all&trash=yes")
+        .fails(400);
     fs::remove_file(&trash).unwrap();
     assert_eq!(ok(&daemon, &line), "1 folder and 2 images deleted\n");
-    assert_eq!((ids(&daemon), self::trash(&daemon)), (1, vec!["p0.png".to_owned()]));
+    assert_eq!(
+        (ids(&daemon), self::trash(&daemon)),
+        (1, vec!["p0.png".to_owned()])
+    );
     assert!(file.is_file(), "files in place are kept");
 }

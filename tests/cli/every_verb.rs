@@ -19,14 +19,25 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
 /// Verbs that start or stop the daemon, do not need it, need files, or do not end by themselves.
 fn is_apart(verb: &Verb) -> bool {
     let name = verb.name();
-    ["start", "stop", "doctor", "events", "complete", "pick", "version"].contains(&name.as_str())
-        || ["config path", "config check", "library check", "library restore", "config reset"]
-            .contains(&name.as_str())
+    [
+        "start", "stop", "doctor", "events", "complete", "pick", "version",
+    ]
+    .contains(&name.as_str())
+        || [
+            "config path",
+            "config check",
+            "library check",
+            "library restore",
+            "config reset",
+        ]
+        .contains(&name.as_str())
 }
 
 /// Whether the verb works without arguments.
 fn stands_alone(verb: &Verb) -> bool {
-    verb.arguments.iter().all(|one| matches!(one.arity, Arity::Optional | Arity::Any))
+    verb.arguments
+        .iter()
+        .all(|one| matches!(one.arity, Arity::Optional | Arity::Any))
 }
 
 fn line(verb: &Verb, more: &[&'static str]) -> Vec<&'static str> {
@@ -40,7 +51,11 @@ fn every_verb_has_help_and_refuses_unknown_words_and_flags() {
         let name = verb.name();
         let output = run(&daemon, &line(verb, &["--help"]));
         let help = String::from_utf8(output.stdout).unwrap();
-        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{name}");
+        assert_eq!(
+            (output.status.code(), output.stderr.as_slice()),
+            (Some(0), &b""[..]),
+            "{name}"
+        );
         assert!(help.contains(&format!("Usage: murald {name}")), "{help}");
         let output = run(&daemon, &line(verb, &["--frobnicate"]));
         let told = stderr(&output);
@@ -53,8 +68,10 @@ fn every_verb_has_help_and_refuses_unknown_words_and_flags() {
                 "{name}: {told}"
             );
         }
-        let is_open =
-            verb.arguments.iter().any(|one| matches!(one.arity, Arity::Some | Arity::Any));
+        let is_open = verb
+            .arguments
+            .iter()
+            .any(|one| matches!(one.arity, Arity::Some | Arity::Any));
         if !is_open {
             let words = vec!["1"; verb.arguments.len() + 1];
             let output = run(&daemon, &line(verb, &words));
@@ -88,15 +105,29 @@ fn every_verb_copes_with_an_empty_library() {
         let output = run(&daemon, verb.words);
         let told = stderr(&output);
         // The verb succeeds, or explains what is missing.
-        assert!(matches!(output.status.code(), Some(0..=2)), "{name}: {told}");
+        assert!(
+            matches!(output.status.code(), Some(0..=2)),
+            "{name}: {told}"
+        );
         assert_eq!(output.status.success(), told.is_empty(), "{name}: {told}");
         let words = ["panicked", "internal error", "unwrap", "null"];
-        assert!(words.iter().all(|word| !told.contains(word)), "{name}: {told}");
+        assert!(
+            words.iter().all(|word| !told.contains(word)),
+            "{name}: {told}"
+        );
         // With `--json`, output and errors are JSON.
         let output = run(&daemon, &line(verb, &["--json"]));
-        let printed = if output.status.success() { &output.stdout } else { &output.stderr };
+        let printed = if output.status.success() {
+            &output.stdout
+        } else {
+            &output.stderr
+        };
         let read = serde_json::from_slice::<Value>(printed);
-        assert!(read.is_ok() || printed.is_empty(), "{name}: {}", String::from_utf8_lossy(printed));
+        assert!(
+            read.is_ok() || printed.is_empty(),
+            "{name}: {}",
+            String::from_utf8_lossy(printed)
+        );
         if let (true, Ok(answer)) = (output.status.success(), read) {
             has_its_fields(verb, &answer);
         }
@@ -108,7 +139,11 @@ fn has_its_fields(verb: &Verb, answer: &Value) {
     let fields = verb.fields();
     let list = answer.as_array().or_else(|| answer["data"].as_array());
     for record in list.map_or(std::slice::from_ref(answer), Vec::as_slice) {
-        for name in record.as_object().into_iter().flat_map(|record| record.keys()) {
+        for name in record
+            .as_object()
+            .into_iter()
+            .flat_map(|record| record.keys())
+        {
             let is_known = fields.contains(&name.as_str());
             assert!(is_known || fields.is_empty(), "{}: {name}", verb.name());
         }
@@ -121,13 +156,25 @@ fn closed_pipe_ends_every_verb_quietly() {
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
         let mut command = daemon.murald(verb.words);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         drop(child.stdout.take());
         let mut told = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut told)
+            .unwrap();
         let code = child.wait().unwrap().code();
         assert!(matches!(code, Some(0..=2)), "{name}: {code:?} {told}");
-        assert!(!told.contains("panicked") && !told.contains("roken pipe"), "{name}: {told}");
+        assert!(
+            !told.contains("panicked") && !told.contains("roken pipe"),
+            "{name}: {told}"
+        );
         assert_eq!(code == Some(0), told.is_empty(), "{name}: {told}");
     }
 }
@@ -158,8 +205,13 @@ fn every_verb_is_measured_or_exempted() {
         let name = verb.name();
         let begins = |line: &&str| **line == name || line.starts_with(&format!("{name} "));
         let is_apart = APART.iter().any(|(_, names)| {
-            names.iter().any(|one| *one == name || name.starts_with(&format!("{one} ")))
+            names
+                .iter()
+                .any(|one| *one == name || name.starts_with(&format!("{one} ")))
         });
-        assert!(is_apart || LINES.iter().any(begins), "benches/figures/lines.rs lacks {name}");
+        assert!(
+            is_apart || LINES.iter().any(begins),
+            "benches/figures/lines.rs lacks {name}"
+        );
     }
 }

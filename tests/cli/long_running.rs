@@ -20,11 +20,17 @@ struct Running {
 impl Running {
     fn new(daemon: &TestDaemon, line: &[&str]) -> Self {
         let mut command = daemon.murald(line);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            out.lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
         });
         Self { child, lines }
     }
@@ -51,19 +57,34 @@ impl Running {
 }
 
 fn change(daemon: &TestDaemon, turn: u32) {
-    ok(daemon, &["config", "set", "app", "images_per_page", &(60 + turn % 9).to_string()]);
+    ok(
+        daemon,
+        &[
+            "config",
+            "set",
+            "app",
+            "images_per_page",
+            &(60 + turn % 9).to_string(),
+        ],
+    );
 }
 
 #[test]
 fn events_are_printed_until_the_daemon_stops() {
     let daemon = TestDaemon::started();
-    let events = Running::new(&daemon, &["events", "--types", "config_changed,gallery_changed"]);
+    let events = Running::new(
+        &daemon,
+        &["events", "--types", "config_changed,gallery_changed"],
+    );
     let event = events.first(|turn| change(&daemon, turn));
     assert_eq!(event["event"], "config_changed");
     assert_eq!(event["data"]["sections"], json!(["app"]));
     ok(&daemon, &["stop"]);
     let (status, told) = events.end();
-    assert_eq!((status.code(), told.as_str()), (Some(69), "murald: the daemon has stopped\n"));
+    assert_eq!(
+        (status.code(), told.as_str()),
+        (Some(69), "murald: the daemon has stopped\n")
+    );
 }
 
 #[test]
@@ -71,7 +92,11 @@ fn closed_pipe_ends_events_quietly() {
     let daemon = TestDaemon::started();
     // The reader closes the pipe before the first event.
     let mut events = daemon.murald(&["events"]);
-    let mut events = events.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut events = events
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(events.stdout.take());
     let mut errors = events.stderr.take().unwrap();
     assert_eq!(end_of(events).code(), Some(0));
@@ -82,7 +107,11 @@ fn closed_pipe_ends_events_quietly() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = daemon.murald(line).stdout(writer).output().unwrap();
-        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{line:?}");
+        assert_eq!(
+            (output.status.code(), stderr(&output).as_str()),
+            (Some(0), ""),
+            "{line:?}"
+        );
     }
 }
 
@@ -95,11 +124,16 @@ fn imports_print_their_events() {
     let output = run(&daemon, &["import", directory, "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
-    assert!(told.starts_with("{\"error\":\"1 file could not be imported\","), "{told}");
+    assert!(
+        told.starts_with("{\"error\":\"1 file could not be imported\","),
+        "{told}"
+    );
     assert!(told.contains("bad.png: "), "{told}");
     let lines = String::from_utf8(output.stdout).unwrap();
-    let events: Vec<Value> =
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let count = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
     assert_eq!(events[0]["event"], "processing_started");
     assert_eq!((count("image_processed"), count("image_error")), (4, 1));
@@ -111,7 +145,10 @@ fn imports_print_their_events() {
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
     let started = json_of(&daemon, &["import", "--no-wait", directory]);
     assert_eq!(started["total"], 5);
-    assert_eq!(json_of(&daemon, &["images", "list"])["pagination"]["total_items"], 4);
+    assert_eq!(
+        json_of(&daemon, &["images", "list"])["pagination"]["total_items"],
+        4
+    );
 }
 
 #[test]
@@ -121,7 +158,9 @@ fn interrupted_import_is_cancelled() {
     let import = Running::new(&daemon, &["import", directory.to_str().unwrap(), "--json"]);
     let first = import.lines.recv_timeout(PATIENCE).unwrap();
     assert!(first.contains("processing_started"), "{first}");
-    let status = Command::new("kill").args(["-INT", &import.child.id().to_string()]).status();
+    let status = Command::new("kill")
+        .args(["-INT", &import.child.id().to_string()])
+        .status();
     assert!(status.unwrap().success());
     let mut last = String::new();
     while let Ok(line) = import.lines.recv_timeout(PATIENCE) {

@@ -26,7 +26,9 @@ fn picture(daemon: &TestDaemon, path: &str, red: u8) -> PathBuf {
     let file = daemon.root().join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     let color = image::Rgb([red, 255 - red, 90]);
-    image::RgbImage::from_pixel(64, 36, color).save(&file).unwrap();
+    image::RgbImage::from_pixel(64, 36, color)
+        .save(&file)
+        .unwrap();
     file
 }
 
@@ -39,7 +41,9 @@ fn at(daemon: &TestDaemon, path: &str) -> Value {
 fn everything(daemon: &TestDaemon) -> [Value; 4] {
     let only = |mut list: Value, fields: &[&str]| {
         for one in list.as_array_mut().unwrap() {
-            one.as_object_mut().unwrap().retain(|field, _| fields.contains(&field.as_str()));
+            one.as_object_mut()
+                .unwrap()
+                .retain(|field, _| fields.contains(&field.as_str()));
         }
         list
     };
@@ -48,7 +52,10 @@ fn everything(daemon: &TestDaemon) -> [Value; 4] {
     [
         at(daemon, "/config"),
         only(at(daemon, "/library/watch")["watch"].take(), &["path"]),
-        only(at(daemon, "/playlists"), &["id", "name", "configuration", "images", "source"]),
+        only(
+            at(daemon, "/playlists"),
+            &["id", "name", "configuration", "images", "source"],
+        ),
         only(images, &["id", "name", "path", "tags", "folder_id"]),
     ]
 }
@@ -56,7 +63,10 @@ fn everything(daemon: &TestDaemon) -> [Value; 4] {
 /// The output of a command, with `~` for the test's directory.
 fn lines(daemon: &TestDaemon, line: &[&str]) -> Vec<String> {
     let root = daemon.root().to_str().unwrap();
-    ok(daemon, line).lines().map(|line| line.replace(root, "~")).collect()
+    ok(daemon, line)
+        .lines()
+        .map(|line| line.replace(root, "~"))
+        .collect()
 }
 
 /// Migrates: dry, for real, and again once `images` images are imported. Returns the lines, which must
@@ -82,7 +92,10 @@ fn migrated(daemon: &TestDaemon, program: &str, file: &Path, images: u64) -> Vec
     assert_eq!(first.iter().map(plain).collect::<Vec<_>>(), dry);
     assert_eq!(again, dry.iter().map(as_before).collect::<Vec<_>>());
     assert_eq!(
-        (fs::read(file).unwrap(), fs::metadata(file).unwrap().modified().unwrap()),
+        (
+            fs::read(file).unwrap(),
+            fs::metadata(file).unwrap().modified().unwrap()
+        ),
         (text, stamp)
     );
     dry
@@ -92,13 +105,21 @@ fn names(daemon: &TestDaemon, playlist: &str) -> Vec<String> {
     let id = by_name(daemon, playlist)["id"].clone();
     let page = at(daemon, &format!("/playlists/{id}/images"));
     let names = page["data"].as_array().unwrap().iter();
-    names.map(|image| image["name"].as_str().unwrap().to_owned()).collect()
+    names
+        .map(|image| image["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn by_name(daemon: &TestDaemon, playlist: &str) -> Value {
     let all = at(daemon, "/playlists");
-    let found = all.as_array().unwrap().iter().find(|one| one["name"] == playlist);
-    found.unwrap_or_else(|| panic!("no playlist {playlist} in {all}")).clone()
+    let found = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["name"] == playlist);
+    found
+        .unwrap_or_else(|| panic!("no playlist {playlist} in {all}"))
+        .clone()
 }
 
 #[test]
@@ -132,16 +153,29 @@ fn wpaperd_is_migrated() {
     // The second directory is inside the first.
     let watched = at(&daemon, "/library/watch")["watch"].clone();
     assert_eq!(watched.as_array().unwrap().len(), 1, "{watched}");
-    assert_eq!(json_of(&daemon, &["config", "get", "backend.builtin.fit_mode"]), "center");
+    assert_eq!(
+        json_of(&daemon, &["config", "get", "backend.builtin.fit_mode"]),
+        "center"
+    );
     let configuration = &by_name(&daemon, "wpaperd DP-3")["configuration"];
     assert_eq!(
         (&configuration["interval"], &configuration["order"]),
         (&json!(1800), &json!("ordered"))
     );
-    assert_eq!(names(&daemon, "wpaperd Dell Inc. DELL U2419H GY1VSS2"), ["hill"]);
+    assert_eq!(
+        names(&daemon, "wpaperd Dell Inc. DELL U2419H GY1VSS2"),
+        ["hill"]
+    );
     assert_eq!(names(&daemon, "wpaperd DP-3"), ["hill", "lake"]);
     // The suggested command works.
-    ok(&daemon, &["set", daemon.root().join("alone.png").to_str().unwrap(), "--default"]);
+    ok(
+        &daemon,
+        &[
+            "set",
+            daemon.root().join("alone.png").to_str().unwrap(),
+            "--default",
+        ],
+    );
 }
 
 #[test]
@@ -163,8 +197,11 @@ fn waypaper_is_migrated() {
          mpvpaper_options = profile=fast\npost_command = my_script.sh $wallpaper\n",
     );
     let told = migrated(&daemon, "waypaper", &file, 1);
-    let taken: Vec<&str> =
-        told.iter().map(String::as_str).filter(|line| !line.starts_with("skipped ")).collect();
+    let taken: Vec<&str> = told
+        .iter()
+        .map(String::as_str)
+        .filter(|line| !line.starts_with("skipped "))
+        .collect();
     let expected = [
         "watch ~/Pictures",
         "setting backend.type swaybg",
@@ -185,13 +222,22 @@ fn waypaper_is_migrated() {
         "playlist waypaper (of ~/Pictures, every 5 min, at random)",
     ];
     assert_eq!(taken, expected);
-    assert!(told.contains(&"skipped language: murald is in English only".to_owned()), "{told:#?}");
+    assert!(
+        told.contains(&"skipped language: murald is in English only".to_owned()),
+        "{told:#?}"
+    );
     assert_eq!(names(&daemon, "waypaper"), ["lake"]);
     let hook = json_of(&daemon, &["config", "get", "hooks.wallpaper_changed"]);
     assert_eq!(hook, "my_script.sh \"$MURALD_PATH\"");
     // A hook that is set already and a playlist that was changed are left alone.
-    ok(&daemon, &["config", "set", "hooks.wallpaper_changed", "mine"]);
-    ok(&daemon, &["playlist", "edit", "waypaper", "--interval", "9"]);
+    ok(
+        &daemon,
+        &["config", "set", "hooks.wallpaper_changed", "mine"],
+    );
+    ok(
+        &daemon,
+        &["playlist", "edit", "waypaper", "--interval", "9"],
+    );
     let told = lines(&daemon, &["migrate", "waypaper"]);
     for line in [
         "skipped hooks.wallpaper_changed: another hook is set: mine",
@@ -199,12 +245,26 @@ fn waypaper_is_migrated() {
     ] {
         assert!(told.contains(&line.to_owned()), "{told:#?}");
     }
-    assert_eq!(json_of(&daemon, &["config", "get", "hooks.wallpaper_changed"]), "mine");
+    assert_eq!(
+        json_of(&daemon, &["config", "get", "hooks.wallpaper_changed"]),
+        "mine"
+    );
     // The state may be in a separate file.
     picture(&daemon, "Elsewhere/hill.png", 60);
-    theirs(&daemon, ".local/state/waypaper/state.ini", "[State]\nfolder = ~/Elsewhere\n");
-    theirs(&daemon, "config/waypaper/config.ini", "[Settings]\nuse_xdg_state = True\n");
-    assert_eq!(lines(&daemon, &["migrate", "waypaper"])[1], "watch ~/Elsewhere");
+    theirs(
+        &daemon,
+        ".local/state/waypaper/state.ini",
+        "[State]\nfolder = ~/Elsewhere\n",
+    );
+    theirs(
+        &daemon,
+        "config/waypaper/config.ini",
+        "[Settings]\nuse_xdg_state = True\n",
+    );
+    assert_eq!(
+        lines(&daemon, &["migrate", "waypaper"])[1],
+        "watch ~/Elsewhere"
+    );
 }
 
 #[test]
@@ -213,7 +273,11 @@ fn variety_is_migrated() {
     let own = ".config/variety";
     picture(&daemon, &format!("{own}/Favorites/rose.png"), 30);
     picture(&daemon, &format!("{own}/Favorites/deep/tulip.png"), 40);
-    theirs(&daemon, &format!("{own}/Favorites/rose.png.metadata.json"), "{}");
+    theirs(
+        &daemon,
+        &format!("{own}/Favorites/rose.png.metadata.json"),
+        "{}",
+    );
     picture(&daemon, "backgrounds/lake.png", 10);
     // A part of its initial configuration (https://github.com/varietywalls/variety).
     let file = theirs(
@@ -276,8 +340,11 @@ fn their_daemon(socket: &Path, images: Value, playlists: Value) {
                 };
                 let length = answer.len();
                 let stream = reader.get_mut();
-                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}")
-                    .unwrap();
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}"
+                )
+                .unwrap();
                 first.clear();
             }
         }
@@ -309,13 +376,22 @@ fn waypaper_engine_is_migrated() {
         ),
     );
     let without = lines(&daemon, &["migrate", "waypaper-engine", "--dry-run"]);
-    assert!(without.last().unwrap().starts_with("skipped playlists and tags: "), "{without:#?}");
+    assert!(
+        without
+            .last()
+            .unwrap()
+            .starts_with("skipped playlists and tags: "),
+        "{without:#?}"
+    );
     let image = |id: i64, path: &Path, tags: &[&str]| {
         json!({"id": id, "name": path.file_stem().unwrap().to_str(), "path": path,
             "media_type": "image", "tags": tags, "folder_id": null})
     };
-    let images =
-        json!([image(4, &lake, &["sea", "blue"]), image(7, &hill, &["sea"]), image(8, &twin, &[])]);
+    let images = json!([
+        image(4, &lake, &["sea", "blue"]),
+        image(7, &hill, &["sea"]),
+        image(8, &twin, &[])
+    ]);
     let playlists = json!([
         {"id": 1, "name": "Evening rotation", "images": [
             {"image_id": 7, "media_type": "image", "time": null}, {"image_id": 4, "time": null}],
@@ -327,7 +403,11 @@ fn waypaper_engine_is_migrated() {
          "configuration": {"type": "time_of_day", "interval": 0, "order": "",
             "always_start_on_first_image": false}}
     ]);
-    their_daemon(&daemon.socket().with_file_name("waypaper-engine.sock"), images, playlists);
+    their_daemon(
+        &daemon.socket().with_file_name("waypaper-engine.sock"),
+        images,
+        playlists,
+    );
     let told = migrated(&daemon, "waypaper-engine", &file, 2);
     let expected = [
         "setting app.images_per_page 20",
@@ -374,33 +454,74 @@ fn missing_and_broken_configurations_are_reported() {
         fails(&daemon, &["migrate", program], 1, &expected);
         fails(&daemon, &["migrate", program, "--dry-run"], 1, &expected);
     }
-    fails(&daemon, &["migrate", "frob"], 2, "murald: PROGRAM must be one of wpaperd, waypaper, ");
-    fails(&daemon, &["migrate"], 2, "murald: missing argument PROGRAM\n");
+    fails(
+        &daemon,
+        &["migrate", "frob"],
+        2,
+        "murald: PROGRAM must be one of wpaperd, waypaper, ",
+    );
+    fails(
+        &daemon,
+        &["migrate"],
+        2,
+        "murald: missing argument PROGRAM\n",
+    );
     for (program, text, told) in [
         ("wpaperd", "[DP-3]\npath = \n", ", line 2, column "),
-        ("waypaper", "[Settings]\nfolder = ~/a\n\nwhat\n", ", line 4, column 1: there is no = "),
+        (
+            "waypaper",
+            "[Settings]\nfolder = ~/a\n\nwhat\n",
+            ", line 4, column 1: there is no = ",
+        ),
         (
             "variety",
             "change_enabled = True\n[sources\n",
             ", line 2, column 1: the heading has no ]",
         ),
-        ("waypaper-engine", "[app]\ntheme = 'x\n", ", line 2, column "),
+        (
+            "waypaper-engine",
+            "[app]\ntheme = 'x\n",
+            ", line 2, column ",
+        ),
     ] {
         let file = theirs(&daemon, "broken", text);
         let file = file.to_str().unwrap();
-        fails(&daemon, &["migrate", program, "--from", file], 1, &format!("murald: {file}{told}"));
+        fails(
+            &daemon,
+            &["migrate", program, "--from", file],
+            1,
+            &format!("murald: {file}{told}"),
+        );
     }
     let directory = daemon.root().to_str().unwrap();
     let expected = format!("murald: {directory} cannot be read: ");
-    fails(&daemon, &["migrate", "wpaperd", "--from", directory], 1, &expected);
+    fails(
+        &daemon,
+        &["migrate", "wpaperd", "--from", directory],
+        1,
+        &expected,
+    );
     let pipe = daemon.root().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
-    let expected = format!("murald: {} cannot be read: it is not a regular file", pipe.display());
-    fails(&daemon, &["migrate", "variety", "--from", pipe.to_str().unwrap()], 1, &expected);
+    let expected = format!(
+        "murald: {} cannot be read: it is not a regular file",
+        pipe.display()
+    );
+    fails(
+        &daemon,
+        &["migrate", "variety", "--from", pipe.to_str().unwrap()],
+        1,
+        &expected,
+    );
     let file = daemon.root().join("latin");
     fs::write(&file, b"a = \xff").unwrap();
     let expected = format!("murald: {} is not UTF-8", file.display());
-    fails(&daemon, &["migrate", "variety", "--from", file.to_str().unwrap()], 1, &expected);
+    fails(
+        &daemon,
+        &["migrate", "variety", "--from", file.to_str().unwrap()],
+        1,
+        &expected,
+    );
     // A valid configuration needs a daemon, unless the run is dry.
     let file = theirs(&daemon, "one.toml", "[DP-3]\npath = '/'\n");
     let file = file.to_str().unwrap();
@@ -410,11 +531,28 @@ fn missing_and_broken_configurations_are_reported() {
         69,
         "murald: the daemon is not running",
     );
-    let dry = json_of(&daemon, &["migrate", "wpaperd", "--from", file, "--dry-run"]);
+    let dry = json_of(
+        &daemon,
+        &["migrate", "wpaperd", "--from", file, "--dry-run"],
+    );
     let record = |kind: &str, subject: &str, text: &str| json!({"kind": kind, "subject": subject, "text": text, "state": "planned"});
     let text = "of /, only on request, at random, for DP-3";
-    assert_eq!(dry, json!([record("watch", "/", ""), record("playlist", "wpaperd DP-3", text)]));
-    let form = ["migrate", "wpaperd", "--from", file, "--dry-run", "--format", "{kind} {subject}"];
+    assert_eq!(
+        dry,
+        json!([
+            record("watch", "/", ""),
+            record("playlist", "wpaperd DP-3", text)
+        ])
+    );
+    let form = [
+        "migrate",
+        "wpaperd",
+        "--from",
+        file,
+        "--dry-run",
+        "--format",
+        "{kind} {subject}",
+    ];
     assert_eq!(ok(&daemon, &form), "watch /\nplaylist wpaperd DP-3\n");
 }
 
@@ -432,7 +570,12 @@ fn refused_items_are_reported_and_the_others_migrated() {
         "[app]\ntheme = 7\nimages_per_page = 33\n[daemon]\nimages_dir = '~/data/murald/images'\n\
          [backend.awww]\ntransition_step = 900\n",
     );
-    let line = ["migrate", "waypaper-engine", "--from", file.to_str().unwrap()];
+    let line = [
+        "migrate",
+        "waypaper-engine",
+        "--from",
+        file.to_str().unwrap(),
+    ];
     let output = run(&daemon, &line);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let told = String::from_utf8(output.stdout).unwrap();
@@ -442,9 +585,15 @@ fn refused_items_are_reported_and_the_others_migrated() {
         "skipped /",
         "skipped backend.awww.transition_step: ",
     ] {
-        assert!(told.lines().any(|line| line.starts_with(begins)), "{begins}: {told}");
+        assert!(
+            told.lines().any(|line| line.starts_with(begins)),
+            "{begins}: {told}"
+        );
     }
-    assert_eq!(json_of(&daemon, &["config", "get", "app.images_per_page"]), 33);
+    assert_eq!(
+        json_of(&daemon, &["config", "get", "app.images_per_page"]),
+        33
+    );
     // A file that is not a picture is skipped, and a directory without pictures gets no playlist.
     let file = theirs(
         &daemon,
@@ -455,10 +604,19 @@ fn refused_items_are_reported_and_the_others_migrated() {
             daemon.root().join("Empty").display()
         ),
     );
-    let told = lines(&daemon, &["migrate", "variety", "--from", file.to_str().unwrap()]);
+    let told = lines(
+        &daemon,
+        &["migrate", "variety", "--from", file.to_str().unwrap()],
+    );
     assert_eq!(told[0], "watch ~/Empty");
-    assert_eq!(told[1], "skipped playlist variety: there are no pictures in ~/Empty");
+    assert_eq!(
+        told[1],
+        "skipped playlist variety: there are no pictures in ~/Empty"
+    );
     assert_eq!(told[2], "watch ~/Pictures");
-    assert!(told[3].starts_with("skipped tag favourite: ~/Pictures/torn.png: "), "{told:#?}");
+    assert!(
+        told[3].starts_with("skipped tag favourite: ~/Pictures/torn.png: "),
+        "{told:#?}"
+    );
     assert_eq!(told[4], "tag favourite (what is in ~/Pictures)");
 }

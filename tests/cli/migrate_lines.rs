@@ -21,9 +21,21 @@ fn home() -> TestDaemon {
 
 #[track_caller]
 fn check(daemon: &TestDaemon, program: &str, text: &str, expected: &[&str]) {
-    let (file, root) = (daemon.root().join("theirs"), daemon.root().to_str().unwrap());
+    let (file, root) = (
+        daemon.root().join("theirs"),
+        daemon.root().to_str().unwrap(),
+    );
     fs::write(&file, text).unwrap();
-    let told = ok(daemon, &["migrate", program, "--dry-run", "--from", file.to_str().unwrap()]);
+    let told = ok(
+        daemon,
+        &[
+            "migrate",
+            program,
+            "--dry-run",
+            "--from",
+            file.to_str().unwrap(),
+        ],
+    );
     let told = told.replace(root, "~");
     assert_eq!(told.lines().collect::<Vec<_>>(), expected, "{text}");
 }
@@ -149,7 +161,10 @@ fn variety_and_waypaper_engine_keys_are_printed() {
         &daemon,
         "variety",
         "change_interval = 1\nfavorites_folder = /none\n[sources]\na = True|folder|~/p\n",
-        &["watch ~/p", "playlist variety (of ~/p, every 5 s, at random)"],
+        &[
+            "watch ~/p",
+            "playlist variety (of ~/p, every 5 s, at random)",
+        ],
     );
     check(
         &daemon,
@@ -178,7 +193,10 @@ fn programs_without_a_configuration_get_their_part_of_the_manual() {
         ("swww", "\n  swww query                murald current\n"),
         ("awww", "  murald set ~/Pictures/lake.jpg --monitor DP-1\n"),
         ("feh", "  murald random --fit cover\n"),
-        ("hyprpaper", "  murald set ~/Pictures/lake.jpg --monitor DP-1\n"),
+        (
+            "hyprpaper",
+            "  murald set ~/Pictures/lake.jpg --monitor DP-1\n",
+        ),
         ("swaybg", "  murald backends activate builtin\n"),
     ] {
         let told = ok(&daemon, &["migrate", program]);
@@ -193,7 +211,13 @@ fn dry_run_on_a_terminal_ends_with_the_next_command() {
     let daemon = home();
     let file = daemon.root().join("theirs");
     fs::write(&file, "[any]\npath = '~/w'\n").unwrap();
-    let line = ["migrate", "wpaperd", "--dry-run", "--from", file.to_str().unwrap()];
+    let line = [
+        "migrate",
+        "wpaperd",
+        "--dry-run",
+        "--from",
+        file.to_str().unwrap(),
+    ];
     let (code, shown) = Pty::new(daemon.murald(&line), 200, 24).end();
     assert_eq!(code, Some(0), "{shown}");
     let next = format!("next: murald migrate wpaperd --from {}", file.display());

@@ -15,7 +15,9 @@ fn daemon(names: &[&str]) -> TestDaemon {
     for (number, name) in names.iter().enumerate() {
         let path = daemon.root().join(format!("{name}.png"));
         let color = image::Rgb([number as u8, 90, 200]);
-        image::RgbImage::from_pixel(8 + number as u32, 8, color).save(&path).unwrap();
+        image::RgbImage::from_pixel(8 + number as u32, 8, color)
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path]);
     }
     daemon
@@ -44,43 +46,90 @@ fn images_are_found_by_id_name_prefix_and_path() {
     fs::copy(&source, &copy).unwrap();
     check(copy.to_str().unwrap(), 2);
     let refused = |reference: &str, code: i32, told: &str| {
-        fails(&daemon, &["images", "show", reference], code, &format!("murald: {told}"));
+        fails(
+            &daemon,
+            &["images", "show", reference],
+            code,
+            &format!("murald: {told}"),
+        );
     };
     let quotes = "murald: no image named \"lake\"\n  quote a name with spaces: 'blue lake'\n";
-    fails(&daemon, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
+    fails(
+        &daemon,
+        &["images", "tag", "blue", "lake", "--add", "x"],
+        1,
+        quotes,
+    );
     let late =
         "murald: \"7pm\" is not a time, and no image named \"Sunset@7pm\"\n  times are HH:MM (";
-    fails(&daemon, &["playlist", "create", "day", "Sunset@7pm"], 1, late);
+    fails(
+        &daemon,
+        &["playlist", "create", "day", "Sunset@7pm"],
+        1,
+        late,
+    );
     refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
-    refused("sunsat", 1, "no image named \"sunsat\"\n  did you mean Sunset (1)?\n");
+    refused(
+        "sunsat",
+        1,
+        "no image named \"sunsat\"\n  did you mean Sunset (1)?\n",
+    );
     // The extension is not the image's.
     refused("sunset.jpg", 1, "no image named \"sunset.jpg\"\n");
     refused("9", 1, "no image with ID 9\n");
     // Digits are an id, even if an image has that name.
     let output = run(&daemon, &["images", "show", "7"]);
-    assert_eq!(stderr(&output), "murald: no image with ID 7\n  an image is named 7: use name:7\n");
+    assert_eq!(
+        stderr(&output),
+        "murald: no image with ID 7\n  an image is named 7: use name:7\n"
+    );
     check("id:1", 1);
     check("name:1", 6);
     check("name:7", 4);
     refused("name:sunset", 1, "no image named \"sunset\"");
-    refused("id:x", 2, "id: must be followed by a number from 1, not \"id:x\"\n");
+    refused(
+        "id:x",
+        2,
+        "id: must be followed by a number from 1, not \"id:x\"\n",
+    );
     for (word, what) in [("1e1e2e", "named \"1e1e2e\""), ("112233", "with ID 112233")] {
         let told = format!("murald: no image {what}\n  did you mean the colour '#{word}'?\n");
         fails(&daemon, &["set", word], 1, &told);
     }
-    fails(&daemon, &["images", "show", "1e1e2e"], 1, "murald: no image named \"1e1e2e\"\n");
+    fails(
+        &daemon,
+        &["images", "show", "1e1e2e"],
+        1,
+        "murald: no image named \"1e1e2e\"\n",
+    );
     refused("007", 1, "no image named \"007\"\n");
     let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  use id:1 or name:1\n";
     refused("1", 1, both);
     // Reserved words win over names.
     refused("current", 1, "");
-    refused("0", 2, "IMAGE must be a name or an ID (1 or more), not \"0\"\n");
-    refused("", 2, "IMAGE must be a name or an ID (1 or more), not \"\"\n");
-    refused("-", 2, "\"-\" is standard input only for commands that take several images\n");
+    refused(
+        "0",
+        2,
+        "IMAGE must be a name or an ID (1 or more), not \"0\"\n",
+    );
+    refused(
+        "",
+        2,
+        "IMAGE must be a name or an ID (1 or more), not \"\"\n",
+    );
+    refused(
+        "-",
+        2,
+        "\"-\" is standard input only for commands that take several images\n",
+    );
     let other = daemon.root().join("other.png");
     image::RgbImage::new(3, 3).save(&other).unwrap();
     let other = other.to_str().unwrap();
-    refused(other, 1, &format!("{other} is not in the library\n  `murald import PATH`"));
+    refused(
+        other,
+        1,
+        &format!("{other} is not in the library\n  `murald import PATH`"),
+    );
     refused("/no/such/file.png", 1, "cannot read /no/such/file.png: ");
 }
 
@@ -105,22 +154,58 @@ fn file_comes_after_an_exact_name_and_before_a_prefix() {
 fn playlists_and_folders_are_found_by_name() {
     let daemon = daemon(&["a", "b"]);
     ok(&daemon, &["playlist", "create", "Evening", "a", "b"]);
-    ok(&daemon, &["playlist", "create", "morning", "b", "--type", "manual"]);
+    ok(
+        &daemon,
+        &["playlist", "create", "morning", "b", "--type", "manual"],
+    );
     assert_eq!(json_of(&daemon, &["playlist", "show", "even"])["id"], 1);
     assert_eq!(
         ok(&daemon, &["playlist", "rename", "evening", "Night"]),
         "renamed the playlist to Night (1)\n"
     );
-    fails(&daemon, &["playlist", "show", "nigth"], 1, "murald: no playlist named \"nigth\"\n");
+    fails(
+        &daemon,
+        &["playlist", "show", "nigth"],
+        1,
+        "murald: no playlist named \"nigth\"\n",
+    );
     ok(&daemon, &["playlist", "add", "morning", "a"]);
     let images = json_of(&daemon, &["playlist", "show", "morning"])["images"].clone();
-    assert_eq!((&images[0]["image_id"], &images[1]["image_id"]), (&json!(2), &json!(1)));
-    assert_eq!(ok(&daemon, &["playlist", "rm", "night"]), "Night (1) deleted\n");
-    ok(&daemon, &["playlist", "create", "day", "a@07:00", "b@19:30", "--type", "time_of_day"]);
-    assert_eq!(json_of(&daemon, &["playlist", "show", "day"])["images"][1]["time"], 1170);
+    assert_eq!(
+        (&images[0]["image_id"], &images[1]["image_id"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(
+        ok(&daemon, &["playlist", "rm", "night"]),
+        "Night (1) deleted\n"
+    );
+    ok(
+        &daemon,
+        &[
+            "playlist",
+            "create",
+            "day",
+            "a@07:00",
+            "b@19:30",
+            "--type",
+            "time_of_day",
+        ],
+    );
+    assert_eq!(
+        json_of(&daemon, &["playlist", "show", "day"])["images"][1]["time"],
+        1170
+    );
     ok(&daemon, &["playlist", "create", "/home/mia/mountains", "a"]);
-    assert_eq!(json_of(&daemon, &["playlist", "show", "Mountains"])["name"], "/home/mia/mountains");
-    for (name, parent) in [("sea", "root"), ("bay", "sea"), ("land", "root"), ("bay", "land")] {
+    assert_eq!(
+        json_of(&daemon, &["playlist", "show", "Mountains"])["name"],
+        "/home/mia/mountains"
+    );
+    for (name, parent) in [
+        ("sea", "root"),
+        ("bay", "sea"),
+        ("land", "root"),
+        ("bay", "land"),
+    ] {
         ok(&daemon, &["folders", "create", name, "--parent", parent]);
     }
     let id = |reference: &str| {
@@ -138,7 +223,12 @@ fn playlists_and_folders_are_found_by_name() {
         1,
         "murald: \"bay\" is ambiguous: bay (2), bay (4)\n",
     );
-    fails(&daemon, &["folders", "show", "root"], 2, "murald: root is not a folder ");
+    fails(
+        &daemon,
+        &["folders", "show", "root"],
+        2,
+        "murald: root is not a folder ",
+    );
     for name in ["1", "9"] {
         ok(&daemon, &["folders", "create", name]);
     }
@@ -146,17 +236,31 @@ fn playlists_and_folders_are_found_by_name() {
     fails(&daemon, &["folders", "delete", "1", "--contents"], 1, told);
     ok(&daemon, &["folders", "delete", "name:1", "--contents"]);
     ok(&daemon, &["folders", "show", "1"]);
-    fails(&daemon, &["folders", "delete", "9", "--contents"], 1, "murald: no folder with ID 9\n");
+    fails(
+        &daemon,
+        &["folders", "delete", "9", "--contents"],
+        1,
+        "murald: no folder with ID 9\n",
+    );
     let list = ok(&daemon, &["folders", "list"]);
     assert!(list.contains("2\tsea/bay\t0\t"), "{list}");
     ok(&daemon, &["images", "move", "a", "b", "land/bay"]);
-    assert_eq!(json_of(&daemon, &["images", "list", "--folder", "land/bay"])["data"][1]["id"], 1);
+    assert_eq!(
+        json_of(&daemon, &["images", "list", "--folder", "land/bay"])["data"][1]["id"],
+        1
+    );
 }
 
 #[test]
 fn folder_names_may_contain_slashes() {
     let daemon = daemon(&[]);
-    for (name, parent) in [("a", "root"), ("b", "a"), ("a/b", "root"), ("x/y", "a"), ("x/y", "b")] {
+    for (name, parent) in [
+        ("a", "root"),
+        ("b", "a"),
+        ("a/b", "root"),
+        ("x/y", "a"),
+        ("x/y", "b"),
+    ] {
         ok(&daemon, &["folders", "create", name, "--parent", parent]);
     }
     let id = |reference: &str| json_of(&daemon, &["folders", "show", reference])["id"].clone();
@@ -169,20 +273,37 @@ fn folder_names_may_contain_slashes() {
         "murald: \"x/y\" is ambiguous: x/y (4), x/y (5)\n",
     );
     assert_eq!([id("a/x/y"), id("/a/b/x/y"), id("a/x")], [4, 5, 4]);
-    fails(&daemon, &["folders", "show", "a/c"], 1, "murald: no folder named \"c\"\n");
-    fails(&daemon, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
+    fails(
+        &daemon,
+        &["folders", "show", "a/c"],
+        1,
+        "murald: no folder named \"c\"\n",
+    );
+    fails(
+        &daemon,
+        &["folders", "show", "//"],
+        2,
+        "murald: FOLDER must be a name, a path of names",
+    );
 }
 
 /// Runs a call with this input; returns exit code, stdout and stderr.
 fn fed(daemon: &TestDaemon, line: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
     let mut command = daemon.murald(line);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // It may have exited without reading.
     child.stdin.take().unwrap().write_all(input).ok();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[test]
@@ -191,7 +312,10 @@ fn references_are_read_from_standard_input() {
     // If one reference is wrong, nothing is done.
     let (code, out, told) = fed(&daemon, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    assert!(told.starts_with("murald: no image named \"none\"\n"), "{told}");
+    assert!(
+        told.starts_with("murald: no image named \"none\"\n"),
+        "{told}"
+    );
     assert_eq!(json_of(&daemon, &["images", "tags"])["tags"], json!([]));
     for line in [
         &["images", "delete", "-"][..],
@@ -206,15 +330,34 @@ fn references_are_read_from_standard_input() {
             "{line:?}"
         );
     }
-    fails(&daemon, &["images", "delete", "a", "88", "99"], 1, "murald: no image with ID 88, 99\n");
-    fails(&daemon, &["images", "tag", "1", "88", "--add", "x"], 1, "murald: no image with ID 88\n");
-    assert_eq!(json_of(&daemon, &["images", "list"])["data"].as_array().unwrap().len(), 3);
+    fails(
+        &daemon,
+        &["images", "delete", "a", "88", "99"],
+        1,
+        "murald: no image with ID 88, 99\n",
+    );
+    fails(
+        &daemon,
+        &["images", "tag", "1", "88", "--add", "x"],
+        1,
+        "murald: no image with ID 88\n",
+    );
+    assert_eq!(
+        json_of(&daemon, &["images", "list"])["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
     assert_eq!(json_of(&daemon, &["images", "tags"])["tags"], json!([]));
     let (code, out, _) = fed(&daemon, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");
     assert_eq!((code, out.as_str()), (Some(0), "a (1): x\nc (3): x\n"));
     let (code, ..) = fed(&daemon, &["playlist", "create", "p", "-"], b"c\nb\n");
     assert_eq!(code, Some(0));
-    assert_eq!(json_of(&daemon, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
+    assert_eq!(
+        json_of(&daemon, &["playlist", "show", "p"])["images"][0]["image_id"],
+        3
+    );
     // `-` means standard input only as an image, and an empty input selects nothing.
     for (line, code) in [
         (&["images", "delete", "--name", "-"][..], 0),
@@ -226,22 +369,46 @@ fn references_are_read_from_standard_input() {
         (&["images", "delete", "-", "--name-prefix", "a"], 2),
     ] {
         for input in ["", "\n", "\u{feff}\n \r\n"] {
-            assert_eq!(fed(&daemon, line, input.as_bytes()).0, Some(code), "{line:?} {input:?}");
+            assert_eq!(
+                fed(&daemon, line, input.as_bytes()).0,
+                Some(code),
+                "{line:?} {input:?}"
+            );
         }
     }
-    assert_eq!(fed(&daemon, &["images", "delete", "-", "-0"], b"\0\0").0, Some(0));
-    assert_eq!(json_of(&daemon, &["images", "list"])["data"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        fed(&daemon, &["images", "delete", "-", "-0"], b"\0\0").0,
+        Some(0)
+    );
+    assert_eq!(
+        json_of(&daemon, &["images", "list"])["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
     let (_, out, _) = fed(&daemon, &["images", "delete", "a", "-", "-0"], b"b\0");
     assert_eq!(out, "2 images moved to the trash\n");
     let file = json_of(&daemon, &["images", "show", "c"])["path"].clone();
-    assert_eq!(ok(&daemon, &["where", "c"]), format!("{}\n", file.as_str().unwrap()));
+    assert_eq!(
+        ok(&daemon, &["where", "c"]),
+        format!("{}\n", file.as_str().unwrap())
+    );
     let directory = daemon.root().to_str().unwrap();
     for (picture, code) in [(directory, 1), ("navy", 1), ("playlist:", 2), ("c", 0)] {
         let (found, _, told) = fed(&daemon, &["workspace", "set", "2", picture], b"");
         assert_eq!(found, Some(code), "{picture}: {told}");
     }
-    fails(&daemon, &["workspace", "set", "", "c"], 2, "murald: NAME must be a name, not \"\"\n");
-    assert_eq!(ok(&daemon, &["complete", "workspace", "clear", ""]), "2\t\n");
+    fails(
+        &daemon,
+        &["workspace", "set", "", "c"],
+        2,
+        "murald: NAME must be a name, not \"\"\n",
+    );
+    assert_eq!(
+        ok(&daemon, &["complete", "workspace", "clear", ""]),
+        "2\t\n"
+    );
     ok(&daemon, &["workspace", "clear", "2"]);
     fails(
         &daemon,
@@ -252,6 +419,11 @@ fn references_are_read_from_standard_input() {
     assert_eq!(json_of(&daemon, &["watch", "list"])["watch"], json!([]));
     // Paths to import, and the ids that the command prints.
     let paths = ["a", "c"].map(|name| daemon.root().join(format!("{name}.png")));
-    let list = paths.map(|path| path.to_str().unwrap().to_owned()).join("\0");
-    assert_eq!(fed(&daemon, &["import", "-0", "-"], list.as_bytes()).1, "4\n3\n");
+    let list = paths
+        .map(|path| path.to_str().unwrap().to_owned())
+        .join("\0");
+    assert_eq!(
+        fed(&daemon, &["import", "-0", "-"], list.as_bytes()).1,
+        "4\n3\n"
+    );
 }

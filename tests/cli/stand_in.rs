@@ -64,8 +64,10 @@ impl StandIn {
 fn is_look_up(asked: &str) -> bool {
     let named =
         |asked: &str| asked.starts_with("GET /images?name=") && asked.ends_with("per_page=200");
-    matches!(asked, "GET /images/ids" | "GET /playlists" | "GET /folders?parent_id=all")
-        || named(asked)
+    matches!(
+        asked,
+        "GET /images/ids" | "GET /playlists" | "GET /folders?parent_id=all"
+    ) || named(asked)
 }
 
 /// The next request as `METHOD PATH BODY`; `None` at the end of the connection.
@@ -76,7 +78,9 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).unwrap();
-        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        let Some((name, value)) = header.trim_end().split_once(": ") else {
+            break;
+        };
         if name.eq_ignore_ascii_case("content-length") {
             length = value.parse().unwrap();
         }

@@ -12,14 +12,23 @@ use crate::support::TestDaemon;
 fn daemon(mut daemon: TestDaemon) -> (TestDaemon, PathBuf) {
     daemon.env("MURALD_AUTOSTART", "1");
     let picture = daemon.root().join("that.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([20, 80, 160])).save(&picture).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([20, 80, 160]))
+        .save(&picture)
+        .unwrap();
     (daemon, picture)
 }
 
 /// The session and the working directory of a process.
 fn facts(pid: &str) -> (String, PathBuf) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let session = stat.rsplit_once(") ").unwrap().1.split(' ').nth(3).unwrap().to_owned();
+    let session = stat
+        .rsplit_once(") ")
+        .unwrap()
+        .1
+        .split(' ')
+        .nth(3)
+        .unwrap()
+        .to_owned();
     (session, fs::read_link(format!("/proc/{pid}/cwd")).unwrap())
 }
 
@@ -29,10 +38,15 @@ fn set_starts_the_daemon_and_shows_the_picture() {
     let (daemon, picture) = daemon(TestDaemon::on(&desktop));
     let output = run(&daemon, &["set", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "that (1) is on HEADLESS-1\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "that (1) is on HEADLESS-1\n"
+    );
     let told = stderr(&output);
     let log = daemon.root().join("data/murald/daemon.log");
-    let pid = told.strip_prefix("murald: started murald (process ").unwrap();
+    let pid = told
+        .strip_prefix("murald: started murald (process ")
+        .unwrap();
     let (pid, rest) = pid.split_once(", ").unwrap();
     assert_eq!(rest, format!("log {})\n", log.display()));
     assert_eq!(facts(pid), (pid.to_owned(), Path::new("/").to_owned()));
@@ -44,13 +58,26 @@ fn set_starts_the_daemon_and_shows_the_picture() {
     let output = run(&daemon, &["random"]);
     assert_eq!(stderr(&output), "");
     ok(&daemon, &["playlist", "create", "one", "that"]);
-    assert_eq!(ok(&daemon, &["playlist", "start", "one"]), "one (1) started on HEADLESS-1\n");
+    assert_eq!(
+        ok(&daemon, &["playlist", "start", "one"]),
+        "one (1) started on HEADLESS-1\n"
+    );
     let told = |setting, value| stderr(&run(&daemon, &["config", "set", setting, value]));
     let unused = told("backend.builtin.fit_mode", "contain");
-    assert!(unused.contains("`murald backends activate builtin` switches to it"), "{unused}");
+    assert!(
+        unused.contains("`murald backends activate builtin` switches to it"),
+        "{unused}"
+    );
     assert_eq!(told("backend.swaybg.fit_mode", "fit"), "");
-    ok(&daemon, &["config", "set", "backend.selection_mode", "auto"]);
-    assert_eq!(told("backend.builtin.fit_mode", "cover"), "", "it may be chosen");
+    ok(
+        &daemon,
+        &["config", "set", "backend.selection_mode", "auto"],
+    );
+    assert_eq!(
+        told("backend.builtin.fit_mode", "cover"),
+        "",
+        "it may be chosen"
+    );
     assert_eq!(told("backend.builtin.enabled", "false"), "");
     ok(&daemon, &["stop", "--clear"]);
 }
@@ -61,22 +88,39 @@ fn two_commands_at_once_start_one_daemon() {
     daemon.configure("[power]\nfrob = 1\n");
     let import = || {
         let mut command = daemon.murald(&["import", picture.to_str().unwrap()]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
     let both = [import(), import()].map(|child| child.wait_with_output().unwrap());
     for output in &both {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
     }
-    let unused = format!("{}, line 2: unknown setting power.frob", daemon.config_file().display());
-    assert!(both.iter().any(|output| stderr(output).contains(&unused)), "{}", stderr(&both[0]));
+    let unused = format!(
+        "{}, line 2: unknown setting power.frob",
+        daemon.config_file().display()
+    );
+    assert!(
+        both.iter().any(|output| stderr(output).contains(&unused)),
+        "{}",
+        stderr(&both[0])
+    );
     ok(&daemon, &["stop"]);
 }
 
 #[test]
 fn daemon_is_not_started_by_other_commands_or_with_autostart_off() {
     let (mut daemon, picture) = daemon(TestDaemon::new());
-    for line in [&["set", "--help"][..], &["set"], &["set", "0"], &["images", "list"], &["next"]] {
+    for line in [
+        &["set", "--help"][..],
+        &["set"],
+        &["set", "0"],
+        &["images", "list"],
+        &["next"],
+    ] {
         run(&daemon, line);
         assert!(!daemon.socket().exists(), "{line:?}");
     }
@@ -92,10 +136,16 @@ fn error_of_a_daemon_that_cannot_start_is_printed() {
     let output = run(&daemon, &["set", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(78));
     let told = stderr(&output);
-    assert!(told.starts_with("murald: the daemon did not start: /"), "{told}");
+    assert!(
+        told.starts_with("murald: the daemon did not start: /"),
+        "{told}"
+    );
     assert!(told.contains("line 2, column "), "{told}");
     let told = stderr(&run(&daemon, &["status"]));
-    assert!(told.contains("\n  the daemon cannot start with this configuration: /"), "{told}");
+    assert!(
+        told.contains("\n  the daemon cannot start with this configuration: /"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -108,21 +158,34 @@ fn start_on_a_terminal_prints_a_short_status() {
     );
     let on_terminal = |script: &str| {
         let mut command: Command = daemon.command("script");
-        let output = command.args(["-qec", script, "/dev/null"]).output().unwrap();
+        let output = command
+            .args(["-qec", script, "/dev/null"])
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap().replace('\r', "")
     };
     let said = on_terminal(&script);
-    let ready =
-        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.socket().display());
+    let ready = format!(
+        "murald {} is ready on {}",
+        env!("CARGO_PKG_VERSION"),
+        daemon.socket().display()
+    );
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], ready, "{said}");
     let no_session = "backend: none: no Wayland or X11 session found: ";
-    assert!(lines[1].starts_with(no_session) && lines[2].starts_with("monitors: "), "{said}");
+    assert!(
+        lines[1].starts_with(no_session) && lines[2].starts_with("monitors: "),
+        "{said}"
+    );
     // An X server of another user may be found, which is no warning. A 503 for `status` is an error.
     assert_eq!(lines[3], "Ctrl-C or `murald stop` stops it");
-    let others =
-        lines[4..].iter().filter(|line| !line.starts_with("ERROR GET /wallpaper/current 503 "));
+    let others = lines[4..]
+        .iter()
+        .filter(|line| !line.starts_with("ERROR GET /wallpaper/current 503 "));
     assert_eq!(others.count(), 0, "{said}");
     let loud = on_terminal(&script.replace("murald start", "murald --log-level info start"));
-    assert!(loud.contains(" started") && !loud.contains("is ready on"), "{loud}");
+    assert!(
+        loud.contains(" started") && !loud.contains("is ready on"),
+        "{loud}"
+    );
 }

@@ -26,20 +26,34 @@ fn pictures_are_drawn_by_chafa_or_as_half_blocks() {
     let mut daemon = daemon();
     let (code, shown) = Pty::new(show(&daemon, "xterm-256color"), 80, 40).end();
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("\x1b[38;") && shown.contains("p0"), "{shown}");
+    assert!(
+        shown.contains("\x1b[38;") && shown.contains("p0"),
+        "{shown}"
+    );
     let mut blocks = show(&daemon, "xterm-256color");
     blocks.args(["--picture", "blocks"]);
     assert!(Pty::new(blocks, 80, 40).end().1.contains("▀"));
     let mut none = show(&daemon, "xterm-256color");
     none.args(["--picture", "none"]);
     assert!(!Pty::new(none, 80, 40).end().1.contains("38;"));
-    daemon.stub("chafa", "#!/bin/sh\necho \"chafa $* $(head -c 4)\"\ntest -t 1\n");
+    daemon.stub(
+        "chafa",
+        "#!/bin/sh\necho \"chafa $* $(head -c 4)\"\ntest -t 1\n",
+    );
     let (_, shown) = Pty::new(show(&daemon, "xterm-256color"), 80, 40).end();
-    assert!(shown.starts_with("chafa --animate off --size 60x20 - RIFF\n"), "{shown}");
+    assert!(
+        shown.starts_with("chafa --animate off --size 60x20 - RIFF\n"),
+        "{shown}"
+    );
     assert!(!shown.contains('▀'), "{shown}");
     // If chafa fails, half blocks are drawn.
     daemon.stub("chafa", "#!/bin/sh\nexit 1\n");
-    assert!(Pty::new(show(&daemon, "xterm-256color"), 80, 40).end().1.contains("▀"));
+    assert!(
+        Pty::new(show(&daemon, "xterm-256color"), 80, 40)
+            .end()
+            .1
+            .contains("▀")
+    );
 }
 
 #[test]
@@ -54,9 +68,15 @@ fn contact_sheet_fits_the_screen() {
     };
     let first = sheet(&[]);
     assert!(first.lines().count() < 20, "{first}");
-    assert_eq!(first.lines().last(), Some("page 1 of 2, 9 images; --page 2 for more"));
+    assert_eq!(
+        first.lines().last(),
+        Some("page 1 of 2, 9 images; --page 2 for more")
+    );
     let second = sheet(&["--page", "2"]);
-    assert!(!second.contains("for more") && second.contains(" p0"), "{second}");
+    assert!(
+        !second.contains("for more") && second.contains(" p0"),
+        "{second}"
+    );
     assert!(sheet(&["--all"]).lines().count() > 20);
 }
 
@@ -93,8 +113,15 @@ fn no_color_hides_the_progress_bar() {
     // Times have seconds.
     let record = run(&daemon, &["images", "show", "p0"]).stdout;
     let record = String::from_utf8(record).unwrap();
-    let imported = record.lines().find_map(|line| line.strip_prefix("imported\t")).unwrap();
-    assert_eq!(imported.len(), "2026-11-26T01:15:36+00:00".len(), "{imported}");
+    let imported = record
+        .lines()
+        .find_map(|line| line.strip_prefix("imported\t"))
+        .unwrap();
+    assert_eq!(
+        imported.len(),
+        "2026-11-26T01:15:36+00:00".len(),
+        "{imported}"
+    );
 }
 
 #[test]
@@ -106,7 +133,10 @@ fn long_sentences_are_wrapped_at_spaces() {
     let words = |line: &&str| !line.contains(socket.to_str().unwrap());
     assert!(shown.lines().count() > 2 && shown.lines().filter(words).all(|line| line.len() <= 40));
     let (_, shown) = Pty::new(daemon.murald(&["doctor"]), 60, 50).end();
-    let step = shown.lines().find(|line| line.contains("`murald start`")).unwrap();
+    let step = shown
+        .lines()
+        .find(|line| line.contains("`murald start`"))
+        .unwrap();
     assert!(step.starts_with("      ") && step.len() <= 60, "{shown}");
 }
 
@@ -137,17 +167,28 @@ fn cron_job_finds_the_daemon() {
     let daemon = TestDaemon::new();
     let cron = |line: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_murald"));
-        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", daemon.root());
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", daemon.root());
         // Keeps the test away from other daemons of this user.
-        command.env("TMPDIR", daemon.root()).env("MURALD_SOCKET", daemon.root().join("cron.sock"));
+        command
+            .env("TMPDIR", daemon.root())
+            .env("MURALD_SOCKET", daemon.root().join("cron.sock"));
         command.args(line).current_dir("/").output().unwrap()
     };
     let picture = pictures(&daemon, 1).join("p0.png");
     let output = cron(&["import", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(output.stdout, b"1\n");
-    assert!(stderr(&output).starts_with("murald: started murald (process "), "{output:?}");
-    assert_eq!(cron(&["images", "list", "--format", "{name}"]).stdout, b"p0\n");
+    assert!(
+        stderr(&output).starts_with("murald: started murald (process "),
+        "{output:?}"
+    );
+    assert_eq!(
+        cron(&["images", "list", "--format", "{name}"]).stdout,
+        b"p0\n"
+    );
     assert_eq!(cron(&["stop"]).status.code(), Some(0));
 }
 
@@ -168,7 +209,13 @@ fn enabled_unit_is_started_by_the_service_manager() {
     let output = run(&daemon, &["import", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let asked = fs::read_to_string(&notes).unwrap();
-    assert_eq!(asked, "--user is-enabled murald.service\n--user start murald.service\n");
-    assert_eq!(fs::metadata(daemon.socket()).unwrap().permissions().mode() & 0o077, 0);
+    assert_eq!(
+        asked,
+        "--user is-enabled murald.service\n--user start murald.service\n"
+    );
+    assert_eq!(
+        fs::metadata(daemon.socket()).unwrap().permissions().mode() & 0o077,
+        0
+    );
     assert_eq!(run(&daemon, &["stop"]).status.code(), Some(0));
 }

@@ -32,23 +32,50 @@ fn numbers() -> impl Iterator<Item = usize> {
 fn concurrent_changes_lose_no_tag() {
     let daemon = TestDaemon::started();
     daemon.import(&[&pictures(&daemon, 1)]);
-    at_once(&daemon, numbers().map(|n| format!("images tag p0 --add t{n}")));
-    let tags = || json_of(&daemon, &["images", "show", "p0"])["tags"].as_array().unwrap().len();
+    at_once(
+        &daemon,
+        numbers().map(|n| format!("images tag p0 --add t{n}")),
+    );
+    let tags = || {
+        json_of(&daemon, &["images", "show", "p0"])["tags"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     assert_eq!(tags(), TOGETHER);
     let untag = numbers().map(|n| format!("images tag p0 --remove t{n}"));
     at_once(&daemon, untag.chain(["favourite p0".to_owned()]));
-    assert_eq!(json_of(&daemon, &["images", "tags"])["tags"], json!(["favourite"]));
+    assert_eq!(
+        json_of(&daemon, &["images", "tags"])["tags"],
+        json!(["favourite"])
+    );
 }
 
 #[test]
 fn concurrent_changes_lose_no_image_of_a_playlist() {
     let daemon = TestDaemon::started();
     daemon.import(&[&pictures(&daemon, TOGETHER as u8 + 1)]);
-    ok(&daemon, &["playlist", "create", "p", &format!("p{TOGETHER}"), "--type", "manual"]);
-    at_once(&daemon, numbers().map(|n| format!("playlist add p p{n} --format {{id}}")));
+    ok(
+        &daemon,
+        &[
+            "playlist",
+            "create",
+            "p",
+            &format!("p{TOGETHER}"),
+            "--type",
+            "manual",
+        ],
+    );
+    at_once(
+        &daemon,
+        numbers().map(|n| format!("playlist add p p{n} --format {{id}}")),
+    );
     let images = || json_of(&daemon, &["playlist", "show", "p"])["images"].clone();
     assert_eq!(images().as_array().unwrap().len(), TOGETHER + 1);
-    at_once(&daemon, numbers().map(|n| format!("playlist remove p p{n} --format {{id}}")));
+    at_once(
+        &daemon,
+        numbers().map(|n| format!("playlist remove p p{n} --format {{id}}")),
+    );
     let left: Vec<Value> = images().as_array().unwrap().clone();
     assert_eq!(left.len(), 1);
     let kept = json_of(&daemon, &["images", "show", &format!("p{TOGETHER}")]);
@@ -58,13 +85,24 @@ fn concurrent_changes_lose_no_image_of_a_playlist() {
 #[test]
 fn concurrent_changes_lose_no_watched_directory() {
     let daemon = TestDaemon::started();
-    let directory = |n: usize| daemon.root().join(format!("watched{n}")).display().to_string();
+    let directory = |n: usize| {
+        daemon
+            .root()
+            .join(format!("watched{n}"))
+            .display()
+            .to_string()
+    };
     numbers().for_each(|n| fs::create_dir(directory(n)).unwrap());
     at_once(
         &daemon,
         numbers().map(|n| format!("watch add {} --format {{in_place}}", directory(n))),
     );
-    let watched = || json_of(&daemon, &["watch", "list"])["watch"].as_array().unwrap().len();
+    let watched = || {
+        json_of(&daemon, &["watch", "list"])["watch"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     assert_eq!(watched(), TOGETHER);
     let gone = numbers().map(|n| format!("watch remove {} --format {{in_place}}", directory(n)));
     at_once(&daemon, gone);

@@ -25,9 +25,17 @@ fn command(dir: &tempfile::TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_murald"));
     let under = |name: &str| dir.path().join(name);
     fs::create_dir_all(under("run")).unwrap();
-    command.env_clear().env("HOME", dir.path()).env("PATH", under("bin"));
-    command.env("XDG_RUNTIME_DIR", under("run")).env("RUST_BACKTRACE", "1");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .env_clear()
+        .env("HOME", dir.path())
+        .env("PATH", under("bin"));
+    command
+        .env("XDG_RUNTIME_DIR", under("run"))
+        .env("RUST_BACKTRACE", "1");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -65,19 +73,35 @@ impl Daemon {
     }
 
     fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
         let mut answer = String::new();
-        self.send(method, path, &body).read_to_string(&mut answer).unwrap();
+        self.send(method, path, &body)
+            .read_to_string(&mut answer)
+            .unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.contains("\r\nX-Request-ID: "), "{head}");
-        (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
+        (
+            head[9..12].parse().unwrap(),
+            serde_json::from_str(body).unwrap(),
+        )
     }
 
     #[track_caller]
     fn fails(&self, method: &str, path: &str, body: Value, status: u16, error: &str) {
         let (found, answer) = self.ask(method, path, body);
-        assert_eq!((found, &answer["code"]), (status, &json!(status)), "{answer}");
-        assert!(answer["error"].as_str().unwrap().contains(error), "{answer}");
+        assert_eq!(
+            (found, &answer["code"]),
+            (status, &json!(status)),
+            "{answer}"
+        );
+        assert!(
+            answer["error"].as_str().unwrap().contains(error),
+            "{answer}"
+        );
     }
 
     #[track_caller]
@@ -138,12 +162,22 @@ fn paths_of_the_config_are_used() {
     std::os::unix::fs::symlink(&config, dir.path().join(".config/murald/config.toml")).unwrap();
     let place = dir.path().join("place");
     fs::create_dir(&place).unwrap();
-    let child = command(&dir).env("PLACE", &place).stderr(Stdio::null()).spawn().unwrap();
-    let daemon = Daemon { dir, child, socket: place.join("s") };
+    let child = command(&dir)
+        .env("PLACE", &place)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let daemon = Daemon {
+        dir,
+        child,
+        socket: place.join("s"),
+    };
     daemon.up();
     assert!(daemon.dir.path().join("b/murald.sqlite3").exists());
     let picture = daemon.dir.path().join("red.png");
-    image::RgbImage::from_pixel(9, 9, image::Rgb([255, 0, 0])).save(&picture).unwrap();
+    image::RgbImage::from_pixel(9, 9, image::Rgb([255, 0, 0]))
+        .save(&picture)
+        .unwrap();
     let (status, answer) = daemon.ask("POST", "/images", json!({ "paths": [picture] }));
     assert_eq!(status, 202, "{answer}");
     for name in ["i", "t"] {
@@ -173,10 +207,18 @@ fn paths_of_the_config_are_used() {
 fn config_routes_show_change_and_reset_settings() {
     let daemon = Daemon::start();
     let whole = daemon.succeeds("GET", "/config", Value::Null);
-    assert_eq!(whole["daemon"]["images_dir"], "$XDG_DATA_HOME/murald/images");
+    assert_eq!(
+        whole["daemon"]["images_dir"],
+        "$XDG_DATA_HOME/murald/images"
+    );
     // Graphical clients read the path from the file and expand only `~`.
     let socket = format!("\nsocket_path = \"{}\"\n", daemon.socket.display());
-    assert!(std::fs::read_to_string(daemon.config()).unwrap().contains(&socket), "{socket}");
+    assert!(
+        std::fs::read_to_string(daemon.config())
+            .unwrap()
+            .contains(&socket),
+        "{socket}"
+    );
     assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
     for section in [
         "app",
@@ -193,7 +235,15 @@ fn config_routes_show_change_and_reset_settings() {
         let shown = daemon.succeeds("GET", &format!("/config/{section}"), Value::Null);
         assert_eq!(shown, whole[section]);
     }
-    for backend in ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt", "builtin"] {
+    for backend in [
+        "awww",
+        "feh",
+        "hyprpaper",
+        "mpvpaper",
+        "swaybg",
+        "wal-qt",
+        "builtin",
+    ] {
         let shown = daemon.succeeds("GET", &format!("/config/backends/{backend}"), Value::Null);
         assert_eq!(shown, whole["backend"][backend]);
     }
@@ -202,38 +252,75 @@ fn config_routes_show_change_and_reset_settings() {
         daemon.fails(method, "/config/nope", json!({}), 404, "nope");
         daemon.fails(method, "/config/backends/bk1", json!({}), 404, "bk1");
     }
-    daemon.fails("POST", "/config/backends/bk1/reset", Value::Null, 404, "bk1");
+    daemon.fails(
+        "POST",
+        "/config/backends/bk1/reset",
+        Value::Null,
+        404,
+        "bk1",
+    );
     daemon.fails("PATCH", "/config", json!([]), 400, "object");
     daemon.fails("PATCH", "/config", json!({"nope": {}}), 400, "nope");
-    daemon.fails("PATCH", "/config/app", json!({"images_per_page": "banana"}), 400, "an integer");
+    daemon.fails(
+        "PATCH",
+        "/config/app",
+        json!({"images_per_page": "banana"}),
+        400,
+        "an integer",
+    );
     let format = json!({"daemon_format": "yuv", "resize": "fit"});
-    daemon.fails("PATCH", "/config/backends/awww", format, 400, "argb, abgr, rgb, bgr");
+    daemon.fails(
+        "PATCH",
+        "/config/backends/awww",
+        format,
+        400,
+        "argb, abgr, rgb, bgr",
+    );
     let layer = json!({"layer": "nonsense"});
-    daemon.fails("PATCH", "/config/backends/mpvpaper", layer, 400, "backend.mpvpaper.layer");
+    daemon.fails(
+        "PATCH",
+        "/config/backends/mpvpaper",
+        layer,
+        400,
+        "backend.mpvpaper.layer",
+    );
     assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
 
     let app = daemon.succeeds("PATCH", "/config/app", json!({"theme": "x", "mine": [1]}));
     assert_eq!((&app["theme"], &app["mine"]), (&json!("x"), &json!([1])));
     assert!(app.get("restart_required").is_none());
     let shown = daemon.succeeds("PATCH", "/config/daemon", json!({"log_level": "warn"}));
-    assert_eq!((&shown["log_level"], &shown["restart_required"]), (&json!("warn"), &json!(true)));
+    assert_eq!(
+        (&shown["log_level"], &shown["restart_required"]),
+        (&json!("warn"), &json!(true))
+    );
     let unused = daemon.succeeds("PATCH", "/config/daemon", json!({"log_max_size_mb": 0}));
     assert_eq!(
         (&unused["log_max_size_mb"], &unused["restart_required"]),
         (&json!(10), &json!(true))
     );
     let warning = unused["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("daemon.log_max_size_mb must be 1 or more, not 0"), "{warning}");
+    assert!(
+        warning.contains("daemon.log_max_size_mb must be 1 or more, not 0"),
+        "{warning}"
+    );
     assert_eq!(unused["warnings"].as_array().unwrap().len(), 1);
     let feh = daemon.succeeds("PATCH", "/config/backends/feh", json!({"mode": "max"}));
     assert_eq!(feh, json!({"mode": "max", "fill_color": "000000"}));
-    assert_eq!(daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"], "fill");
+    assert_eq!(
+        daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"],
+        "fill"
+    );
     let reset = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(reset["restart_required"], true);
     // Each reset that changes something keeps a backup; the backend's was the first.
     let backup = reset["backup"].as_str().unwrap();
     assert!(backup.ends_with("/config.toml.bak"), "{backup}");
-    assert!(std::fs::read_to_string(backup).unwrap().contains("log_level = \"warn\""));
+    assert!(
+        std::fs::read_to_string(backup)
+            .unwrap()
+            .contains("log_level = \"warn\"")
+    );
     // A reset without effect keeps no backup.
     let again = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(again.get("backup"), None);
@@ -244,13 +331,21 @@ fn config_routes_show_change_and_reset_settings() {
 fn config_change_publishes_one_event() {
     let daemon = Daemon::start();
     let mut events = daemon.events();
-    daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}, "backend": {"type": "feh"}}));
+    daemon.succeeds(
+        "PATCH",
+        "/config",
+        json!({"app": {"theme": "x"}, "backend": {"type": "feh"}}),
+    );
     let event = events.next().unwrap();
     assert_eq!(event["sections"], json!(["backend", "app"]));
     assert!(event.get("source").is_none());
     daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}}));
     let text = fs::read_to_string(daemon.config()).unwrap();
-    fs::write(daemon.config(), text.replace("fit_mode = \"fill\"", "fit_mode = \"tile\"")).unwrap();
+    fs::write(
+        daemon.config(),
+        text.replace("fit_mode = \"fill\"", "fit_mode = \"tile\""),
+    )
+    .unwrap();
     // The request in between changed nothing and published nothing.
     let event = events.next().unwrap();
     assert_eq!(event["sections"], json!(["backend.swaybg"]));
@@ -274,7 +369,10 @@ fn unwritable_config_refuses_changes() {
     fs::set_permissions(daemon.config(), fs::Permissions::from_mode(0o444)).unwrap();
     let body = || json!({"theme": "x"});
     daemon.fails("PATCH", "/config/app", body(), 500, "config.toml");
-    assert_eq!(daemon.succeeds("GET", "/config/app", Value::Null)["theme"], "dark");
+    assert_eq!(
+        daemon.succeeds("GET", "/config/app", Value::Null)["theme"],
+        "dark"
+    );
     assert_eq!(fs::read(daemon.config()).unwrap(), before);
     fs::set_permissions(daemon.config(), fs::Permissions::from_mode(0o600)).unwrap();
     daemon.succeeds("PATCH", "/config/app", body());
@@ -284,8 +382,15 @@ fn unwritable_config_refuses_changes() {
 fn config_warnings_are_shown_without_secrets() {
     let daemon = Daemon::start();
     let secret = "5ecret-5ecret";
-    daemon.succeeds("PATCH", "/config/remote_gallery", json!({"api_key": secret}));
-    assert_eq!(daemon.succeeds("GET", "/config", Value::Null)["remote_gallery"]["api_key"], secret);
+    daemon.succeeds(
+        "PATCH",
+        "/config/remote_gallery",
+        json!({"api_key": secret}),
+    );
+    assert_eq!(
+        daemon.succeeds("GET", "/config", Value::Null)["remote_gallery"]["api_key"],
+        secret
+    );
     let text = fs::read_to_string(daemon.config()).unwrap();
     let bad = text.replace("api_key = \"5ecret-5ecret\"", "api_key = 5ecret-5ecret");
     assert_ne!(bad, text);
@@ -294,13 +399,32 @@ fn config_warnings_are_shown_without_secrets() {
         let whole = daemon.succeeds("GET", "/config", Value::Null);
         // There is a warning from the start that no backend is installed.
         let warnings = whole["warnings"].to_string();
-        if warnings.contains("line ") { Ok(warnings) } else { Err(warnings) }
+        if warnings.contains("line ") {
+            Ok(warnings)
+        } else {
+            Err(warnings)
+        }
     });
     assert!(!warnings.contains(secret), "{warnings}");
-    daemon.fails("PATCH", "/config/app", json!({"theme": "y"}), 409, "fix the file");
-    daemon.fails("PATCH", "/config/remote_gallery", json!({"api_key": [secret]}), 400, "a string");
+    daemon.fails(
+        "PATCH",
+        "/config/app",
+        json!({"theme": "y"}),
+        409,
+        "fix the file",
+    );
+    daemon.fails(
+        "PATCH",
+        "/config/remote_gallery",
+        json!({"api_key": [secret]}),
+        400,
+        "a string",
+    );
     let log = fs::read_to_string(daemon.dir.path().join(".local/share/murald/daemon.log")).unwrap();
-    assert!(log.contains("config.toml") && !log.contains(secret), "{log}");
+    assert!(
+        log.contains("config.toml") && !log.contains(secret),
+        "{log}"
+    );
 }
 
 #[test]
@@ -330,7 +454,9 @@ fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
     };
     // The first edit may still be read by the start itself.
     themed("one");
-    let before = wait_for("the thread of the watch", || switches(daemon.child.id()).ok_or("none"));
+    let before = wait_for("the thread of the watch", || {
+        switches(daemon.child.id()).ok_or("none")
+    });
     for number in 0..1000 {
         fs::read(daemon.config()).unwrap();
         fs::write(daemon.dir.path().join(".history"), number.to_string()).unwrap();
@@ -345,10 +471,13 @@ fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
 /// Voluntary context switches of the watch's thread so far.
 fn switches(pid: u32) -> Option<u64> {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
-    let mut tasks =
-        fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path());
+    let mut tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .unwrap()
+        .map(|task| task.unwrap().path());
     let watch = tasks.find(|task| read(&task.join("comm")) == "config\n")?;
     let status = read(&watch.join("status"));
-    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
     Some(line.unwrap().trim().parse().unwrap())
 }

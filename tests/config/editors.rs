@@ -8,16 +8,25 @@ use crate::support::Watched;
 /// Runs a shell line in the file's directory, and checks that the edit is noticed once.
 #[track_caller]
 fn check(program: &str, line: &str, theme: &str) {
-    let Some(room) = room_for(program, theme) else { return };
+    let Some(room) = room_for(program, theme) else {
+        return;
+    };
     let output = shell(&room, line).output().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     room.hears_once(&["app"]);
     assert_eq!(room.theme(), theme);
 }
 
 /// A watched file, and its edited version in `other.toml`; `None` if the program is not installed.
 fn room_for(program: &str, theme: &str) -> Option<Watched> {
-    let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output().unwrap();
+    let found = Command::new("sh")
+        .args(["-c", "command -v \"$0\"", program])
+        .output()
+        .unwrap();
     if !found.status.success() {
         eprintln!("left out: {program} is not installed");
         return None;
@@ -30,7 +39,10 @@ fn room_for(program: &str, theme: &str) -> Option<Watched> {
 fn shell(room: &Watched, line: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(room.path("murald"));
-    command.env("HOME", room.dir.path()).env("TERM", "xterm").stdin(Stdio::null());
+    command
+        .env("HOME", room.dir.path())
+        .env("TERM", "xterm")
+        .stdin(Stdio::null());
     command
 }
 
@@ -49,12 +61,22 @@ fn vim_edit_with_backup_copy_is_applied() {
 
 #[test]
 fn nano_edit_is_applied() {
-    let Some(room) = room_for("nano", "nano") else { return };
-    let line = room.text().lines().position(|line| line.starts_with("theme = ")).unwrap() + 1;
+    let Some(room) = room_for("nano", "nano") else {
+        return;
+    };
+    let line = room
+        .text()
+        .lines()
+        .position(|line| line.starts_with("theme = "))
+        .unwrap()
+        + 1;
     // nano needs a terminal.
     let line = format!("script -qec 'nano -I +{line} config.toml' /dev/null");
-    let mut child =
-        shell(&room, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = shell(&room, &line)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut screen = child.stdout.take().unwrap();
     // Keys that are sent before nano is ready would go to the terminal.
     let mut shown = Vec::new();
@@ -74,12 +96,20 @@ fn nano_edit_is_applied() {
 
 #[test]
 fn sed_edit_is_applied() {
-    check("sed", "sed -i 's/^theme = .*/theme = \"sed\"/' config.toml", "sed");
+    check(
+        "sed",
+        "sed -i 's/^theme = .*/theme = \"sed\"/' config.toml",
+        "sed",
+    );
 }
 
 #[test]
 fn perl_edit_is_applied() {
-    check("perl", "perl -pi -e 's/^theme = .*/theme = \"perl\"/' config.toml", "perl");
+    check(
+        "perl",
+        "perl -pi -e 's/^theme = .*/theme = \"perl\"/' config.toml",
+        "perl",
+    );
 }
 
 #[test]
@@ -99,7 +129,11 @@ fn ln_edit_is_applied() {
 
 #[test]
 fn install_edit_is_applied() {
-    check("install", "install -m 600 ../other.toml config.toml", "install");
+    check(
+        "install",
+        "install -m 600 ../other.toml config.toml",
+        "install",
+    );
 }
 
 #[test]

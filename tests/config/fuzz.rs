@@ -98,12 +98,18 @@ fn room() -> Room {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
-    Room { _dir: dir, path, handle }
+    Room {
+        _dir: dir,
+        path,
+        handle,
+    }
 }
 
 /// Repeats for the given time, and prints the number of rounds.
 fn repeat(what: &str, mut round: impl FnMut()) {
-    let seconds = std::env::var("MURALD_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("MURALD_FUZZ_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(2));
     let mut rounds = 0;
     while Instant::now() < end {
@@ -116,10 +122,20 @@ fn repeat(what: &str, mut round: impl FnMut()) {
 fn complete(shown: &Map<String, Value>) {
     for section in Section::ALL {
         let whole = &shown[section.path().next().unwrap()];
-        let table = section.path().fold(whole, |table, name| table.get(name).unwrap_or(table));
-        for key in section.keys().iter().filter(|key| key.default.to_json().is_some()) {
+        let table = section
+            .path()
+            .fold(whole, |table, name| table.get(name).unwrap_or(table));
+        for key in section
+            .keys()
+            .iter()
+            .filter(|key| key.default.to_json().is_some())
+        {
             let value = table.get(key.name);
-            assert!(value.is_some_and(|value| key.has_type_of(value)), "{}", key.name);
+            assert!(
+                value.is_some_and(|value| key.has_type_of(value)),
+                "{}",
+                key.name
+            );
         }
     }
 }
@@ -139,7 +155,11 @@ fn fuzzed_config_files_are_read_or_refused() {
         room.handle.reload();
         let before = room.handle.current().to_json();
         complete(&before);
-        let theme = if before["app"]["theme"] == "one" { "two" } else { "one" };
+        let theme = if before["app"]["theme"] == "one" {
+            "two"
+        } else {
+            "one"
+        };
         let body = json!({"app": {"theme": theme}, "backend": {"feh": {"mode": "tile"}}});
         let patched = room.handle.patch(body.as_object().unwrap());
         let after = fs::read(&room.path).unwrap();
@@ -154,12 +174,20 @@ fn fuzzed_config_files_are_read_or_refused() {
         // Line numbers in warnings change, and an invalid value may have been replaced.
         expected.as_object_mut().unwrap().remove("warnings");
         shown.as_object_mut().unwrap().remove("warnings");
-        let (old, new) = (String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&after));
+        let (old, new) = (
+            String::from_utf8_lossy(&bytes),
+            String::from_utf8_lossy(&after),
+        );
         assert_eq!(shown, expected, "from\n{old}\nto\n{new}");
         let comments = old.matches("# ").count();
-        assert!(new.matches("# ").count() >= comments.min(1), "from\n{old}\nto\n{new}");
-        let again =
-            ConfigHandle::open(room.path.clone(), EventBus::new()).unwrap().current().to_json();
+        assert!(
+            new.matches("# ").count() >= comments.min(1),
+            "from\n{old}\nto\n{new}"
+        );
+        let again = ConfigHandle::open(room.path.clone(), EventBus::new())
+            .unwrap()
+            .current()
+            .to_json();
         let mut again = Value::from(again);
         again.as_object_mut().unwrap().remove("warnings");
         assert_eq!(again, shown);
@@ -182,14 +210,20 @@ fn fuzzed_config_requests_are_stored_or_refused() {
     repeat("damaged requests", || {
         let seed = BODIES[random.below(BODIES.len())];
         let body = random.damaged(seed);
-        let Ok(body) = serde_json::from_slice::<Map<String, Value>>(&body) else { return };
+        let Ok(body) = serde_json::from_slice::<Map<String, Value>>(&body) else {
+            return;
+        };
         let before = fs::read(&room.path).unwrap();
         let shown = room.handle.current().to_json();
         match room.handle.patch(&body) {
             Ok(_) => {
                 taken += 1;
                 let again = ConfigHandle::open(room.path.clone(), EventBus::new()).unwrap();
-                assert_eq!(again.current().to_json(), room.handle.current().to_json(), "{body:?}");
+                assert_eq!(
+                    again.current().to_json(),
+                    room.handle.current().to_json(),
+                    "{body:?}"
+                );
             }
             Err(error) => {
                 refused += 1;

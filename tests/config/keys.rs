@@ -30,7 +30,10 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("workspaces", json!({})),
-        ("library", json!({"watch": [], "in_place": true, "watch_folders": true})),
+        (
+            "library",
+            json!({"watch": [], "in_place": true, "watch_folders": true}),
+        ),
         (
             "daemon",
             json!({
@@ -75,8 +78,14 @@ fn table() -> Vec<(&'static str, Value)> {
                 "daemon_format": "",
             }),
         ),
-        ("backend.feh", json!({"mode": "fill", "fill_color": "000000"})),
-        ("backend.hyprpaper", json!({"fit_mode": "cover", "config_path": ""})),
+        (
+            "backend.feh",
+            json!({"mode": "fill", "fill_color": "000000"}),
+        ),
+        (
+            "backend.hyprpaper",
+            json!({"fit_mode": "cover", "config_path": ""}),
+        ),
         (
             "backend.mpvpaper",
             json!({
@@ -88,7 +97,10 @@ fn table() -> Vec<(&'static str, Value)> {
                 "slideshow_secs": 0,
             }),
         ),
-        ("backend.swaybg", json!({"fit_mode": "fill", "fill_color": "000000"})),
+        (
+            "backend.swaybg",
+            json!({"fit_mode": "fill", "fill_color": "000000"}),
+        ),
         ("backend.wal-qt", wal_qt()),
         (
             "backend.builtin",
@@ -110,7 +122,10 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("location", json!({"latitude": null, "longitude": null})),
-        ("hooks", json!({"wallpaper_changed": "", "timeout_seconds": 60})),
+        (
+            "hooks",
+            json!({"wallpaper_changed": "", "timeout_seconds": 60}),
+        ),
         (
             "power",
             json!({
@@ -122,7 +137,10 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("desktop", json!({"stills": "auto"})),
-        ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
+        (
+            "monitors",
+            json!({"selected_monitors": [], "image_set_type": "individual"}),
+        ),
         (
             "remote_gallery",
             json!({
@@ -139,7 +157,12 @@ fn table() -> Vec<(&'static str, Value)> {
 fn socket() -> Value {
     match std::env::var("XDG_RUNTIME_DIR") {
         Ok(directory) => json!(format!("{directory}/murald.sock")),
-        Err(_) => Section::Daemon.key("socket_path").unwrap().default.to_json().unwrap(),
+        Err(_) => Section::Daemon
+            .key("socket_path")
+            .unwrap()
+            .default
+            .to_json()
+            .unwrap(),
     }
 }
 
@@ -182,13 +205,20 @@ fn every_config_key_has_a_row() {
     let defaults = Config::default();
     for section in Section::ALL {
         let heading = section.heading();
-        let (_, row) = table().into_iter().find(|(name, _)| *name == heading).expect("a row");
+        let (_, row) = table()
+            .into_iter()
+            .find(|(name, _)| *name == heading)
+            .expect("a row");
         let row = row.as_object().unwrap();
         let keys: Vec<_> = section.keys().iter().map(|key| key.name).collect();
         assert_eq!(keys, row.keys().collect::<Vec<_>>(), "{heading}");
         let shown = defaults.section(section);
         for (name, default) in row {
-            assert_eq!(shown.get(name).unwrap_or(&Value::Null), default, "{heading}.{name}");
+            assert_eq!(
+                shown.get(name).unwrap_or(&Value::Null),
+                default,
+                "{heading}.{name}"
+            );
         }
     }
     assert_eq!(table().len(), Section::ALL.len());
@@ -198,7 +228,10 @@ fn every_config_key_has_a_row() {
 #[test]
 fn client_keys_of_the_config_are_stored() {
     let room = Watched::new();
-    for section in Section::ALL.into_iter().filter(|section| section.is_client_s()) {
+    for section in Section::ALL
+        .into_iter()
+        .filter(|section| section.is_client_s())
+    {
         for key in section.keys() {
             let other = match key.default.to_json().unwrap() {
                 Value::Bool(flag) => json!(!flag),
@@ -207,8 +240,15 @@ fn client_keys_of_the_config_are_stored() {
                 _ => json!(["DP-1", "HDMI-A-1"]),
             };
             let body = json!({ key.name: other });
-            room.handle.patch_section(section, body.as_object().unwrap()).unwrap();
-            assert_eq!(room.handle.current().section(section)[key.name], other, "{}", key.name);
+            room.handle
+                .patch_section(section, body.as_object().unwrap())
+                .unwrap();
+            assert_eq!(
+                room.handle.current().section(section)[key.name],
+                other,
+                "{}",
+                key.name
+            );
         }
     }
 }

@@ -35,12 +35,14 @@ fn text() -> impl Strategy<Value = String> {
 fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
     match (key.kind, key.rule) {
         (ValueType::Bool, _) => any::<bool>().prop_map(Value::from).boxed(),
-        (ValueType::List, Rule::Words(words)) => {
-            prop::collection::vec(select(words), 0..4).prop_map(|list| json!(list)).boxed()
-        }
+        (ValueType::List, Rule::Words(words)) => prop::collection::vec(select(words), 0..4)
+            .prop_map(|list| json!(list))
+            .boxed(),
         (ValueType::List, Rule::Form { .. }) => {
             let entry = "[A-Z]{1,3}X=[a-z# '\"]{0,5}";
-            prop::collection::vec(entry, 0..3).prop_map(|list| json!(list)).boxed()
+            prop::collection::vec(entry, 0..3)
+                .prop_map(|list| json!(list))
+                .boxed()
         }
         // Only absolute directories are allowed.
         (ValueType::List, _) if key.name == "watch" => {
@@ -48,9 +50,9 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
                 .prop_map(|list| json!(list))
                 .boxed()
         }
-        (ValueType::List, _) => {
-            prop::collection::vec(text(), 0..4).prop_map(|list| json!(list)).boxed()
-        }
+        (ValueType::List, _) => prop::collection::vec(text(), 0..4)
+            .prop_map(|list| json!(list))
+            .boxed(),
         (_, Rule::Words(words)) => select(words).prop_map(Value::from).boxed(),
         (ValueType::Integer, Rule::Range(min, max)) => {
             (min as i64..=max as i64).prop_map(Value::from).boxed()
@@ -66,9 +68,9 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
         }
         (_, Rule::Form { .. }) => Just(key.default.to_json().unwrap_or_default()).boxed(),
         // A variable that is not set would be refused.
-        (ValueType::Path, _) => {
-            "[^\\p{Cc}$]{0,12}".prop_map(|tail| json!(format!("~/{tail}"))).boxed()
-        }
+        (ValueType::Path, _) => "[^\\p{Cc}$]{0,12}"
+            .prop_map(|tail| json!(format!("~/{tail}")))
+            .boxed(),
         (ValueType::Text, _) => text().prop_map(Value::from).boxed(),
     }
 }
@@ -96,8 +98,16 @@ fn change() -> impl Strategy<Value = (Section, String, Value)> {
     let known = select(keys).prop_flat_map(|(section, key)| {
         value_for(key).prop_map(move |value| (section, key.name.to_owned(), value))
     });
-    let client = select(vec![Section::App, Section::Monitors, Section::RemoteGallery]);
-    let own = (client, "own[-_. #]?[a-c]?", prop_oneof![4 => anything(), 1 => Just(Value::Null)]);
+    let client = select(vec![
+        Section::App,
+        Section::Monitors,
+        Section::RemoteGallery,
+    ]);
+    let own = (
+        client,
+        "own[-_. #]?[a-c]?",
+        prop_oneof![4 => anything(), 1 => Just(Value::Null)],
+    );
     prop_oneof![4 => known, 1 => own]
 }
 
@@ -153,7 +163,10 @@ fn edit(path: &Path, edit: &Edit, notes: &mut Vec<String>) {
             }
         }
         Edit::Theme(theme) => {
-            if let Some(line) = lines.iter_mut().find(|line| line.starts_with("theme = \"dark\"")) {
+            if let Some(line) = lines
+                .iter_mut()
+                .find(|line| line.starts_with("theme = \"dark\""))
+            {
                 *line = line.replacen("\"dark\"", &format!("'{theme}'"), 1);
             }
         }
@@ -193,7 +206,10 @@ fn run(steps: &[Step]) {
             Step::Patch(changes) => {
                 let body = body(changes);
                 handle.patch(&body).unwrap();
-                assert!(agrees(&without_null(body.into()), &handle.current().to_json().into()));
+                assert!(agrees(
+                    &without_null(body.into()),
+                    &handle.current().to_json().into()
+                ));
             }
             Step::ResetAll => drop(handle.reset_all().unwrap()),
             Step::ResetBackend(name) => drop(handle.reset_backend(*name).unwrap()),
@@ -204,7 +220,10 @@ fn run(steps: &[Step]) {
         }
         let shown = handle.current().to_json();
         let text = fs::read_to_string(&path).unwrap();
-        assert!(agrees(&plain(&path), &shown.clone().into()), "{text}\n{shown:?}");
+        assert!(
+            agrees(&plain(&path), &shown.clone().into()),
+            "{text}\n{shown:?}"
+        );
         for note in &notes {
             assert!(text.contains(note.as_str()), "{note} is lost:\n{text}");
         }
@@ -218,7 +237,10 @@ fn without_null(value: Value) -> Value {
     match value {
         Value::Object(table) => {
             let kept = table.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key, without_null(value))).collect())
+            Value::Object(
+                kept.map(|(key, value)| (key, without_null(value)))
+                    .collect(),
+            )
         }
         value => value,
     }

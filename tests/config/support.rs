@@ -33,7 +33,13 @@ impl Watched {
         let handle = ConfigHandle::open(dir.path().join(path), bus).unwrap();
         let (spawner, deaths) = Spawner::new();
         let watch = Watch::start(handle.clone(), &spawner).unwrap();
-        Self { _watch: watch, handle, events, deaths, dir }
+        Self {
+            _watch: watch,
+            handle,
+            events,
+            deaths,
+            dir,
+        }
     }
 
     pub(crate) fn new() -> Self {
@@ -64,7 +70,11 @@ impl Watched {
     /// Checks that the next event is for these sections, and that no other follows.
     #[track_caller]
     pub(crate) fn hears_once(&self, sections: &[&str]) {
-        let heard = self.events.receiver().recv_timeout(SOON).expect("no event came");
+        let heard = self
+            .events
+            .receiver()
+            .recv_timeout(SOON)
+            .expect("no event came");
         let event: Value = serde_json::from_str(&heard.json).unwrap();
         assert_eq!(event["sections"], serde_json::json!(sections));
         assert_eq!(event["source"], "file");
@@ -74,7 +84,11 @@ impl Watched {
     #[track_caller]
     pub(crate) fn hears_nothing(&self) {
         let heard = self.events.receiver().recv_timeout(QUIET);
-        assert!(heard.is_err(), "one event too many: {}", heard.unwrap().json);
+        assert!(
+            heard.is_err(),
+            "one event too many: {}",
+            heard.unwrap().json
+        );
         assert!(self.deaths.is_empty());
     }
 

@@ -47,7 +47,9 @@ fn pause() -> bool {
 fn config_written_in_pieces_is_applied_once() {
     for _ in 0..TRIES {
         let room = Watched::new();
-        let text = room.themed("x").replace("\nmode = \"fill\"", "\nmode = \"max\"");
+        let text = room
+            .themed("x")
+            .replace("\nmode = \"fill\"", "\nmode = \"max\"");
         let mut file = File::create(room.handle.path()).unwrap();
         let in_time = text.as_bytes().chunks(text.len() / 4 + 1).all(|piece| {
             file.write_all(piece).unwrap();
@@ -115,7 +117,9 @@ fn config_directory_that_is_removed_and_created_again_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");
     fs::remove_dir_all(room.path("home/config")).unwrap();
-    wait_until("the warning about the missing file", || !room.handle.current().warnings.is_empty());
+    wait_until("the warning about the missing file", || {
+        !room.handle.current().warnings.is_empty()
+    });
     assert_eq!(room.theme(), "dark");
     fs::create_dir_all(room.path("home/config/murald")).unwrap();
     fs::write(room.handle.path(), text).unwrap();
@@ -139,7 +143,9 @@ fn broken_config_is_a_warning_until_it_is_fixed() {
     wait_until("the warning", || !room.handle.current().warnings.is_empty());
     assert!(room.handle.current().warnings[0].contains("line 1"));
     fs::write(room.handle.path(), &good).unwrap();
-    wait_until("the file is valid again", || room.handle.current().warnings.is_empty());
+    wait_until("the file is valid again", || {
+        room.handle.current().warnings.is_empty()
+    });
     room.hears_nothing();
     fs::write(room.handle.path(), room.themed("x")).unwrap();
     room.hears_once(&["app"]);
@@ -162,7 +168,11 @@ fn config_file_that_stays_empty_is_a_warning() {
 #[test]
 fn broken_config_is_reported_while_its_writer_keeps_it_open() {
     let room = Watched::new();
-    let mut file = File::options().write(true).truncate(true).open(room.handle.path()).unwrap();
+    let mut file = File::options()
+        .write(true)
+        .truncate(true)
+        .open(room.handle.path())
+        .unwrap();
     file.write_all(b"[app").unwrap();
     wait_until("the warning", || !room.handle.current().warnings.is_empty());
     assert!(room.handle.current().warnings[0].contains("line 1"));
@@ -195,7 +205,9 @@ fn config_file_that_is_created_later_is_applied() {
     let room = Watched::new();
     let text = room.themed("x");
     fs::remove_file(room.handle.path()).unwrap();
-    wait_until("the warning about the missing file", || !room.handle.current().warnings.is_empty());
+    wait_until("the warning about the missing file", || {
+        !room.handle.current().warnings.is_empty()
+    });
     fs::write(room.handle.path(), text).unwrap();
     room.hears_once(&["app"]);
 }

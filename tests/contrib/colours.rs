@@ -12,11 +12,19 @@ use crate::scripts::{End, daemon, script};
 use crate::support::TestDaemon;
 
 fn contrib(path: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path).to_str().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("contrib")
+        .join(path)
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn set(daemon: &TestDaemon, id: i64) {
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": id }))
+        .ok();
 }
 
 /// A colour of the current wallpaper, by its name in the colour files.
@@ -24,7 +32,10 @@ fn color(daemon: &TestDaemon, name: &str) -> [u8; 3] {
     let state = daemon.root().join(".local/state/murald/colors.sh");
     let text = fs::read_to_string(state).unwrap();
     let start = format!("{name}='#");
-    let hex = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
+    let hex = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&start))
+        .unwrap();
     [0, 2, 4].map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
 }
 
@@ -33,9 +44,18 @@ fn count(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: [u8; 3]) -
     let shot = daemon.root().join("shot.png");
     desktop.shot(&shot, output);
     let is = |pixel: &&image::Rgb<u8>| {
-        pixel.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) <= 3)
+        pixel
+            .0
+            .iter()
+            .zip(color)
+            .all(|(one, other)| one.abs_diff(other) <= 3)
     };
-    image::open(&shot).unwrap().into_rgb8().pixels().filter(is).count()
+    image::open(&shot)
+        .unwrap()
+        .into_rgb8()
+        .pixels()
+        .filter(is)
+        .count()
 }
 
 #[test]
@@ -71,11 +91,14 @@ fn waybar_has_the_colours_of_the_wallpaper() {
     let number = daemon.root().join("pid");
     let line = r#"echo $$ >"$0"; exec waybar --config "$1" --style "$2""#;
     let mut bar = daemon.command("dbus-run-session");
-    bar.args(["--", "sh", "-c", line]).args([&number, &config, &style]);
+    bar.args(["--", "sh", "-c", line])
+        .args([&number, &config, &style]);
     let _bar = End::spawn(bar.stdout(log.try_clone().unwrap()).stderr(log));
     let shows = |what: &str| {
         let background = color(&daemon, "background");
-        wait_until(what, || count(&desktop, &daemon, "HEADLESS-1", background) > 640 * 20);
+        wait_until(what, || {
+            count(&desktop, &daemon, "HEADLESS-1", background) > 640 * 20
+        });
     };
     shows("the bar has the colour of the red picture");
     assert_ne!(
@@ -85,7 +108,10 @@ fn waybar_has_the_colours_of_the_wallpaper() {
     );
     set(&daemon, 2);
     let number = fs::read_to_string(number).unwrap();
-    let told = Command::new("kill").args(["-USR2", number.trim()]).status().unwrap();
+    let told = Command::new("kill")
+        .args(["-USR2", number.trim()])
+        .status()
+        .unwrap();
     assert!(told.success());
     shows("the bar has the colour of the blue picture");
 }
@@ -104,7 +130,10 @@ fn rofi_has_the_colours_of_the_wallpaper() {
         count(&desktop, &daemon, "VIRTUAL-1", background) > 10_000
     });
     let accent = color(&daemon, "accent");
-    assert!(count(&desktop, &daemon, "VIRTUAL-1", accent) > 1_000, "what is selected");
+    assert!(
+        count(&desktop, &daemon, "VIRTUAL-1", accent) > 1_000,
+        "what is selected"
+    );
 }
 
 #[test]
@@ -114,7 +143,10 @@ fn sway_borders_script_sets_the_colours() {
     set(&daemon, 1);
     let output = script(&daemon, "examples/sway-borders").output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    assert!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
 }
 
 /// The keys are from Noctalia (Commons/Settings.qml), DankMaterialShell
@@ -147,7 +179,15 @@ fn hooks_of_the_manual_call_colour_programs_correctly() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = daemon(&desktop);
     let notes = daemon.root().join("notes");
-    for program in ["wal", "wallust", "matugen", "pkill", "qs", "dms", "caelestia"] {
+    for program in [
+        "wal",
+        "wallust",
+        "matugen",
+        "pkill",
+        "qs",
+        "dms",
+        "caelestia",
+    ] {
         let note = format!("echo {program} \"$@\" >'{}'", notes.display());
         daemon.stub(program, &format!("#!/bin/sh\n{note}\n"));
     }
@@ -167,8 +207,13 @@ fn hooks_of_the_manual_call_colour_programs_correctly() {
     for (line, expected) in lines.iter().zip(expected) {
         let line: toml::Table = line.parse().unwrap();
         let command = line["wallpaper_changed"].as_str().unwrap();
-        daemon.client().patch("/config/hooks", &json!({ "wallpaper_changed": command })).ok();
+        daemon
+            .client()
+            .patch("/config/hooks", &json!({ "wallpaper_changed": command }))
+            .ok();
         set(&daemon, 2);
-        wait_until(command, || fs::read_to_string(&notes).is_ok_and(|text| text == expected));
+        wait_until(command, || {
+            fs::read_to_string(&notes).is_ok_and(|text| text == expected)
+        });
     }
 }

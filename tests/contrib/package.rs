@@ -23,9 +23,13 @@ fn package() -> PathBuf {
     let executable = env!("CARGO_BIN_EXE_murald");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deb");
     let mut build = Command::new("contrib/deb");
-    build.env("MURALD_EXECUTABLE", executable).env("DEB_DIR", directory);
+    build
+        .env("MURALD_EXECUTABLE", executable)
+        .env("DEB_DIR", directory);
     // The executable is large here, so skip slow steps that are not tested.
-    build.env("DEB_BUILD_OPTIONS", "noautodbgsym").env("DPKG_DEB_COMPRESSOR_LEVEL", "1");
+    build
+        .env("DEB_BUILD_OPTIONS", "noautodbgsym")
+        .env("DPKG_DEB_COMPRESSOR_LEVEL", "1");
     output(&mut build).trim().into()
 }
 
@@ -42,15 +46,22 @@ fn debian_package_is_complete_and_passes_lintian() {
     // Only the tests' executable has SQLite built in; the package links the system's.
     let said = output(
         Command::new("lintian")
-            .args(["--allow-root", "--fail-on", "error,warning", "--suppress-tags"])
+            .args([
+                "--allow-root",
+                "--fail-on",
+                "error,warning",
+                "--suppress-tags",
+            ])
             .args(["embedded-library", "--tag-display-limit", "0"])
             .arg(&changes),
     );
     assert_eq!(said, "");
 
     let contents = output(Command::new("dpkg-deb").arg("--contents").arg(&package));
-    let files: BTreeSet<&str> =
-        contents.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+    let files: BTreeSet<&str> = contents
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .collect();
     let has = |path: &str| assert!(files.contains(path), "no {path} in {contents}");
     for path in [
         "bin/murald",
@@ -71,8 +82,17 @@ fn debian_package_is_complete_and_passes_lintian() {
         has(&format!("./usr/share/man/man{section}/{}.gz", name(&page)));
     }
 
-    let version = output(Command::new("dpkg-deb").args(["--field"]).arg(&package).arg("Version"));
-    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"), "contrib/debian/changelog");
+    let version = output(
+        Command::new("dpkg-deb")
+            .args(["--field"])
+            .arg(&package)
+            .arg("Version"),
+    );
+    assert_eq!(
+        version.trim(),
+        env!("CARGO_PKG_VERSION"),
+        "contrib/debian/changelog"
+    );
 }
 
 #[test]
@@ -80,13 +100,23 @@ fn desktop_entry_has_all_media_types() {
     let file = "contrib/applications/murald.desktop";
     assert_eq!(output(Command::new("desktop-file-validate").arg(file)), "");
     let entry = fs::read_to_string(root().join(file)).unwrap();
-    for line in ["Name=Set as wallpaper", "Exec=murald set %f", "NoDisplay=true"] {
+    for line in [
+        "Name=Set as wallpaper",
+        "Exec=murald set %f",
+        "NoDisplay=true",
+    ] {
         assert!(entry.lines().any(|it| it == line), "no {line} in {entry}");
     }
-    let kinds = entry.lines().find_map(|line| line.strip_prefix("MimeType=")).unwrap();
+    let kinds = entry
+        .lines()
+        .find_map(|line| line.strip_prefix("MimeType="))
+        .unwrap();
     for format in Format::ALL.iter().filter(|&&format| format != Format::Html) {
         let kind = format.content_type();
-        assert!(kinds.split(';').any(|it| it == kind), "no {kind} in {kinds}");
+        assert!(
+            kinds.split(';').any(|it| it == kind),
+            "no {kind} in {kinds}"
+        );
     }
 }
 
@@ -102,14 +132,20 @@ fn user_can_install_into_the_home_directory() {
             .env("PREFIX", at(".local")),
     );
     let murald = at(".local/bin/murald").display().to_string();
-    assert_eq!(said, format!("installed {murald}\nshow a picture: {murald} set FILE\n"));
+    assert_eq!(
+        said,
+        format!("installed {murald}\nshow a picture: {murald} set FILE\n")
+    );
     let unit = fs::read_to_string(at(".local/share/systemd/user/murald.service")).unwrap();
     let start = format!("ExecStart={} start\n", at(".local/bin/murald").display());
     assert!(unit.contains(&start), "{unit}");
     assert!(at(".config/rc/init.d/murald").is_file());
     let waybar = at(".local/share/murald/waybar");
     let config = fs::read_to_string(waybar.join("config.jsonc")).unwrap();
-    assert!(config.contains(waybar.join("murald-waybar").to_str().unwrap()), "{config}");
+    assert!(
+        config.contains(waybar.join("murald-waybar").to_str().unwrap()),
+        "{config}"
+    );
     assert!(!config.contains("/usr/share"), "{config}");
 }
 
@@ -124,7 +160,10 @@ fn installation_into_another_prefix_has_the_right_paths() {
     );
     let read = |path: &str| fs::read_to_string(directory.path().join(path)).unwrap();
     let unit = read("opt/murald/lib/systemd/user/murald.service");
-    assert!(unit.contains("ExecStart=/opt/murald/bin/murald start\n"), "{unit}");
+    assert!(
+        unit.contains("ExecStart=/opt/murald/bin/murald start\n"),
+        "{unit}"
+    );
     assert!(read("etc/user/init.d/murald").contains("command=\"/opt/murald/bin/murald\""));
     let installed = directory.path().join("opt/murald/bin/murald");
     let version = output(Command::new(installed).arg("--version"));
@@ -136,18 +175,29 @@ fn removal_deletes_only_installed_files() {
     let directory = tempfile::tempdir().unwrap();
     let install = |word: &str| {
         let mut install = Command::new("contrib/install");
-        output(install.arg(word).env("DESTDIR", directory.path()).env_remove("PREFIX"))
+        output(
+            install
+                .arg(word)
+                .env("DESTDIR", directory.path())
+                .env_remove("PREFIX"),
+        )
     };
     let files = || {
         let mut find = Command::new("find");
-        output(find.arg(directory.path()).args(["(", "-type", "f", "-o", "-name", "murald", ")"]))
+        output(
+            find.arg(directory.path())
+                .args(["(", "-type", "f", "-o", "-name", "murald", ")"]),
+        )
     };
     install(env!("CARGO_BIN_EXE_murald"));
     let own = directory.path().join("usr/local/share/murald/pick/own");
     fs::write(&own, "").unwrap();
     install("--remove");
     assert_eq!(
-        files().lines().filter(|file| !file.ends_with("share/murald")).collect::<Vec<_>>(),
+        files()
+            .lines()
+            .filter(|file| !file.ends_with("share/murald"))
+            .collect::<Vec<_>>(),
         [own.to_str().unwrap()]
     );
 }
@@ -157,9 +207,15 @@ fn prefix_with_spaces_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let mut install = Command::new("contrib/install");
     let prefix = home.path().join("a b/.local");
-    install.arg(env!("CARGO_BIN_EXE_murald")).env("PREFIX", &prefix).current_dir(root());
+    install
+        .arg(env!("CARGO_BIN_EXE_murald"))
+        .env("PREFIX", &prefix)
+        .current_dir(root());
     let refused = install.output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(!refused.status.success() && said.contains("a PREFIX without spaces"), "{said}");
+    assert!(
+        !refused.status.success() && said.contains("a PREFIX without spaces"),
+        "{said}"
+    );
     assert!(!prefix.exists());
 }

@@ -11,8 +11,16 @@ const TREE: &str = concat!("murald-", env!("CARGO_PKG_VERSION"));
 /// Runs a script in a directory, and returns its output.
 fn shell(directory: &Path, script: &str) -> String {
     let mut command = Command::new("bash");
-    let output = command.args(["-euc", script]).current_dir(directory).output().unwrap();
-    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .args(["-euc", script])
+        .current_dir(directory)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -93,7 +101,12 @@ fn release_is_reproducible() {
     );
     let (dist, elsewhere) = (one.join("dist"), root.path().join("elsewhere"));
     let tarball = format!("{TREE}.tar.gz");
-    for name in ["APKBUILD", "PKGBUILD", &tarball, &format!("{tarball}.sha256")] {
+    for name in [
+        "APKBUILD",
+        "PKGBUILD",
+        &tarball,
+        &format!("{tarball}.sha256"),
+    ] {
         let same = fs::read(dist.join(name)).unwrap() == fs::read(elsewhere.join(name)).unwrap();
         assert!(same, "{name} differs");
     }
@@ -124,15 +137,22 @@ fn makepkg_packages_the_release() {
     makepkg("--nobuild --noprepare");
     build(&dist.join("src"));
     makepkg("--noextract --repackage");
-    shell(&dist, "mkdir unpacked && bsdtar -xf murald-*.pkg.tar -C unpacked");
+    shell(
+        &dist,
+        "mkdir unpacked && bsdtar -xf murald-*.pkg.tar -C unpacked",
+    );
     let package = files(&dist.join("unpacked"));
     holds_what_it_must(&package);
     assert!(package.contains("usr/lib/systemd/user/murald.service"));
     for notice in ["LICENSE-MIT", "NOTICES"] {
-        assert!(package.contains(&format!("usr/share/licenses/murald/{notice}")), "{package:#?}");
+        assert!(
+            package.contains(&format!("usr/share/licenses/murald/{notice}")),
+            "{package:#?}"
+        );
     }
-    let strangers =
-        package.iter().filter(|file| !file.starts_with("usr/") && !file.starts_with('.'));
+    let strangers = package
+        .iter()
+        .filter(|file| !file.starts_with("usr/") && !file.starts_with('.'));
     assert_eq!(strangers.count(), 0, "{package:#?}");
 }
 
@@ -141,7 +161,13 @@ fn makepkg_packages_the_release() {
 fn alpine_recipe_packages_the_release() {
     let root = tempfile::tempdir().unwrap();
     let dist = release(root.path());
-    shell(root.path(), &format!("mkdir src && tar -xzf '{}/{TREE}.tar.gz' -C src", dist.display()));
+    shell(
+        root.path(),
+        &format!(
+            "mkdir src && tar -xzf '{}/{TREE}.tar.gz' -C src",
+            dist.display()
+        ),
+    );
     build(&root.path().join("src"));
     let script = format!(
         "dash -euc '
@@ -157,11 +183,17 @@ fn alpine_recipe_packages_the_release() {
     shell(&dist, &script);
     // abuild refuses a maintainer without an address.
     let recipe = fs::read_to_string(dist.join("APKBUILD")).unwrap();
-    assert!(!recipe.contains("# Maintainer:") && !recipe.contains("# Contributor:"), "{recipe}");
+    assert!(
+        !recipe.contains("# Maintainer:") && !recipe.contains("# Contributor:"),
+        "{recipe}"
+    );
     let package = files(&root.path().join("package"));
     holds_what_it_must(&package);
     assert!(package.contains("etc/user/init.d/murald"));
-    assert!(!package.iter().any(|file| file.starts_with("usr/lib")), "{package:#?}");
+    assert!(
+        !package.iter().any(|file| file.starts_with("usr/lib")),
+        "{package:#?}"
+    );
 }
 
 /// Debian has no nixpkgs, so a stub returns the arguments of its builder.
@@ -205,11 +237,17 @@ fn nix_expression_can_be_evaluated() {
 fn notices_cover_all_compiled_crates() {
     let notices = shell(manifest(), "contrib/notices");
     // The only C code in crates, apart from SQLite, which is in the public domain.
-    assert!(notices.contains("Copyright (c) 2010, Google Inc."), "libwebp's own");
+    assert!(
+        notices.contains("Copyright (c) 2010, Google Inc."),
+        "libwebp's own"
+    );
     for crate_of_ours in ["\nrusqlite 0.", "\nimage 0.", "\nwayland-client 0."] {
         assert!(notices.contains(crate_of_ours), "no {crate_of_ours:?}");
     }
-    assert!(!notices.contains("\nproptest 1."), "a crate of the tests is listed");
+    assert!(
+        !notices.contains("\nproptest 1."),
+        "a crate of the tests is listed"
+    );
 }
 
 #[test]

@@ -14,18 +14,30 @@ use crate::support::TestDaemon;
 /// A test daemon with two pictures, `red lake` and `blue hill`, and `murald` on the path.
 pub fn daemon(desktop: &Desktop) -> TestDaemon {
     let mut daemon = TestDaemon::on(desktop);
-    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.stub(
+        "murald",
+        &format!(
+            "#!/bin/sh\nexec '{}' \"$@\"\n",
+            env!("CARGO_BIN_EXE_murald")
+        ),
+    );
     daemon.start();
     for (name, color) in [("red lake", [200, 30, 30]), ("blue hill", [40, 60, 200])] {
         let path = daemon.root().join(format!("{name}.png"));
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path]);
     }
     daemon
 }
 
 pub fn script(daemon: &TestDaemon, path: &str) -> Command {
-    daemon.command(Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path))
+    daemon.command(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("contrib")
+            .join(path),
+    )
 }
 
 fn run(mut command: Command) -> Output {
@@ -51,14 +63,24 @@ fn fzf_sets_the_picked_image() {
     let mut pick = script(&daemon, "pick/murald-pick");
     pick.args(["fzf", "--filter", "zzz"]);
     let output = pick.output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
+    assert_eq!(
+        (output.status.code(), output.stderr.is_empty()),
+        (Some(1), true),
+        "{output:?}"
+    );
     assert_eq!(hangs(&daemon), "blue hill");
     // `murald pick` runs the script that is built into the executable.
     let by_verb = |words: &str, options: &str| {
         let mut pick = daemon.command("murald");
-        pick.args(words.split(' ')).env("FZF_DEFAULT_OPTS", options).output().unwrap()
+        pick.args(words.split(' '))
+            .env("FZF_DEFAULT_OPTS", options)
+            .output()
+            .unwrap()
     };
-    let output = by_verb("pick fzf --monitor HEADLESS-1 --monitor HEADLESS-2", "--filter lake");
+    let output = by_verb(
+        "pick fzf --monitor HEADLESS-1 --monitor HEADLESS-2",
+        "--filter lake",
+    );
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
@@ -67,18 +89,36 @@ fn fzf_sets_the_picked_image() {
     assert_eq!(hangs(&daemon), "red lake");
     // Only images that match a filter are offered.
     let output = by_verb("pick fzf --hue-group blue", "--filter lake");
-    assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
+    assert_eq!(
+        (output.status.code(), output.stderr.is_empty()),
+        (Some(1), true),
+        "{output:?}"
+    );
     let output = by_verb("pick fzf --tags none", "--filter lake");
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "murald: no image matches\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "murald: no image matches\n"
+    );
     // The command that fzf runs for its preview.
-    let preview = ["images", "show", "1", "--picture", "blocks", "--size", "20x5"];
+    let preview = [
+        "images",
+        "show",
+        "1",
+        "--picture",
+        "blocks",
+        "--size",
+        "20x5",
+    ];
     let shown = run({
         let mut show = daemon.command("murald");
         show.args(preview);
         show
     });
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains('▀') && shown.contains("name\tred lake\n"), "{shown}");
+    assert!(
+        shown.contains('▀') && shown.contains("name\tred lake\n"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -86,7 +126,11 @@ fn rofi_sets_the_picked_image() {
     let desktop = Desktop::x11(&["800x600"]);
     let daemon = daemon(&desktop);
     shows_pictures(&desktop, &daemon, "rofi", "VIRTUAL-1");
-    pick(&daemon, &["rofi", "-filter", "lake"], &["xdotool", "key", "Return"]);
+    pick(
+        &daemon,
+        &["rofi", "-filter", "lake"],
+        &["xdotool", "key", "Return"],
+    );
     assert_eq!(hangs(&daemon), "red lake");
 }
 
@@ -128,10 +172,16 @@ fn shows_pictures(desktop: &Desktop, daemon: &TestDaemon, menu: &str, output: &s
         desktop.shot(&shot, output);
         let shown = image::open(&shot).unwrap().into_rgb8();
         let is = |pixel: &image::Rgb<u8>, color: [u8; 3]| {
-            pixel.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) < 16)
+            pixel
+                .0
+                .iter()
+                .zip(color)
+                .all(|(one, other)| one.abs_diff(other) < 16)
         };
         let count = |color| shown.pixels().filter(|pixel| is(pixel, color)).count();
-        [[200, 30, 30], [40, 60, 200]].into_iter().all(|color| count(color) > 400)
+        [[200, 30, 30], [40, 60, 200]]
+            .into_iter()
+            .all(|color| count(color) > 400)
     });
 }
 
@@ -161,7 +211,10 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         let group = format!("-{}", self.0.id());
-        Command::new("kill").args(["-KILL", "--", &group]).status().ok();
+        Command::new("kill")
+            .args(["-KILL", "--", &group])
+            .status()
+            .ok();
         self.0.wait().ok();
     }
 }
@@ -174,22 +227,36 @@ fn waybar_script_prints_every_change() {
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     assert_eq!(next()["class"], "still");
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": 1 }))
+        .ok();
     let line = next();
-    assert_eq!((&line["text"], &line["class"]), (&json!("red lake"), &json!("still")));
+    assert_eq!(
+        (&line["text"], &line["class"]),
+        (&json!("red lake"), &json!("still"))
+    );
     assert_eq!(line["tooltip"], "HEADLESS-1: red lake");
     let playlist = json!({
         "name": "both", "configuration": { "type": "manual" },
         "images": [{ "image_id": 1 }, { "image_id": 2 }],
     });
     let id = daemon.client().post("/playlists", &playlist).json()["id"].clone();
-    daemon.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    daemon
+        .client()
+        .post(&format!("/playlists/{id}/start"), &json!({}))
+        .ok();
     while next()["class"] != "playing" {}
-    daemon.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
+    daemon
+        .client()
+        .post(&format!("/playlists/{id}/pause"), &json!({}))
+        .ok();
     while next()["class"] != "paused" {}
     // The script exits with the daemon, and waybar restarts it.
     run(daemon.murald(&["stop"]));
-    wait_until("the exit of the script", || child.0.try_wait().unwrap().is_some());
+    wait_until("the exit of the script", || {
+        child.0.try_wait().unwrap().is_some()
+    });
 }
 
 /// waybar runs the module with our configuration, and shows its output.
@@ -202,10 +269,17 @@ fn waybar_runs_the_module_with_our_configuration() {
     let told = daemon.root().join("told");
     let module = daemon.root().join("module");
     let real = contrib.join("waybar/murald-waybar");
-    let tee = format!("#!/bin/sh\n'{}' | tee '{}'\n", real.display(), told.display());
+    let tee = format!(
+        "#!/bin/sh\n'{}' | tee '{}'\n",
+        real.display(),
+        told.display()
+    );
     fs::write(&module, tee).unwrap();
     fs::set_permissions(&module, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let text = text.replace("/usr/share/murald/waybar/murald-waybar", module.to_str().unwrap());
+    let text = text.replace(
+        "/usr/share/murald/waybar/murald-waybar",
+        module.to_str().unwrap(),
+    );
     let config = daemon.root().join("waybar.jsonc");
     fs::write(&config, text).unwrap();
     let log = fs::File::create(daemon.root().join("waybar.log")).unwrap();
@@ -214,9 +288,14 @@ fn waybar_runs_the_module_with_our_configuration() {
     bar.args(["--", "waybar", "--config"]).arg(&config);
     bar.stdout(log.try_clone().unwrap()).stderr(log);
     let _bar = End::spawn(&mut bar);
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": 1 }))
+        .ok();
     wait_until("the picture in waybar's module", || {
-        fs::read_to_string(&told).unwrap_or_default().contains("red lake")
+        fs::read_to_string(&told)
+            .unwrap_or_default()
+            .contains("red lake")
     });
     let said = fs::read_to_string(daemon.root().join("waybar.log")).unwrap();
     assert!(!said.contains("[error]"), "{said}");

@@ -20,7 +20,9 @@ struct Manager<'a> {
 }
 
 fn contrib(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("contrib")
+        .join(path)
 }
 
 /// Installs the units for the executable under test.
@@ -39,7 +41,10 @@ const APART: [&str; 3] = ["--mount", "--propagation", "private"];
 /// Whether a manager can have its own control group, which needs root, and its own /run.
 fn may_manage(test: &str) -> bool {
     if !rustix::process::getuid().is_root() {
-        left_out(test, "only root can start a user manager beside the session's own");
+        left_out(
+            test,
+            "only root can start a user manager beside the session's own",
+        );
         return false;
     }
     may_unshare(test, &APART)
@@ -48,7 +53,9 @@ fn may_manage(test: &str) -> bool {
 /// The words of a unit's setting.
 fn words(unit: &str, key: &str) -> Vec<String> {
     let text = fs::read_to_string(contrib("systemd").join(unit)).unwrap();
-    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     value.unwrap().split(' ').map(str::to_owned).collect()
 }
 
@@ -79,7 +86,10 @@ impl<'a> Manager<'a> {
         wait_until("the user manager", || {
             let ended = manager.child.try_wait().unwrap();
             assert!(ended.is_none(), "{ended:?}: {}", manager.log());
-            manager.systemctl(&["is-active", "basic.target"]).status.success()
+            manager
+                .systemctl(&["is-active", "basic.target"])
+                .status
+                .success()
         });
         manager
     }
@@ -89,12 +99,21 @@ impl<'a> Manager<'a> {
     }
 
     fn systemctl(&self, words: &[&str]) -> Output {
-        self.daemon.command("systemctl").arg("--user").args(words).output().unwrap()
+        self.daemon
+            .command("systemctl")
+            .arg("--user")
+            .args(words)
+            .output()
+            .unwrap()
     }
 
     fn does(&self, words: &[&str]) -> String {
         let output = self.systemctl(words);
-        assert!(output.status.success(), "systemctl {words:?}: {output:?}\n{}", self.log());
+        assert!(
+            output.status.success(),
+            "systemctl {words:?}: {output:?}\n{}",
+            self.log()
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -124,7 +143,10 @@ fn units_pass_systemd_analyze() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    let ours: Vec<&str> = said.lines().filter(|line| line.contains("murald")).collect();
+    let ours: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("murald"))
+        .collect();
     assert!(output.status.success() && ours.is_empty(), "{said}");
 }
 
@@ -133,8 +155,17 @@ fn units_pass_systemd_analyze() {
 #[test]
 fn service_needs_no_user_namespace() {
     let text = fs::read_to_string(contrib("systemd/murald.service")).unwrap();
-    let keys = text.lines().filter_map(|line| Some(line.split_once('=')?.0));
-    let apart = ["Protect", "Private", "Bind", "Root", "TemporaryFileSystem", "MountAPIVFS"];
+    let keys = text
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0));
+    let apart = [
+        "Protect",
+        "Private",
+        "Bind",
+        "Root",
+        "TemporaryFileSystem",
+        "MountAPIVFS",
+    ];
     let apart =
         |key: &&str| apart.iter().any(|start| key.starts_with(start)) || key.ends_with("Paths");
     assert_eq!(keys.filter(apart).collect::<Vec<_>>(), [""; 0]);
@@ -143,7 +174,9 @@ fn service_needs_no_user_namespace() {
 #[test]
 fn socket_unit_has_the_path_that_clients_use() {
     let daemon = TestDaemon::new();
-    let [path] = &words("murald.socket", "ListenStream")[..] else { panic!("not one path") };
+    let [path] = &words("murald.socket", "ListenStream")[..] else {
+        panic!("not one path")
+    };
     let path = path.replace("%t", daemon.socket().parent().unwrap().to_str().unwrap());
     // systemd-socket-activate passes on only the variables that it is given.
     let mut activate = daemon.command("systemd-socket-activate");
@@ -154,11 +187,24 @@ fn socket_unit_has_the_path_that_clients_use() {
         setting.push(value.unwrap());
         activate.arg("-E").arg(setting);
     }
-    activate.args(["-l", &path]).arg(command.get_program()).args(command.get_args());
+    activate
+        .args(["-l", &path])
+        .arg(command.get_program())
+        .args(command.get_args());
     let child = activate.stderr(Stdio::null()).spawn().unwrap();
     // The socket's path exists a moment before it accepts connections.
-    wait_until("the status", || daemon.murald(&["status"]).output().unwrap().status.success());
-    daemon.client().post("/shutdown", &serde_json::json!({})).ok();
+    wait_until("the status", || {
+        daemon
+            .murald(&["status"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    });
+    daemon
+        .client()
+        .post("/shutdown", &serde_json::json!({}))
+        .ok();
     assert_eq!(end_of(child).code(), Some(0));
 }
 
@@ -167,7 +213,10 @@ fn service_is_not_restarted_after_permanent_failures() {
     let last = words("murald.service", "RestartPreventExitStatus");
     let check = |daemon: &TestDaemon| {
         let status = end_of(started_as(daemon).stderr(Stdio::null()).spawn().unwrap());
-        assert!(last.contains(&status.code().unwrap().to_string()), "{status}");
+        assert!(
+            last.contains(&status.code().unwrap().to_string()),
+            "{status}"
+        );
     };
     let broken = TestDaemon::new();
     broken.configure("[daemon\n");
@@ -186,20 +235,30 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
     manager.does(&["start", "murald.service"]);
     // Ready means that the daemon answers without a wait.
     let picture = daemon.root().join("red.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&picture).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30]))
+        .save(&picture)
+        .unwrap();
     let id = daemon.import(&[&picture])[0];
     let body = serde_json::json!({ "image_id": id });
     daemon.client().post("/wallpaper/set", &body).ok();
     let pid = manager.shows("murald.service", "MainPID");
     let backends = || {
-        let listed = Command::new("pgrep").args(["-x", "swaybg"]).output().unwrap();
+        let listed = Command::new("pgrep")
+            .args(["-x", "swaybg"])
+            .output()
+            .unwrap();
         let pids = String::from_utf8(listed.stdout).unwrap();
         let ours = |pid: &&str| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let wanted = format!("HOME={}", daemon.root().display());
-            environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
+            environment
+                .split(|&byte| byte == 0)
+                .any(|entry| entry == wanted.as_bytes())
         };
-        pids.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
+        pids.lines()
+            .filter(ours)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let before = backends();
     assert_eq!(before.len(), 1);
@@ -211,7 +270,10 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
     assert_eq!(backends(), before, "the wallpaper's process stays");
     manager.does(&["start", "murald.service"]);
     wait_until("the wallpaper is known again", || {
-        !daemon.client().get("/wallpaper/current").ok()["monitors"].as_array().unwrap().is_empty()
+        !daemon.client().get("/wallpaper/current").ok()["monitors"]
+            .as_array()
+            .unwrap()
+            .is_empty()
     });
     assert_eq!(backends(), before, "the process is adopted, not replaced");
 
@@ -248,12 +310,17 @@ fn backends_work_within_the_limits_of_the_service() {
         manager.does(&["start", "murald.service"]);
         let pid = manager.shows("murald.service", "MainPID");
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        assert!(status.contains("Seccomp:\t2\n"), "a filter of system calls: {status}");
+        assert!(
+            status.contains("Seccomp:\t2\n"),
+            "a filter of system calls: {status}"
+        );
         for (backend, color) in backends {
             let kind = serde_json::json!({ "backend": { "type": backend } });
             daemon.client().patch("/config", &kind).ok();
             let picture = daemon.root().join(format!("{backend}.png"));
-            image::RgbImage::from_pixel(64, 36, image::Rgb(*color)).save(&picture).unwrap();
+            image::RgbImage::from_pixel(64, 36, image::Rgb(*color))
+                .save(&picture)
+                .unwrap();
             let body = serde_json::json!({ "image_id": daemon.import(&[&picture])[0] });
             let answer = daemon.client().post("/wallpaper/set", &body).ok();
             assert_eq!(answer["backend"], *backend);
@@ -262,7 +329,14 @@ fn backends_work_within_the_limits_of_the_service() {
             let seen = image::open(&shot).unwrap().to_rgb8();
             assert_eq!(seen.get_pixel(20, 20).0, *color, "{backend}");
         }
-        assert!(daemon.murald(&["stop", "--clear"]).output().unwrap().status.success());
+        assert!(
+            daemon
+                .murald(&["stop", "--clear"])
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
     }
 }
 
@@ -292,7 +366,12 @@ fn service_is_not_restarted_with_a_broken_configuration() {
     let daemon = TestDaemon::new();
     daemon.configure("[daemon\n");
     let manager = Manager::start(&daemon);
-    assert!(!manager.systemctl(&["start", "murald.service"]).status.success());
+    assert!(
+        !manager
+            .systemctl(&["start", "murald.service"])
+            .status
+            .success()
+    );
     assert_eq!(manager.shows("murald.service", "ExecMainStatus"), "78");
     assert_eq!(manager.shows("murald.service", "ActiveState"), "failed");
     assert_eq!(manager.shows("murald.service", "NRestarts"), "0");

@@ -19,7 +19,11 @@ fn examine_by(mut command: Command) -> Vec<Value> {
     let found: Vec<Value> = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{command:?}: {error}: {output:?}"));
     let is_well = found.iter().all(|finding| finding["state"] != "fix");
-    assert_eq!(output.status.code(), Some(if is_well { 0 } else { 1 }), "{output:?}");
+    assert_eq!(
+        output.status.code(),
+        Some(if is_well { 0 } else { 1 }),
+        "{output:?}"
+    );
     found
 }
 
@@ -37,7 +41,9 @@ fn step(found: &[Value], state: &str, subject: &str, parts: &[&str]) -> String {
             && parts.iter().all(|part| text.contains(part))
     };
     let all: Vec<&Value> = found.iter().filter(is_it).collect();
-    let [one] = &all[..] else { panic!("not one {state} {subject} {parts:?}: {found:#?}") };
+    let [one] = &all[..] else {
+        panic!("not one {state} {subject} {parts:?}: {found:#?}")
+    };
     one["step"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -45,14 +51,19 @@ fn step(found: &[Value], state: &str, subject: &str, parts: &[&str]) -> String {
 #[track_caller]
 fn is_mended(daemon: &TestDaemon, subject: &str) {
     let found = examine(daemon);
-    let bad = found.iter().find(|one| one["subject"] == subject && one["state"] == "fix");
+    let bad = found
+        .iter()
+        .find(|one| one["subject"] == subject && one["state"] == "fix");
     assert!(bad.is_none(), "{bad:?}");
 }
 
 /// Runs the command in a step.
 #[track_caller]
 fn follow(daemon: &TestDaemon, step: &str) {
-    let line = step.split('`').nth(1).unwrap_or_else(|| panic!("no command in {step:?}"));
+    let line = step
+        .split('`')
+        .nth(1)
+        .unwrap_or_else(|| panic!("no command in {step:?}"));
     let done = daemon.command("sh").args(["-c", line]).output().unwrap();
     assert!(done.status.success(), "{line}: {done:?}");
 }
@@ -82,12 +93,20 @@ fn working_session_has_nothing_to_fix() {
     daemon.start();
     let found = examine(&daemon);
     step(&found, "ok", "database", &["murald.sqlite3 is in use"]);
-    step(&found, "ok", "daemon", &[&format!("(process {}, socket", daemon.pid())]);
+    step(
+        &found,
+        "ok",
+        "daemon",
+        &[&format!("(process {}, socket", daemon.pid())],
+    );
     step(&found, "ok", "compositor", &["HEADLESS-1"]);
     // As rows with state, subject, and text with the step.
     let rows = daemon.murald(&["doctor"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
-    assert!(rows.lines().all(|row| row.split('\t').count() == 3), "{rows}");
+    assert!(
+        rows.lines().all(|row| row.split('\t').count() == 3),
+        "{rows}"
+    );
 }
 
 #[test]
@@ -95,15 +114,28 @@ fn swaybg_has_no_transitions() {
     let desktop = Desktop::wayland(&["640x360"]);
     let daemon = TestDaemon::on(&desktop);
     daemon.configure("[backend]\ntype = \"swaybg\"\n");
-    let what = step(&examine(&daemon), "note", "backend", &["swaybg has no transitions"]);
-    assert_eq!(what, "`murald backends activate builtin` switches to a renderer that has them");
+    let what = step(
+        &examine(&daemon),
+        "note",
+        "backend",
+        &["swaybg has no transitions"],
+    );
+    assert_eq!(
+        what,
+        "`murald backends activate builtin` switches to a renderer that has them"
+    );
 }
 
 #[test]
 fn missing_compositor_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let found = examine(&TestDaemon::new());
-    let what = step(&found, "fix", "compositor", &["WAYLAND_DISPLAY and DISPLAY are not set"]);
+    let what = step(
+        &found,
+        "fix",
+        "compositor",
+        &["WAYLAND_DISPLAY and DISPLAY are not set"],
+    );
     assert!(what.contains("inside your session"), "{what}");
     // Inside a session, there is nothing to fix.
     is_mended(&TestDaemon::on(&desktop), "compositor");
@@ -116,7 +148,12 @@ fn session_of_the_wrong_kind_is_reported() {
     // Not a display of another user.
     daemon.env("DISPLAY", ":58000");
     daemon.configure("[daemon]\ncompositor = \"x11\"\n");
-    step(&examine(&daemon), "fix", "compositor", &["no X11 session found"]);
+    step(
+        &examine(&daemon),
+        "fix",
+        "compositor",
+        &["no X11 session found"],
+    );
     daemon.configure("[daemon]\ncompositor = \"auto\"\n");
     is_mended(&daemon, "compositor");
 }
@@ -126,7 +163,12 @@ fn compositor_that_hangs_is_reported() {
     let daemon = TestDaemon::new();
     let socket = daemon.socket().with_file_name("wayland-7");
     let _listener = UnixListener::bind(&socket).unwrap();
-    step(&examine(&daemon), "fix", "compositor", &["wayland-7", "does not answer"]);
+    step(
+        &examine(&daemon),
+        "fix",
+        "compositor",
+        &["wayland-7", "does not answer"],
+    );
 }
 
 #[test]
@@ -135,8 +177,14 @@ fn invalid_settings_are_reported() {
     for (text, parts) in [
         ("[daemon\n", &["line 1"][..]),
         ("[backend]\ntype = 7\n", &["line 2", "type"]),
-        ("[hooks]\ntimeout_seconds = 0\n", &["line 2", "timeout_seconds"]),
-        ("[daemon]\nimages_dir = \"$NOWHERE/x\"\n", &["images_dir", "NOWHERE"]),
+        (
+            "[hooks]\ntimeout_seconds = 0\n",
+            &["line 2", "timeout_seconds"],
+        ),
+        (
+            "[daemon]\nimages_dir = \"$NOWHERE/x\"\n",
+            &["images_dir", "NOWHERE"],
+        ),
     ] {
         daemon.configure(text);
         step(&examine(&daemon), "fix", "settings", parts);
@@ -148,11 +196,20 @@ fn invalid_settings_are_reported() {
 #[test]
 fn file_in_place_of_a_directory_is_reported() {
     let daemon = TestDaemon::new();
-    for (place, subject) in [("data", "library"), (".local", "state"), ("cache", "thumbnails")] {
+    for (place, subject) in [
+        ("data", "library"),
+        (".local", "state"),
+        ("cache", "thumbnails"),
+    ] {
         fs::write(daemon.root().join(place), "").unwrap();
         let path = daemon.root().join(place);
         let found = examine(&daemon);
-        let what = step(&found, "fix", subject, &[path.to_str().unwrap(), "is not a directory"]);
+        let what = step(
+            &found,
+            "fix",
+            subject,
+            &[path.to_str().unwrap(), "is not a directory"],
+        );
         follow(&daemon, &what);
         is_mended(&daemon, subject);
     }
@@ -197,8 +254,12 @@ fn nearly_full_disk_is_reported() {
     fs::create_dir(daemon.root().join("data")).unwrap();
     let mount =
         |size: &str| format!("mount -t tmpfs -o size={size},mode=700 tmpfs \"$XDG_DATA_HOME\"");
-    let what =
-        step(&after(&daemon, &mount("90m")), "fix", "disk", &["90 MiB", "needed by the library"]);
+    let what = step(
+        &after(&daemon, &mount("90m")),
+        "fix",
+        "disk",
+        &["90 MiB", "needed by the library"],
+    );
     assert!(what.contains("free some space"), "{what}");
     step(&after(&daemon, &mount("110m")), "ok", "disk", &["110 MiB"]);
 }
@@ -207,7 +268,12 @@ fn nearly_full_disk_is_reported() {
 fn obstacle_at_the_sockets_path_is_reported() {
     let daemon = TestDaemon::new();
     fs::write(daemon.socket(), "").unwrap();
-    let what = step(&examine(&daemon), "fix", "daemon", &["murald.sock is not a socket"]);
+    let what = step(
+        &examine(&daemon),
+        "fix",
+        "daemon",
+        &["murald.sock is not a socket"],
+    );
     follow(&daemon, &what);
     is_mended(&daemon, "daemon");
     // A stale socket of an earlier daemon needs no fix: the next start replaces it.
@@ -223,14 +289,22 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     let elsewhere = daemon.root().join("other.sock");
     let say = |words: &[&str]| {
         let mut murald = daemon.murald(words);
-        murald.env("MURALD_SOCKET", &elsewhere).env("MURALD_AUTOSTART", "1");
+        murald
+            .env("MURALD_SOCKET", &elsewhere)
+            .env("MURALD_AUTOSTART", "1");
         let output = murald.output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
     };
     let reach = format!("`murald --socket {} stop`", daemon.socket().display());
     let (code, told) = say(&["start"]);
     assert_eq!(code, Some(75), "{told}");
-    assert!(told.contains(&format!("process {pid} holds")) && told.contains(&reach), "{told}");
+    assert!(
+        told.contains(&format!("process {pid} holds")) && told.contains(&reach),
+        "{told}"
+    );
     let (code, told) = say(&["random"]);
     assert!(code == Some(75) && told.contains(&reach), "{told}");
     let mut doctor = daemon.murald(&["doctor", "--json"]);
@@ -242,7 +316,10 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     let output = daemon.murald(&["start"]).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(75), "{told}");
-    assert!(told.contains(&format!("its socket is missing: run `kill -HUP {pid}`")), "{told}");
+    assert!(
+        told.contains(&format!("its socket is missing: run `kill -HUP {pid}`")),
+        "{told}"
+    );
     let what = step(&examine(&daemon), "fix", "daemon", &["was removed"]);
     follow(&daemon, &what);
     wait_until("the socket", || daemon.socket().exists());
@@ -254,7 +331,9 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     fs::create_dir(&run).unwrap();
     let list = |words: &[&str]| {
         let mut murald = daemon.murald(words);
-        murald.env_remove("MURALD_SOCKET").env("XDG_RUNTIME_DIR", &run);
+        murald
+            .env_remove("MURALD_SOCKET")
+            .env("XDG_RUNTIME_DIR", &run);
         murald.env("MURALD_AUTOSTART", "1").output().unwrap()
     };
     for words in [["monitors"].as_slice(), &["random"], &["watch", "list"]] {
@@ -262,7 +341,10 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
         let told = String::from_utf8(output.stderr).unwrap();
         // `random` fails, as the library is empty.
         let is_answered = output.status.code() == Some(i32::from(words == ["random"]));
-        assert!(is_answered && !told.contains("started murald"), "{words:?}: {told}");
+        assert!(
+            is_answered && !told.contains("started murald"),
+            "{words:?}: {told}"
+        );
     }
     let output = list(&["doctor", "--json"]);
     let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
@@ -270,7 +352,14 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     step(&found, "ok", "daemon", &[&listens]);
     for signal in ["USR1", "USR2", "ALRM"] {
         let kill = format!("kill -{signal} {pid}");
-        assert!(daemon.command("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(
+            daemon
+                .command("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
     assert_eq!(daemon.client().get("/info").ok()["pid"], daemon.pid());
     daemon.ends_well();
@@ -302,14 +391,24 @@ fn socket_and_directory_of_another_user_are_reported() {
     let mut daemon = TestDaemon::new();
     let _listener = UnixListener::bind(daemon.socket()).unwrap();
     std::os::unix::fs::chown(daemon.socket(), Some(12345), None).unwrap();
-    let what = step(&examine(&daemon), "fix", "daemon", &["belongs to user 12345"]);
+    let what = step(
+        &examine(&daemon),
+        "fix",
+        "daemon",
+        &["belongs to user 12345"],
+    );
     assert!(what.contains("MURALD_SOCKET"), "{what}");
     let own = daemon.root().join("own.sock");
     daemon.env("MURALD_SOCKET", own);
     is_mended(&daemon, "daemon");
     let runtime = daemon.socket().parent().unwrap().to_owned();
     std::os::unix::fs::chown(&runtime, Some(12345), None).unwrap();
-    step(&examine(&daemon), "fix", "runtime", &["belongs to user 12345"]);
+    step(
+        &examine(&daemon),
+        "fix",
+        "runtime",
+        &["belongs to user 12345"],
+    );
     std::os::unix::fs::chown(&runtime, Some(0), None).unwrap();
     is_mended(&daemon, "runtime");
 }
@@ -319,7 +418,12 @@ fn runtime_directory_of_an_ended_session_is_reported() {
     let mut daemon = TestDaemon::new();
     let old = daemon.root().join("over");
     daemon.env("XDG_RUNTIME_DIR", &old);
-    let what = step(&examine(&daemon), "fix", "runtime", &["over", "No such file"]);
+    let what = step(
+        &examine(&daemon),
+        "fix",
+        "runtime",
+        &["over", "No such file"],
+    );
     assert!(what.contains("export XDG_RUNTIME_DIR="), "{what}");
     daemon.env("XDG_RUNTIME_DIR", daemon.socket().parent().unwrap());
     is_mended(&daemon, "runtime");
@@ -337,8 +441,10 @@ fn daemon_that_hangs_or_has_another_version_is_reported() {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let lines = BufReader::new(&stream).lines();
-            let head: Vec<String> =
-                lines.map_while(Result::ok).take_while(|l| !l.is_empty()).collect();
+            let head: Vec<String> = lines
+                .map_while(Result::ok)
+                .take_while(|l| !l.is_empty())
+                .collect();
             let body = match head.first() {
                 Some(first) if first.contains("/info") => r#"{"version":"0.0.1","pid":7}"#,
                 _ => "[]",
@@ -352,27 +458,58 @@ fn daemon_that_hangs_or_has_another_version_is_reported() {
             .ok();
         }
     });
-    let what = step(&examine(&daemon), "note", "daemon", &["murald 0.0.1 is running (process 7"]);
+    let what = step(
+        &examine(&daemon),
+        "note",
+        "daemon",
+        &["murald 0.0.1 is running (process 7"],
+    );
     assert!(what.contains("murald stop"), "{what}");
 }
 
 #[test]
 fn missing_programs_are_reported() {
     let mut daemon = TestDaemon::new();
-    daemon.stub("systemctl", "#!/bin/sh\necho disabled; echo disabled; exit 1\n");
-    let what = step(&examine(&daemon), "note", "unit", &["does not start murald"]);
-    assert!(what.contains("`systemctl --user enable --now murald`"), "{what}");
+    daemon.stub(
+        "systemctl",
+        "#!/bin/sh\necho disabled; echo disabled; exit 1\n",
+    );
+    let what = step(
+        &examine(&daemon),
+        "note",
+        "unit",
+        &["does not start murald"],
+    );
+    assert!(
+        what.contains("`systemctl --user enable --now murald`"),
+        "{what}"
+    );
     daemon.stub("systemctl", "#!/bin/sh\necho enabled; echo disabled\n");
     step(&examine(&daemon), "ok", "unit", &[]);
     // A machine without a service manager for users.
-    daemon.stub("systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n");
-    assert!(examine(&daemon).iter().all(|finding| finding["subject"] != "unit"));
+    daemon.stub(
+        "systemctl",
+        "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n",
+    );
+    assert!(
+        examine(&daemon)
+            .iter()
+            .all(|finding| finding["subject"] != "unit")
+    );
     daemon.stub("heif-convert", "#!/bin/sh\n");
     daemon.only(&["sh", "heif-convert"]);
     let what = step(&examine(&daemon), "note", "ffmpeg", &["not installed"]);
     assert_eq!(what, "install ffmpeg");
-    let what = step(&examine(&daemon), "note", "djxl", &["not installed", "JPEG XL"]);
-    assert_eq!(what, "install djxl (Debian: libjxl-tools), if you have such files");
+    let what = step(
+        &examine(&daemon),
+        "note",
+        "djxl",
+        &["not installed", "JPEG XL"],
+    );
+    assert_eq!(
+        what,
+        "install djxl (Debian: libjxl-tools), if you have such files"
+    );
     step(&examine(&daemon), "ok", "heif-convert", &["AVIF, HEIC"]);
 }
 
@@ -382,28 +519,58 @@ fn missing_backend_is_reported() {
     let mut daemon = TestDaemon::on(&desktop);
     daemon.only(&["sh"]);
     daemon.configure("[backend.builtin]\nenabled = false\n");
-    let what = step(&examine(&daemon), "fix", "backend", &["no backend is installed"]);
-    assert!(what.contains("backend.builtin.enabled to true, or install one of awww"), "{what}");
+    let what = step(
+        &examine(&daemon),
+        "fix",
+        "backend",
+        &["no backend is installed"],
+    );
+    assert!(
+        what.contains("backend.builtin.enabled to true, or install one of awww"),
+        "{what}"
+    );
     daemon.configure("[backend.builtin]\nenabled = true\n");
     is_mended(&daemon, "backend");
     daemon.configure("[backend]\ntype = \"feh\"\n");
-    let what = step(&examine(&daemon), "note", "backend", &["feh", "using builtin"]);
+    let what = step(
+        &examine(&daemon),
+        "note",
+        "backend",
+        &["feh", "using builtin"],
+    );
     assert_eq!(what, "install feh, or set backend.type to builtin");
     daemon.configure("[backend]\ntype = \"builtin\"\n");
     step(&examine(&daemon), "ok", "backend", &["using builtin"]);
-    let what = step(&examine(&daemon), "note", "videos", &["no installed program"]);
+    let what = step(
+        &examine(&daemon),
+        "note",
+        "videos",
+        &["no installed program"],
+    );
     assert_eq!(what, "optional: install mpvpaper or wal-qt");
     daemon.stub("mpvpaper", "#!/bin/sh\n");
-    assert!(examine(&daemon).iter().all(|finding| finding["subject"] != "videos"));
+    assert!(
+        examine(&daemon)
+            .iter()
+            .all(|finding| finding["subject"] != "videos")
+    );
 }
 
 #[test]
 fn other_program_that_draws_the_background_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let daemon = TestDaemon::started_on(&desktop);
-    let mut other = Ended(desktop.command("swaybg").args(["-c", "#c01020"]).spawn().unwrap());
+    let mut other = Ended(
+        desktop
+            .command("swaybg")
+            .args(["-c", "#c01020"])
+            .spawn()
+            .unwrap(),
+    );
     let pid = format!("swaybg (process {})", other.0.id());
-    wait_until("it draws", || examine(&daemon).iter().any(|one| one["subject"] == "other"));
+    wait_until("it draws", || {
+        examine(&daemon).iter().any(|one| one["subject"] == "other")
+    });
     let what = step(&examine(&daemon), "fix", "other", &[&pid]);
     follow(&daemon, &what);
     other.0.wait().unwrap();
@@ -435,22 +602,37 @@ fn backend_that_exits_at_once_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = TestDaemon::on(&desktop);
     daemon.configure("[backend]\ntype = \"swaybg\"\n");
-    let real = daemon.command("sh").args(["-c", "command -v swaybg"]).output().unwrap();
+    let real = daemon
+        .command("sh")
+        .args(["-c", "command -v swaybg"])
+        .output()
+        .unwrap();
     let real = String::from_utf8(real.stdout).unwrap();
     daemon.stub("swaybg", "#!/bin/sh\necho 'no colours today' >&2; exit 1\n");
     daemon.start();
     let path = daemon.root().join("red.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&path).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30]))
+        .save(&path)
+        .unwrap();
     let id = daemon.import(&[&path])[0];
     let set = |daemon: &TestDaemon| {
-        daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).status
+        daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": id }))
+            .status
     };
     assert_eq!(set(&daemon), 500);
-    let parts = ["red could not be shown on HEADLESS-1 by swaybg", "no colours today"];
+    let parts = [
+        "red could not be shown on HEADLESS-1 by swaybg",
+        "no colours today",
+    ];
     step(&examine(&daemon), "fix", "picture", &parts);
     let why = daemon.client().get("/why").ok()[0]["text"].clone();
     assert!(why.as_str().unwrap().contains("Last failure: red"), "{why}");
-    daemon.stub("swaybg", &format!("#!/bin/sh\nexec {} \"$@\"\n", real.trim()));
+    daemon.stub(
+        "swaybg",
+        &format!("#!/bin/sh\nexec {} \"$@\"\n", real.trim()),
+    );
     assert_eq!(set(&daemon), 200);
     is_mended(&daemon, "picture");
 }
@@ -458,7 +640,13 @@ fn backend_that_exits_at_once_is_reported() {
 #[test]
 fn damaged_database_is_reported() {
     let mut daemon = TestDaemon::new();
-    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.stub(
+        "murald",
+        &format!(
+            "#!/bin/sh\nexec '{}' \"$@\"\n",
+            env!("CARGO_BIN_EXE_murald")
+        ),
+    );
     daemon.start();
     let client = daemon.client();
     for number in 0..60 {
@@ -473,10 +661,19 @@ fn damaged_database_is_reported() {
         fs::read_dir(&backups).is_ok_and(|mut entries| entries.any(is_copy))
     });
     daemon.kill9();
-    step(&examine(&daemon), "note", "database", &["not closed cleanly"]);
+    step(
+        &examine(&daemon),
+        "note",
+        "database",
+        &["not closed cleanly"],
+    );
     daemon.start();
     daemon.ends_well();
-    let files = || fs::read_dir(daemon.database().parent().unwrap()).unwrap().count();
+    let files = || {
+        fs::read_dir(daemon.database().parent().unwrap())
+            .unwrap()
+            .count()
+    };
     let before = files();
     step(&examine(&daemon), "ok", "database", &["is intact"]);
     assert_eq!(files(), before, "a look leaves nothing");
@@ -497,9 +694,14 @@ fn records_of_ended_processes_are_reported() {
     daemon.configure("[backend]\ntype = \"builtin\"\n");
     daemon.start();
     let path = daemon.root().join("red.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&path).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30]))
+        .save(&path)
+        .unwrap();
     let id = daemon.import(&[&path])[0];
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": id }))
+        .ok();
     let child = daemon.client().get("/debug").ok()["children"][0]["pid"].to_string();
     daemon.kill9();
     let leftovers = |found: &[Value]| {
@@ -507,11 +709,26 @@ fn records_of_ended_processes_are_reported() {
         found.iter().filter(has).count()
     };
     assert_eq!(leftovers(&examine(&daemon)), 0, "it runs");
-    assert!(daemon.command("kill").arg(&child).status().unwrap().success());
+    assert!(
+        daemon
+            .command("kill")
+            .arg(&child)
+            .status()
+            .unwrap()
+            .success()
+    );
     wait_until("its end is seen", || leftovers(&examine(&daemon)) == 1);
-    step(&examine(&daemon), "note", "leftovers", &["1 of the processes recorded in "]);
+    step(
+        &examine(&daemon),
+        "note",
+        "leftovers",
+        &["1 of the processes recorded in "],
+    );
     daemon.start();
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": id }))
+        .ok();
     daemon.murald(&["stop", "--clear"]).output().unwrap();
     wait_until("nothing is left", || leftovers(&examine(&daemon)) == 0);
 }

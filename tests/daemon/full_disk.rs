@@ -36,7 +36,11 @@ impl Cramped {
         command.args(APART).args(["sh", "-c", script]);
         command.arg(env!("CARGO_BIN_EXE_murald"));
         let errors = fs::File::create(daemon.root().join("stderr")).unwrap();
-        let child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(errors)
+            .spawn()
+            .unwrap();
         let cramped = Self { daemon, child };
         wait_until("the socket", || cramped.daemon.socket().exists());
         Some(cramped)
@@ -75,7 +79,9 @@ fn pictures(directory: &Path, count: u32) -> PathBuf {
             let [_, b, c, d] = state.to_le_bytes();
             image::Rgb([b, c, d])
         });
-        picture.save(directory.join(format!("{number:02}.bmp"))).unwrap();
+        picture
+            .save(directory.join(format!("{number:02}.bmp")))
+            .unwrap();
     }
     directory.to_owned()
 }
@@ -83,7 +89,10 @@ fn pictures(directory: &Path, count: u32) -> PathBuf {
 /// Imports a directory and returns the errors.
 fn import(daemon: &TestDaemon, path: &Path) -> Vec<String> {
     let mut events = daemon.events("image_processed,image_error,processing_complete");
-    daemon.client().post("/images", &json!({ "paths": [path] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [path] }))
+        .ok();
     let mut errors = Vec::new();
     loop {
         let (kind, data) = events.next();
@@ -96,12 +105,17 @@ fn import(daemon: &TestDaemon, path: &Path) -> Vec<String> {
 }
 
 fn images(daemon: &TestDaemon) -> Vec<Value> {
-    daemon.client().get("/images?per_page=200").ok()["data"].as_array().unwrap().clone()
+    daemon.client().get("/images?per_page=200").ok()["data"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]
 fn import_on_a_full_disk_leaves_nothing_behind() {
-    let Some(cramped) = Cramped::new("an import on a full disk") else { return };
+    let Some(cramped) = Cramped::new("an import on a full disk") else {
+        return;
+    };
     let daemon = &cramped.daemon;
     let errors = import(daemon, &pictures(&daemon.root().join("many"), 12));
     // The message is the kernel's, or the database's if the row was what did not fit.
@@ -112,7 +126,11 @@ fn import_on_a_full_disk_leaves_nothing_behind() {
     }
     let taken = images(daemon);
     assert_eq!(taken.len() + errors.len(), 12);
-    assert!(!taken.is_empty() && !errors.is_empty(), "{} taken", taken.len());
+    assert!(
+        !taken.is_empty() && !errors.is_empty(),
+        "{} taken",
+        taken.len()
+    );
     let library = cramped.inside(&daemon.images());
     let files = || fs::read_dir(&library).unwrap().count();
     assert_eq!(files(), taken.len());
@@ -124,7 +142,10 @@ fn import_on_a_full_disk_leaves_nothing_behind() {
     // Imports succeed again once there is free space.
     let ids: Vec<&Value> = taken.iter().map(|image| &image["id"]).collect();
     let body = json!({ "ids": ids }).to_string();
-    let gone = daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    let gone = daemon
+        .client()
+        .send("DELETE", "/images", "", body.as_bytes())
+        .ok();
     assert_eq!(gone["deleted"], taken.len());
     let two = pictures(&daemon.root().join("two"), 2);
     assert_eq!(import(daemon, &two), [""; 0]);
@@ -133,19 +154,32 @@ fn import_on_a_full_disk_leaves_nothing_behind() {
 
 #[test]
 fn full_disk_refuses_new_rows_and_keeps_existing_ones() {
-    let Some(cramped) = Cramped::new("rows on a full disk") else { return };
+    let Some(cramped) = Cramped::new("rows on a full disk") else {
+        return;
+    };
     let client = cramped.daemon.client();
     let make = |number: u32| -> Answer {
-        client.post("/folders", &json!({ "name": format!("{number} {}", "x".repeat(200)) }))
+        client.post(
+            "/folders",
+            &json!({ "name": format!("{number} {}", "x".repeat(200)) }),
+        )
     };
     (0..10).for_each(|number| drop(make(number).ok()));
     let filler = cramped.fill();
     // Rows still fit into pages that the database has already.
-    let refused = (10..2000).map(make).find(|answer| answer.status != 201).expect("never full");
+    let refused = (10..2000)
+        .map(make)
+        .find(|answer| answer.status != 201)
+        .expect("never full");
     let error = refused.fails(500)["error"].clone();
     assert_eq!(error, "the database cannot be written: the disk is full");
     client.get("/healthz").ok();
-    let count = || client.get("/folders").ok()["data"].as_array().unwrap().len();
+    let count = || {
+        client.get("/folders").ok()["data"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     let before = count();
     assert!(before >= 10);
 
@@ -156,32 +190,56 @@ fn full_disk_refuses_new_rows_and_keeps_existing_ones() {
 
 #[test]
 fn image_that_cannot_be_removed_stays_in_the_library() {
-    let Some(cramped) = Cramped::new("a library that becomes read-only") else { return };
+    let Some(cramped) = Cramped::new("a library that becomes read-only") else {
+        return;
+    };
     let daemon = &cramped.daemon;
-    assert_eq!(import(daemon, &pictures(&daemon.root().join("one"), 1)), [""; 0]);
-    let folder = daemon.client().post("/folders", &json!({ "name": "x" })).ok()["id"].clone();
+    assert_eq!(
+        import(daemon, &pictures(&daemon.root().join("one"), 1)),
+        [""; 0]
+    );
+    let folder = daemon
+        .client()
+        .post("/folders", &json!({ "name": "x" }))
+        .ok()["id"]
+        .clone();
     let id = images(daemon)[0]["id"].clone();
     let body = json!({ "image_ids": [id], "folder_id": folder });
     daemon.client().post("/folders/move-images", &body).ok();
     let library = daemon.images();
     let mount = |line: &str| {
         let mut command = daemon.command("nsenter");
-        command.args(["--target", &cramped.child.id().to_string(), "--user", "--mount"]);
+        command.args([
+            "--target",
+            &cramped.child.id().to_string(),
+            "--user",
+            "--mount",
+        ]);
         let script = format!("mount {line} \"$0\"");
-        command.args(["--preserve-credentials", "sh", "-c", &script]).arg(&library);
+        command
+            .args(["--preserve-credentials", "sh", "-c", &script])
+            .arg(&library);
         assert!(command.status().unwrap().success(), "{line}");
     };
     mount("--bind \"$0\"");
     mount("-o remount,bind,ro");
     let delete = || {
-        daemon.client().send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        daemon.client().send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [id] }).to_string().as_bytes(),
+        )
     };
     let whole = format!("/folders/{folder}?mode=delete_all");
     for refused in [delete(), daemon.client().delete(&whole)] {
         let refused = refused.fails(500);
         let error = format!("cannot remove files from {}", library.display());
         assert_eq!(refused["error"], error);
-        assert!(refused["details"].as_str().unwrap().contains("Read-only"), "{refused}");
+        assert!(
+            refused["details"].as_str().unwrap().contains("Read-only"),
+            "{refused}"
+        );
     }
     assert_eq!(images(daemon)[0]["folder_id"], folder);
     mount("-o remount,bind,rw");

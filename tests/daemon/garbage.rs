@@ -37,27 +37,47 @@ fn is_well(daemon: &TestDaemon) {
 
 /// Waits until a new client is served, which may need a silent one to be closed.
 fn serves(daemon: &TestDaemon) {
-    wait_until("a client is served", || daemon.client().is_served("/healthz"));
+    wait_until("a client is served", || {
+        daemon.client().is_served("/healthz")
+    });
 }
 
 fn connect(daemon: &TestDaemon) -> UnixStream {
-    wait_for("a place in the backlog", || match UnixStream::connect(daemon.socket()) {
-        // The queue is full until the daemon has accepted connections.
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
-        connected => Ok(connected.expect("the daemon listens")),
+    wait_for("a place in the backlog", || {
+        match UnixStream::connect(daemon.socket()) {
+            // The queue is full until the daemon has accepted connections.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
+            connected => Ok(connected.expect("the daemon listens")),
+        }
     })
 }
 
 /// Returns the resident memory in MiB.
 fn memory(daemon: &TestDaemon) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.trim()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        / 1024
 }
 
 pub fn raise_descriptors() -> usize {
     let now = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum }).unwrap();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: now.maximum,
+            maximum: now.maximum,
+        },
+    )
+    .unwrap();
     usize::try_from(now.maximum.unwrap_or(1 << 20)).unwrap()
 }
 
@@ -89,7 +109,10 @@ fn daemon_survives_256_descriptors() {
     let daemon = &mut TestDaemon::started();
     // Limited after the start, so that the daemon expects more descriptors and meets EMFILE.
     let pid = Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
-    let limit = Rlimit { current: Some(256), maximum: Some(256) };
+    let limit = Rlimit {
+        current: Some(256),
+        maximum: Some(256),
+    };
     prlimit(pid, Resource::Nofile, limit).unwrap();
     let crowd: Vec<_> = (0..400)
         .map(|at| {
@@ -111,7 +134,8 @@ fn endless_requests_are_bounded() {
     let mut header = connect(daemon);
     header.write_all(b"GET /healthz HTTP/1.1\r\nX: ").unwrap();
     let mut body = connect(daemon);
-    body.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n").unwrap();
+    body.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n")
+        .unwrap();
     let pipelined = connect(daemon);
     pipelined.set_nonblocking(true).unwrap();
     let many = b"GET /config HTTP/1.1\r\n\r\n".repeat(1000);
@@ -137,30 +161,85 @@ fn bodies_of_many_small_values_are_refused_or_read() {
     let text = |at: u32| format!("k{at}").into();
     let list: Vec<Value> = (0..200_000).map(text).collect();
     let object = |list: &[Value]| -> Map<String, Value> {
-        list.iter().map(|name| (name.as_str().unwrap().to_owned(), json!(1))).collect()
+        list.iter()
+            .map(|name| (name.as_str().unwrap().to_owned(), json!(1)))
+            .collect()
     };
     let check = |method: &str, path: &str, body: Value, status: u16| {
         let before = daemon.processor_time();
-        let answer = daemon.client().send(method, path, "", body.to_string().as_bytes());
+        let answer = daemon
+            .client()
+            .send(method, path, "", body.to_string().as_bytes());
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
-        assert!(answer.body.len() < 10_000, "{path} answers {} bytes", answer.body.len());
+        assert!(
+            answer.body.len() < 10_000,
+            "{path} answers {} bytes",
+            answer.body.len()
+        );
         let took = daemon.processor_time() - before;
         assert!(took < Duration::from_secs(5), "{path} costs {took:?}");
     };
-    let images: Vec<_> = (1..200_000).map(|id| json!({"image_id": id, "time": 1})).collect();
-    check("POST", "/wallpaper/set", json!({"image_id": 1, "monitors": list}), 400);
-    check("POST", "/wallpaper/random", json!({"monitor": "x".repeat(7 << 20)}), 400);
+    let images: Vec<_> = (1..200_000)
+        .map(|id| json!({"image_id": id, "time": 1}))
+        .collect();
+    check(
+        "POST",
+        "/wallpaper/set",
+        json!({"image_id": 1, "monitors": list}),
+        400,
+    );
+    check(
+        "POST",
+        "/wallpaper/random",
+        json!({"monitor": "x".repeat(7 << 20)}),
+        400,
+    );
     check("POST", "/playlists/1/start", json!({"monitors": list}), 400);
-    check("POST", "/playlists", json!({"name": "x".repeat(7 << 20)}), 400);
-    check("POST", "/playlists", json!({"name": "many", "images": images}), 400);
+    check(
+        "POST",
+        "/playlists",
+        json!({"name": "x".repeat(7 << 20)}),
+        400,
+    );
+    check(
+        "POST",
+        "/playlists",
+        json!({"name": "many", "images": images}),
+        400,
+    );
     check("PATCH", "/config", json!({"app": object(&list)}), 400);
-    check("PATCH", "/config/app", json!({"x": {"y": "x".repeat(2 << 20)}}), 400);
-    check("PATCH", "/config/monitors", json!({"selected_monitors": list}), 400);
-    check("PATCH", "/config/backends/wal-qt", json!({"env": list}), 400);
+    check(
+        "PATCH",
+        "/config/app",
+        json!({"x": {"y": "x".repeat(2 << 20)}}),
+        400,
+    );
+    check(
+        "PATCH",
+        "/config/monitors",
+        json!({"selected_monitors": list}),
+        400,
+    );
+    check(
+        "PATCH",
+        "/config/backends/wal-qt",
+        json!({"env": list}),
+        400,
+    );
     check("PATCH", "/images/1", json!({"tags": list}), 400);
-    check("DELETE", "/images", json!({"ids": (1..200_000).collect::<Vec<_>>()}), 200);
+    check(
+        "DELETE",
+        "/images",
+        json!({"ids": (1..200_000).collect::<Vec<_>>()}),
+        200,
+    );
     let ids = (1..200_000).collect::<Vec<_>>();
-    check("POST", "/folders/move-images", json!({"image_ids": ids, "folder_id": null}), 200);
+    check(
+        "POST",
+        "/folders/move-images",
+        json!({"image_ids": ids, "folder_id": null}),
+        200,
+    );
     for part in list[..2000].chunks(500) {
         daemon.client().send(
             "PATCH",
@@ -173,6 +252,15 @@ fn bodies_of_many_small_values_are_refused_or_read() {
     let keys = app.as_object().unwrap().len();
     assert!((500..=1000).contains(&keys), "[app] has {keys} keys");
     daemon.client().post("/config/reset", &json!({})).ok();
-    assert!(daemon.client().get("/config/app").ok().as_object().unwrap().len() < 50);
+    assert!(
+        daemon
+            .client()
+            .get("/config/app")
+            .ok()
+            .as_object()
+            .unwrap()
+            .len()
+            < 50
+    );
     is_well(&daemon);
 }

@@ -22,7 +22,11 @@ impl Shelled {
 
     fn spawn(daemon: &TestDaemon, command: &mut Command) -> Self {
         let errors = fs::File::create(daemon.root().join("stderr")).unwrap();
-        let child = command.stderr(errors).stdout(Stdio::null()).spawn().unwrap();
+        let child = command
+            .stderr(errors)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let started = Self(child);
         wait_until("the socket", || daemon.socket().exists());
         daemon.client().get("/healthz").ok();
@@ -64,9 +68,14 @@ fn daemon_starts_without_inotify() {
         env!("CARGO_BIN_EXE_murald")
     );
     let mut command = daemon.command("unshare");
-    let shelled = Shelled::spawn(&daemon, command.args(apart).args(["/bin/sh", "-c", &script]));
+    let shelled = Shelled::spawn(
+        &daemon,
+        command.args(apart).args(["/bin/sh", "-c", &script]),
+    );
     let warnings = || daemon.client().get("/config").ok()["warnings"].to_string();
-    wait_until("it says so", || warnings().contains("edits apply only on SIGHUP"));
+    wait_until("it says so", || {
+        warnings().contains("edits apply only on SIGHUP")
+    });
     shelled.stop(&daemon);
 }
 
@@ -79,7 +88,12 @@ fn time_zone_that_is_a_pipe_does_not_block() {
     daemon.start();
     let client = daemon.client();
     client.post("/playlists", &json!({ "name": "x" }));
-    assert!(client.get("/playlists").ok()[0]["created_at"].as_str().unwrap().ends_with("+00:00"));
+    assert!(
+        client.get("/playlists").ok()[0]["created_at"]
+            .as_str()
+            .unwrap()
+            .ends_with("+00:00")
+    );
     assert_eq!(daemon.stop(), Some(0));
 }
 
@@ -91,7 +105,11 @@ fn log_that_is_a_pipe_does_not_block() {
     daemon.configure(&format!("[daemon]\nlog_file = {log:?}\n"));
     let shelled = Shelled::start(&daemon, ":");
     shelled.stop(&daemon);
-    assert!(stderr(&daemon).contains("cannot write the log"), "{}", stderr(&daemon));
+    assert!(
+        stderr(&daemon).contains("cannot write the log"),
+        "{}",
+        stderr(&daemon)
+    );
 }
 
 #[test]
@@ -99,12 +117,22 @@ fn files_are_private_whatever_the_umask() {
     let daemon = TestDaemon::new();
     let shelled = Shelled::start(&daemon, "umask 000");
     let path = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(800, 600, image::Rgb([1, 2, 3])).save(&path).unwrap();
+    image::RgbImage::from_pixel(800, 600, image::Rgb([1, 2, 3]))
+        .save(&path)
+        .unwrap();
     let id = daemon.import(&[&path])[0];
-    assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail?resolution=720p")).status, 200);
+    assert_eq!(
+        daemon
+            .client()
+            .get(&format!("/images/{id}/thumbnail?resolution=720p"))
+            .status,
+        200
+    );
     let mut seen = 0;
-    let mut directories: Vec<PathBuf> =
-        ["config", "data", "cache"].iter().map(|name| daemon.root().join(name)).collect();
+    let mut directories: Vec<PathBuf> = ["config", "data", "cache"]
+        .iter()
+        .map(|name| daemon.root().join(name))
+        .collect();
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let (path, found) = entry.map(|e| (e.path(), e.metadata().unwrap())).unwrap();

@@ -13,7 +13,9 @@ use crate::support::client::Client;
 
 fn plain(daemon: &TestDaemon, name: &str, color: [u8; 3]) -> PathBuf {
     let path = daemon.root().join(name);
-    image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+        .save(&path)
+        .unwrap();
     path
 }
 
@@ -21,7 +23,10 @@ fn page(daemon: &TestDaemon) -> i64 {
     let root = daemon.root().join("page");
     fs::create_dir(&root).unwrap();
     fs::write(root.join("index.html"), "<html><title>Rain</title>").unwrap();
-    let answer = daemon.client().post("/images/import-web", &json!({ "path": root })).ok();
+    let answer = daemon
+        .client()
+        .post("/images/import-web", &json!({ "path": root }))
+        .ok();
     answer["id"].as_i64().unwrap()
 }
 
@@ -32,10 +37,18 @@ fn set(daemon: &TestDaemon, body: &Value) -> crate::support::client::Answer {
 #[test]
 fn only_one_of_many_daemons_started_at_once_keeps_running() {
     let daemon = TestDaemon::new();
-    let start = || daemon.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
+    let start = || {
+        daemon
+            .murald(&["start"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
     let mut children: Vec<_> = (0..6).map(|_| start()).collect();
     wait_until("one is left", || {
-        let ended = children.iter_mut().filter_map(|child| child.try_wait().unwrap());
+        let ended = children
+            .iter_mut()
+            .filter_map(|child| child.try_wait().unwrap());
         let ended: Vec<_> = ended.map(|status| status.code()).collect();
         assert!(ended.iter().all(|code| *code == Some(75)), "{ended:?}");
         ended.len() == 5
@@ -63,9 +76,20 @@ fn startup_events_reach_early_subscribers() {
     daemon.only(&[]);
     daemon.configure("[backend.builtin]\nenabled = false\n");
     daemon.start();
-    let told = daemon.events("backend_unavailable").wait_for("backend_unavailable");
-    assert!(told["checked"].as_array().unwrap().contains(&json!("swaybg")), "{told}");
-    assert!(told.get("backend").is_none() && told.get("retrying").is_none(), "{told}");
+    let told = daemon
+        .events("backend_unavailable")
+        .wait_for("backend_unavailable");
+    assert!(
+        told["checked"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("swaybg")),
+        "{told}"
+    );
+    assert!(
+        told.get("backend").is_none() && told.get("retrying").is_none(),
+        "{told}"
+    );
 }
 
 #[test]
@@ -73,21 +97,36 @@ fn no_backend_is_available_without_a_session() {
     let daemon = TestDaemon::started();
     let current = daemon.client().get("/wallpaper/current").fails(503);
     assert_eq!(current["error_code"], "no_backend");
-    assert!(current["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")), "{current}");
+    assert!(
+        current["meta"]["checked"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("swaybg")),
+        "{current}"
+    );
     let image = daemon.import(&[&plain(&daemon, "a.png", [200, 30, 30])])[0];
     let set = set(&daemon, &json!({ "image_id": image })).fails(503);
-    assert_eq!((&set["error"], &set["meta"]), (&current["error"], &current["meta"]));
+    assert_eq!(
+        (&set["error"], &set["meta"]),
+        (&current["error"], &current["meta"])
+    );
 }
 
 #[test]
 fn library_on_a_missing_disk_is_kept() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut daemon = TestDaemon::started_on(&desktop);
-    let pictures = [plain(&daemon, "a.png", [200, 30, 30]), plain(&daemon, "b.png", [30, 180, 60])];
+    let pictures = [
+        plain(&daemon, "a.png", [200, 30, 30]),
+        plain(&daemon, "b.png", [30, 180, 60]),
+    ];
     let ids = daemon.import(&[&pictures[0], &pictures[1]]);
     set(&daemon, &json!({ "image_id": ids[0] })).ok();
     let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
-    daemon.client().post("/playlists", &json!({ "name": "all", "images": items })).ok();
+    daemon
+        .client()
+        .post("/playlists", &json!({ "name": "all", "images": items }))
+        .ok();
     let mount = |from: &Path, to: &Path| {
         for entry in fs::read_dir(from).unwrap().flatten() {
             fs::rename(entry.path(), to.join(entry.file_name())).unwrap();
@@ -99,14 +138,28 @@ fn library_on_a_missing_disk_is_kept() {
     for id in &ids {
         set(&daemon, &json!({ "image_id": id })).fails(404);
     }
-    daemon.client().post("/playlists/1/start", &json!({})).fails(404);
+    daemon
+        .client()
+        .post("/playlists/1/start", &json!({}))
+        .fails(404);
     daemon.kill9();
     daemon.start();
-    wait_until("it is missed", || daemon.log().contains("Is the disk mounted?"));
-    assert_eq!(daemon.client().get("/playlists/1").ok()["images"].as_array().unwrap().len(), 2);
+    wait_until("it is missed", || {
+        daemon.log().contains("Is the disk mounted?")
+    });
+    assert_eq!(
+        daemon.client().get("/playlists/1").ok()["images"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
     mount(&away, &daemon.images());
     set(&daemon, &json!({ "image_id": ids[1] })).ok();
-    assert_eq!(daemon.client().get("/images").ok()["pagination"]["total_items"], 2);
+    assert_eq!(
+        daemon.client().get("/images").ok()["pagination"]["total_items"],
+        2
+    );
 }
 
 #[test]
@@ -149,7 +202,13 @@ fn unshowable_image_is_refused_in_every_mode_and_not_picked() {
 fn empty_lists_are_arrays_not_null() {
     let daemon = TestDaemon::started();
     let client = daemon.client();
-    for path in ["/playlists", "/playlists/active", "/monitors", "/images/history", "/api/themes"] {
+    for path in [
+        "/playlists",
+        "/playlists/active",
+        "/monitors",
+        "/images/history",
+        "/api/themes",
+    ] {
         assert_eq!(client.get(path).ok(), json!([]), "{path}");
     }
     assert_eq!(client.get("/folders").ok(), json!({ "data": [] }));
@@ -157,7 +216,10 @@ fn empty_lists_are_arrays_not_null() {
     assert_eq!(client.get("/images?page=9").ok()["data"], json!([]));
     let image = daemon.import(&[&plain(&daemon, "a.png", [9, 9, 9])])[0];
     let image = client.get(&format!("/images/{image}")).ok();
-    assert_eq!((&image["tags"], &image["colors"]), (&json!([]), &json!(["#090909"])));
+    assert_eq!(
+        (&image["tags"], &image["colors"]),
+        (&json!([]), &json!(["#090909"]))
+    );
     check_methods(&client);
 }
 
@@ -182,7 +244,12 @@ fn event_fields_keep_their_order() {
     events.wait_for("gallery_changed");
     let mut check = |kind: &str, fields: &[&str]| {
         let event = events.wait_for(kind);
-        let found: Vec<_> = event.as_object().unwrap().keys().map(String::as_str).collect();
+        let found: Vec<_> = event
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         assert_eq!(found, [fields, &["timestamp"]].concat(), "{kind}");
         let time = event["timestamp"].as_str().unwrap();
         assert!(time.contains('.') && time.ends_with("+00:00"), "{time}");
@@ -201,23 +268,44 @@ fn event_fields_keep_their_order() {
         "image_name",
     ];
     let event = check("wallpaper_changed", &changed);
-    assert_eq!((&event["tags"], &event["source"]), (&json!([]), &json!("playlist")));
+    assert_eq!(
+        (&event["tags"], &event["source"]),
+        (&json!([]), &json!("playlist"))
+    );
     check("gallery_changed", &["domain"]);
     // The event follows when the image is shown.
-    let playlist = ["playlist_id", "playlist_name", "monitors", "applied_to", "extend"];
+    let playlist = [
+        "playlist_id",
+        "playlist_name",
+        "monitors",
+        "applied_to",
+        "extend",
+    ];
     check("playlist_started", &playlist);
     let change = ["playlist_id", "image_index", "image_id", "monitors"];
     check("playlist_image_changed", &change);
     daemon.client().post("/playlists/1/pause", &json!({})).ok();
     check("playlist_paused", &["playlist_id"]);
-    daemon.client().post("/playlists/active/resume", &json!({})).ok();
+    daemon
+        .client()
+        .post("/playlists/active/resume", &json!({}))
+        .ok();
     check("playlist_resumed", &["action", "resumed"]);
-    daemon.client().post("/playlists/active/stop", &json!({})).ok();
+    daemon
+        .client()
+        .post("/playlists/active/stop", &json!({}))
+        .ok();
     check("playlist_stopped", &["action", "stopped"]);
-    daemon.client().patch("/config/app", &json!({ "theme": "light" })).ok();
+    daemon
+        .client()
+        .patch("/config/app", &json!({ "theme": "light" }))
+        .ok();
     check("config_changed", &["sections"]);
     daemon.client().post("/config/reset", &json!({})).ok();
-    assert_eq!(check("config_changed", &["sections", "source"])["source"], "api_reset_all");
+    assert_eq!(
+        check("config_changed", &["sections", "source"])["source"],
+        "api_reset_all"
+    );
     fs::remove_file(daemon.images().join("a.png")).unwrap();
     set(&daemon, &json!({ "image_id": picture })).fails(404);
     let purged = [

@@ -17,8 +17,12 @@ use crate::support::{PATIENCE, TestDaemon};
 
 /// Runs `murald start`, which must fail by itself.
 fn failed_start(daemon: &TestDaemon) -> Output {
-    let mut child =
-        daemon.murald(&["start"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = daemon
+        .murald(&["start"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     wait_until("it ends", || child.try_wait().unwrap().is_some());
     child.wait_with_output().unwrap()
 }
@@ -29,7 +33,11 @@ fn stderr(output: &Output) -> String {
 
 /// Returns the lines of the log as JSON.
 fn log(daemon: &TestDaemon) -> Vec<Value> {
-    daemon.log().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    daemon
+        .log()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect()
 }
 
 #[test]
@@ -39,7 +47,11 @@ fn daemon_replaces_one_that_was_just_killed() {
     for _ in 0..5 {
         killed.kill().unwrap();
         // The killed daemon is not reaped yet, so the next one has to wait for its end.
-        let next = daemon.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
+        let next = daemon
+            .murald(&["start"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         wait_until("the next answers", || {
             let running = fs::read_to_string(daemon.socket().with_extension("lock")).unwrap();
             running.starts_with(&format!("{}\n", next.id()))
@@ -57,14 +69,25 @@ fn second_daemon_is_refused() {
     let mut daemon = TestDaemon::started();
     let second = failed_start(&daemon);
     assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
-    assert!(stderr(&second).contains("already running"), "{}", stderr(&second));
-    assert_eq!(daemon.client().get("/healthz").ok(), json!({ "status": "ok" }));
+    assert!(
+        stderr(&second).contains("already running"),
+        "{}",
+        stderr(&second)
+    );
+    assert_eq!(
+        daemon.client().get("/healthz").ok(),
+        json!({ "status": "ok" })
+    );
     // A daemon with another socket must not use the same library, either.
     let other = daemon.root().join("other.sock");
     let mut command = daemon.murald(&["start", "--socket", other.to_str().unwrap()]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
-    assert!(stderr(&output).contains("db/murald.lock") && !other.exists(), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("db/murald.lock") && !other.exists(),
+        "{}",
+        stderr(&output)
+    );
     // And one with another database must not use the same images.
     let config = daemon.root().join("second.toml");
     let database = daemon.root().join("second");
@@ -99,7 +122,11 @@ fn socket_is_private_whatever_the_umask() {
     let mut daemon = TestDaemon::new();
     let mut command = daemon.command("/bin/sh");
     let script = format!("umask 000; exec {} start", env!("CARGO_BIN_EXE_murald"));
-    let mut child = command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .args(["-c", &script])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     wait_until("the socket", || daemon.socket().exists());
     assert_eq!(fs::metadata(daemon.socket()).unwrap().mode() & 0o777, 0o600);
     daemon.client().get("/healthz").ok();
@@ -113,9 +140,11 @@ fn socket_is_private_whatever_the_umask() {
 fn other_users_are_refused_on_an_open_socket() {
     let daemon = TestDaemon::started();
     let socket = daemon.socket();
-    for (path, mode) in
-        [(daemon.root(), 0o755), (socket.parent().unwrap(), 0o755), (&socket, 0o666)]
-    {
+    for (path, mode) in [
+        (daemon.root(), 0o755),
+        (socket.parent().unwrap(), 0o755),
+        (&socket, 0o666),
+    ] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
     let mut nobody = if rustix::process::geteuid().is_root() {
@@ -128,9 +157,16 @@ fn other_users_are_refused_on_an_open_socket() {
         command
     };
     let connect = format!("UNIX-CONNECT:{}", socket.display());
-    let output = nobody.args(["socat", "-u", &connect, "STDOUT"]).output().unwrap();
+    let output = nobody
+        .args(["socat", "-u", &connect, "STDOUT"])
+        .output()
+        .unwrap();
     let answer = String::from_utf8_lossy(&output.stdout);
-    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}{}", stderr(&output));
+    assert!(
+        answer.starts_with("HTTP/1.1 403 "),
+        "{answer}{}",
+        stderr(&output)
+    );
     assert!(answer.contains("another user's"), "{answer}");
     daemon.client().get("/healthz").ok();
 }
@@ -144,15 +180,32 @@ fn invalid_settings_exit_with_78_and_the_file_is_unchanged() {
         assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
         let path = daemon.config_file();
         for part in says.iter().chain([&path.to_str().unwrap()]) {
-            assert!(stderr(&output).contains(part), "{} lacks {part}", stderr(&output));
+            assert!(
+                stderr(&output).contains(part),
+                "{} lacks {part}",
+                stderr(&output)
+            );
         }
         assert_eq!(fs::read_to_string(path).unwrap(), toml);
-        assert!(!stderr(&output).to_lowercase().contains("usage"), "{}", stderr(&output));
+        assert!(
+            !stderr(&output).to_lowercase().contains("usage"),
+            "{}",
+            stderr(&output)
+        );
     };
     check("[app]\ntheme = \n", &["line 2"]);
-    check("[daemon]\n\nlog_max_backups = \"three\"\n", &["line 3", "log_max_backups"]);
-    check("[daemon]\nimages_dir = \"$MURALD_NO_SUCH_THING/x\"\n", &["MURALD_NO_SUCH_THING"]);
-    check("[daemon]\nimages_dir = \"pictures\"\n", &["daemon.images_dir", "not absolute"]);
+    check(
+        "[daemon]\n\nlog_max_backups = \"three\"\n",
+        &["line 3", "log_max_backups"],
+    );
+    check(
+        "[daemon]\nimages_dir = \"$MURALD_NO_SUCH_THING/x\"\n",
+        &["MURALD_NO_SUCH_THING"],
+    );
+    check(
+        "[daemon]\nimages_dir = \"pictures\"\n",
+        &["daemon.images_dir", "not absolute"],
+    );
     let long = format!("[daemon]\nsocket_path = \"/tmp/{}\"\n", "x".repeat(103));
     check(&long, &["daemon.socket_path", "107 bytes"]);
 }
@@ -163,14 +216,20 @@ fn daemon_stops_in_time_whatever_clients_are_connected() {
     let mut events = daemon.events("");
     let silent = UnixStream::connect(daemon.socket()).unwrap();
     let mut half = UnixStream::connect(daemon.socket()).unwrap();
-    half.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 100\r\n\r\n{").unwrap();
+    half.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
+        .unwrap();
     let mut idle = UnixStream::connect(daemon.socket()).unwrap();
-    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        .unwrap();
     idle.read_exact(&mut [0; 64]).unwrap();
     daemon.signal("-TERM");
     assert!(events.try_next().is_none(), "the stream ends cleanly");
     assert_eq!(daemon.wait().code(), Some(0));
-    assert!(!daemon.log().contains("continuing without"), "{}", daemon.log());
+    assert!(
+        !daemon.log().contains("continuing without"),
+        "{}",
+        daemon.log()
+    );
     assert!(!daemon.socket().exists());
     drop((silent, half, idle));
 }
@@ -192,7 +251,9 @@ fn service_manager_is_notified_of_ready_and_stopping() {
     let manager = UnixDatagram::bind_addr(&address).unwrap();
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut command = daemon.murald(&["start"]);
-    command.env("NOTIFY_SOCKET", format!("@{name}")).stderr(Stdio::null());
+    command
+        .env("NOTIFY_SOCKET", format!("@{name}"))
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let hear = || {
         let mut buffer = [0; 64];
@@ -226,12 +287,24 @@ fn requests_are_logged_with_their_ids() {
     let refused = client.send("GET", "/nowhere", "X-Request-ID: not an id\r\n", b"");
     let fresh = refused.header("x-request-id").unwrap().to_owned();
     assert_ne!(fresh, "not an id");
-    let of = |id: &str| log(&daemon).into_iter().find(|line| line["request_id"] == id);
-    wait_until("the line", || of("my.own-id_1").is_some() && of(&fresh).is_some());
+    let of = |id: &str| {
+        log(&daemon)
+            .into_iter()
+            .find(|line| line["request_id"] == id)
+    };
+    wait_until("the line", || {
+        of("my.own-id_1").is_some() && of(&fresh).is_some()
+    });
     // Successful requests and event streams are logged, too.
-    let well = client.get("/healthz").header("x-request-id").unwrap().to_owned();
+    let well = client
+        .get("/healthz")
+        .header("x-request-id")
+        .unwrap()
+        .to_owned();
     client.send("HEAD", "/events", "X-Request-ID: stream\r\n", b"");
-    wait_until("the others", || of(&well).is_some() && of("stream").is_some());
+    wait_until("the others", || {
+        of(&well).is_some() && of("stream").is_some()
+    });
     let line = of("my.own-id_1").unwrap();
     assert_eq!(
         (&line["method"], &line["path"], &line["status"]),
@@ -264,7 +337,10 @@ fn log_is_rotated_by_size() {
             break;
         }
     }
-    assert!(numbered(1).exists() && numbered(2).exists(), "not rotated twice");
+    assert!(
+        numbered(1).exists() && numbered(2).exists(),
+        "not rotated twice"
+    );
     assert!(fs::metadata(&log).unwrap().len() <= 1 << 20);
 }
 
@@ -273,7 +349,10 @@ fn daemon_starts_without_a_writable_log() {
     let mut daemon = TestDaemon::new();
     let file = daemon.root().join("in-the-way");
     fs::write(&file, "").unwrap();
-    daemon.configure(&format!("[daemon]\nlog_file = \"{}/daemon.log\"\n", file.display()));
+    daemon.configure(&format!(
+        "[daemon]\nlog_file = \"{}/daemon.log\"\n",
+        file.display()
+    ));
     daemon.start();
     daemon.client().get("/healthz").ok();
     let said = fs::read_to_string(daemon.root().join("stderr")).unwrap();
@@ -298,12 +377,19 @@ fn unusable_socket_of_the_service_manager_is_refused() {
     let daemon = TestDaemon::new();
     let local = TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
-    bind(&deaf, &SocketAddrUnix::new(daemon.root().join("deaf.sock")).unwrap()).unwrap();
+    bind(
+        &deaf,
+        &SocketAddrUnix::new(daemon.root().join("deaf.sock")).unwrap(),
+    )
+    .unwrap();
     let datagrams = UnixDatagram::bind(daemon.root().join("datagrams.sock")).unwrap();
     for socket in [local.into(), deaf, datagrams.into()] {
         let output = given(&daemon, socket).wait_with_output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && told.contains("no listening Unix socket"), "{told}");
+        assert!(
+            !output.status.success() && told.contains("no listening Unix socket"),
+            "{told}"
+        );
     }
 }
 
@@ -330,7 +416,9 @@ fn second_signal_ends_the_daemon_at_once() {
     write!(slow, "GET /images/{id}/raw HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     slow.read_exact(&mut [0; 64]).unwrap();
     daemon.signal("-INT");
-    wait_until("the end has begun", || UnixStream::connect(daemon.socket()).is_err());
+    wait_until("the end has begun", || {
+        UnixStream::connect(daemon.socket()).is_err()
+    });
     daemon.signal("-INT");
     assert_eq!(daemon.wait().code(), Some(143));
 }
@@ -345,9 +433,15 @@ fn unwritable_directories_are_reported() {
     let picture = daemon.root().join("a.png");
     image::RgbImage::new(8, 8).save(&picture).unwrap();
     let mut events = daemon.events("image_error,processing_complete");
-    daemon.client().post("/images", &json!({ "paths": [picture] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [picture] }))
+        .ok();
     let error = events.wait_for("image_error");
-    assert!(error["error"].as_str().unwrap().contains("cannot"), "{error}");
+    assert!(
+        error["error"].as_str().unwrap().contains("cannot"),
+        "{error}"
+    );
     assert_eq!(events.wait_for("processing_complete")["failed"], 1);
     daemon.client().get("/healthz").ok();
     fs::set_permissions(daemon.root(), fs::Permissions::from_mode(0o700)).unwrap();
@@ -372,8 +466,14 @@ fn version_is_printed_without_a_daemon() {
 fn start_after(daemon: &TestDaemon, shell: &str) -> std::process::Child {
     let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
     let mut command = daemon.command("/bin/sh");
-    let child = command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("it listens", || UnixStream::connect(daemon.socket()).is_ok());
+    let child = command
+        .args(["-c", &script])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("it listens", || {
+        UnixStream::connect(daemon.socket()).is_ok()
+    });
     child
 }
 
@@ -383,7 +483,9 @@ fn daemon_serves_with_32_descriptors() {
     daemon.start_after("ulimit -n 32");
     let client = daemon.client();
     client.get("/images").ok();
-    let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
+    let silent: Vec<_> = (0..40)
+        .map(|_| UnixStream::connect(daemon.socket()).unwrap())
+        .collect();
     drop(silent);
     wait_until("those that went", || client.is_served("/images"));
     client.post("/shutdown", &json!({})).ok();

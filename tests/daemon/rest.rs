@@ -14,11 +14,17 @@ use crate::support::TestDaemon;
 fn sleeps(pids: &[u32]) -> u64 {
     let of = |task: PathBuf| {
         let status = fs::read_to_string(task.join("status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        line.and_then(|line| line.trim().parse::<u64>().ok()).unwrap_or(0)
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|line| line.trim().parse::<u64>().ok())
+            .unwrap_or(0)
     };
     let tasks = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    pids.iter().flat_map(tasks).map(|task| of(task.path())).sum()
+    pids.iter()
+        .flat_map(tasks)
+        .map(|task| of(task.path()))
+        .sum()
 }
 
 /// Waits until the work of the start is done and no thread wakes up for five seconds.
@@ -50,10 +56,15 @@ fn daemon_and_drawing_process_sleep_while_a_wallpaper_is_shown() {
     let hour = json!({ "type": "timer", "interval": 3600 });
     let items = ids.map(|id| json!({ "image_id": id }));
     let body = json!({ "name": "slow", "configuration": hour, "images": items });
-    let list = daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    let list = daemon.client().post("/playlists", &body).ok()["id"]
+        .as_i64()
+        .unwrap();
     let mut events = daemon.events("");
     let start = json!({ "monitors": ["HEADLESS-1"] });
-    daemon.client().post(&format!("/playlists/{list}/start"), &start).ok();
+    daemon
+        .client()
+        .post(&format!("/playlists/{list}/start"), &start)
+        .ok();
     events.wait_for("wallpaper_changed");
     let drawing = daemon.drawing();
     assert_eq!(drawing.len(), 1);

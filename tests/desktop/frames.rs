@@ -1,7 +1,12 @@
 //! Records the frames of an output as the compositor shows them: a client of wlr-screencopy.
 
 // Each test program that includes this file uses a part of it.
-#![allow(dead_code, unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::unwrap_used
+)]
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -64,7 +69,9 @@ impl Watcher {
         Self::with(output, move |stop| {
             while stop.try_recv() == Err(TryRecvError::Empty) {
                 // A killed compositor leaves its socket behind.
-                let stream = UnixStream::connect(&socket).ok().filter(|_| made(&socket) != before);
+                let stream = UnixStream::connect(&socket)
+                    .ok()
+                    .filter(|_| made(&socket) != before);
                 if stream.is_some() {
                     return stream;
                 }
@@ -84,7 +91,12 @@ impl Watcher {
         let thread = std::thread::spawn(move || {
             let stream = connect(&stopped).expect("there is no compositor");
             let since = Instant::now();
-            watch(&Connection::from_socket(stream).unwrap(), &name, &into, &stopped);
+            watch(
+                &Connection::from_socket(stream).unwrap(),
+                &name,
+                &into,
+                &stopped,
+            );
             since
         });
         Self { stop, seen, thread }
@@ -101,7 +113,10 @@ impl Watcher {
 
     /// Returns the colours of the frames after the first `count`.
     pub fn since(&self, count: usize) -> Vec<[u8; 3]> {
-        self.timed_since(count).iter().map(|frame| frame.color).collect()
+        self.timed_since(count)
+            .iter()
+            .map(|frame| frame.color)
+            .collect()
     }
 
     pub fn timed_since(&self, count: usize) -> Vec<Frame> {
@@ -110,7 +125,11 @@ impl Watcher {
 
     /// Stops recording; returns the colours of all frames.
     pub fn finish(self) -> Vec<[u8; 3]> {
-        self.finish_timed().1.iter().map(|frame| frame.color).collect()
+        self.finish_timed()
+            .1
+            .iter()
+            .map(|frame| frame.color)
+            .collect()
     }
 
     /// Stops recording; returns when the compositor accepted the connection, and all frames.
@@ -142,9 +161,10 @@ fn watch(connection: &Connection, name: &str, into: &Seen, stop: &Receiver<()>) 
     let shm: WlShm = globals.bind(&handle, 1..=1, ()).unwrap();
     for global in globals.contents().clone_list() {
         if global.interface == "wl_output" {
-            state
-                .outputs
-                .push((globals.registry().bind(global.name, 4, &handle, ()), String::new()));
+            state.outputs.push((
+                globals.registry().bind(global.name, 4, &handle, ()),
+                String::new(),
+            ));
         }
     }
     queue.roundtrip(&mut state).unwrap();
@@ -154,7 +174,10 @@ fn watch(connection: &Connection, name: &str, into: &Seen, stop: &Receiver<()>) 
     while stop.try_recv() == Err(TryRecvError::Empty) {
         let frame = manager.capture_output_region(0, &output, SPOT.0, SPOT.1, 1, 1, &handle, ());
         if let Some(color) = state.photograph(&mut queue, &shm, &frame, &file) {
-            into.lock().unwrap().push(Frame { at: Instant::now(), color });
+            into.lock().unwrap().push(Frame {
+                at: Instant::now(),
+                color,
+            });
         }
         frame.destroy();
     }
@@ -216,7 +239,12 @@ impl Dispatch<ZwlrScreencopyFrameV1, ()> for State {
         _: &QueueHandle<Self>,
     ) {
         match event {
-            Event::Buffer { format: WEnum::Value(format), width, height, stride } => {
+            Event::Buffer {
+                format: WEnum::Value(format),
+                width,
+                height,
+                stride,
+            } => {
                 state.layout = Some((format, width, height, stride));
             }
             Event::Ready { .. } => state.result = Some(true),

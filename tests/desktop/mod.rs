@@ -39,7 +39,9 @@ impl Desktop {
     }
 
     fn up(name: &str, args: &[&str]) -> Self {
-        Self { variables: Self::printed(Command::new(script(name)).args(args)) }
+        Self {
+            variables: Self::printed(Command::new(script(name)).args(args)),
+        }
     }
 
     /// Kills the compositor and starts another with the same outputs and sockets.
@@ -50,7 +52,10 @@ impl Desktop {
     fn printed(command: &mut Command) -> BTreeMap<String, Option<String>> {
         let output = command.stderr(Stdio::inherit()).output();
         let output = output.expect("cannot run the script of the desktop");
-        assert!(output.status.success(), "{command:?} failed: run tests/desktop/install");
+        assert!(
+            output.status.success(),
+            "{command:?} failed: run tests/desktop/install"
+        );
         let text = String::from_utf8(output.stdout).unwrap();
         let variable = |line: &str| match line.split_once(' ') {
             Some(("unset", name)) => (name.to_owned(), None),
@@ -94,7 +99,11 @@ impl Desktop {
     /// Runs a program, which must succeed, and returns its output.
     pub fn output(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> String {
         let mut command = self.command(program);
-        let output = command.args(args).stderr(Stdio::inherit()).output().unwrap();
+        let output = command
+            .args(args)
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{command:?} failed");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
@@ -112,5 +121,7 @@ impl Drop for Desktop {
 }
 
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/desktop").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/desktop")
+        .join(name)
 }

@@ -28,11 +28,17 @@ fn page(name: &str) -> String {
 #[test]
 fn pages_pass_the_linters() {
     for page in pages() {
-        let lint = Command::new("mandoc").args(["-T", "lint"]).arg(&page).output().unwrap();
+        let lint = Command::new("mandoc")
+            .args(["-T", "lint"])
+            .arg(&page)
+            .output()
+            .unwrap();
         let said = String::from_utf8(lint.stdout).unwrap();
         // Which other pages exist depends on the machine; names and order of our sections are free.
         let of_others = |line: &&str| {
-            ["not found", "outdated", "section"].iter().any(|word| line.contains(word))
+            ["not found", "outdated", "section"]
+                .iter()
+                .any(|word| line.contains(word))
         };
         let faults: Vec<&str> = said.lines().filter(|line| !of_others(line)).collect();
         assert!(faults.is_empty(), "{faults:#?}");
@@ -51,12 +57,17 @@ fn pages_pass_the_linters() {
 fn parts<'a>(text: &'a str, heading: &str) -> Vec<(&'a str, &'a str)> {
     let mut parts = text.split(heading);
     parts.next();
-    parts.map(|part| part.split_once('\n').unwrap_or((part, ""))).collect()
+    parts
+        .map(|part| part.split_once('\n').unwrap_or((part, "")))
+        .collect()
 }
 
 /// Text as it is displayed: without line breaks and roff escapes.
 fn plain(text: &str) -> String {
-    let text = text.replace("\\(dq", "\"").replace("\\-", "-").replace("\\&", "");
+    let text = text
+        .replace("\\(dq", "\"")
+        .replace("\\-", "-")
+        .replace("\\&", "");
     let text = text.replace("\\fB", "`").replace("\\fP", "`");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -67,16 +78,32 @@ const CLIENT_SECTIONS: [&str; 3] = ["app", "monitors", "remote_gallery"];
 /// The settings of the page, such as `app.theme (string, default "dark")` with the allowed values.
 fn settings_of_the_page() -> BTreeSet<String> {
     let text = page("murald.toml.5");
-    let sections = text.split(".Sh SECTIONS\n").nth(1).unwrap().split("\n.Sh ").next().unwrap();
+    let sections = text
+        .split(".Sh SECTIONS\n")
+        .nth(1)
+        .unwrap()
+        .split("\n.Sh ")
+        .next()
+        .unwrap();
     let mut found = BTreeSet::new();
     for (heading, section) in parts(sections, ".Ss ") {
         for (item, body) in parts(section, ".It Cm ") {
             let (key, rest) = item.split_once(" Pq ").unwrap();
             let body = plain(body.split("\n.El").next().unwrap_or_default());
-            let allowed = body.split("Allowed: ").nth(1).map(|rest| rest.trim_end_matches('.'));
+            let allowed = body
+                .split("Allowed: ")
+                .nth(1)
+                .map(|rest| rest.trim_end_matches('.'));
             let of_clients = CLIENT_SECTIONS.contains(&heading);
-            assert!(of_clients || body.len() > 5, "{heading}.{key} is not explained");
-            found.insert(described(&format!("{heading}.{key}"), &plain(rest), allowed));
+            assert!(
+                of_clients || body.len() > 5,
+                "{heading}.{key} is not explained"
+            );
+            found.insert(described(
+                &format!("{heading}.{key}"),
+                &plain(rest),
+                allowed,
+            ));
         }
     }
     found
@@ -120,12 +147,16 @@ fn described_by_the_schema(section: Section, key: &Key) -> String {
 fn every_setting_is_described_correctly() {
     let keys = |section: Section| section.keys().iter().map(move |key| (section, key));
     let schema = Section::ALL.into_iter().flat_map(keys);
-    let schema: BTreeSet<String> =
-        schema.map(|(section, key)| described_by_the_schema(section, key)).collect();
+    let schema: BTreeSet<String> = schema
+        .map(|(section, key)| described_by_the_schema(section, key))
+        .collect();
     let page = settings_of_the_page();
     let missing: Vec<_> = schema.difference(&page).collect();
     let wrong: Vec<_> = page.difference(&schema).collect();
-    assert!(missing.is_empty() && wrong.is_empty(), "missing: {missing:#?}\nwrong: {wrong:#?}");
+    assert!(
+        missing.is_empty() && wrong.is_empty(),
+        "missing: {missing:#?}\nwrong: {wrong:#?}"
+    );
 }
 
 /// A verb's heading in the page, such as `images get ID`.
@@ -147,25 +178,37 @@ fn heading(verb: &Verb) -> String {
 }
 
 fn flag(flag: &Flag) -> String {
-    let value = flag.value.map(|(name, _)| format!(" Ar {name}")).unwrap_or_default();
+    let value = flag
+        .value
+        .map(|(name, _)| format!(" Ar {name}"))
+        .unwrap_or_default();
     format!("{}{value}", &flag.name[1..])
 }
 
 fn flags(text: &str) -> BTreeSet<String> {
-    parts(text, ".It Fl ").into_iter().map(|(item, _)| item.to_owned()).collect()
+    parts(text, ".It Fl ")
+        .into_iter()
+        .map(|(item, _)| item.to_owned())
+        .collect()
 }
 
 #[test]
 fn every_command_and_flag_is_described() {
     let text = page("murald.1");
-    assert_eq!(flags(under(&text, "GLOBAL OPTIONS")), GLOBAL.iter().map(flag).collect());
+    assert_eq!(
+        flags(under(&text, "GLOBAL OPTIONS")),
+        GLOBAL.iter().map(flag).collect()
+    );
     let (_, commands) = under(&text, "COMMANDS").split_once(".Ss ").unwrap();
     let described = parts(commands, ".It Cm ");
     assert!(under(&text, "NAMING IMAGES").contains(".Fl 0\n"));
     let filters = under(&text, "FILTERS");
     let wanted: Vec<&Verb> = GROUPS.iter().flat_map(|group| group.verbs).collect();
     let headings: Vec<&str> = described.iter().map(|(heading, _)| *heading).collect();
-    assert_eq!(headings, wanted.iter().map(|verb| heading(verb)).collect::<Vec<_>>());
+    assert_eq!(
+        headings,
+        wanted.iter().map(|verb| heading(verb)).collect::<Vec<_>>()
+    );
     for (verb, (_, body)) in wanted.iter().zip(&described) {
         let name = verb.name();
         // Options that several commands share are described once.
@@ -185,16 +228,28 @@ fn every_command_and_flag_is_described() {
         let own: BTreeSet<String> = verb.flags.iter().filter(told_once).map(flag).collect();
         assert!(told.is_subset(&own), "{name}: {told:?}");
         let shared = flags(&others);
-        assert!(!all_of_it || shared.is_subset(&own), "{name} has not all of {shared:?}");
+        assert!(
+            !all_of_it || shared.is_subset(&own),
+            "{name} has not all of {shared:?}"
+        );
         told.extend(shared);
         assert!(own.is_subset(&told), "{name}: {own:?}");
         // In the page, sentences begin with a capital letter.
         let shown = plain(&format!("{body}{others}")).to_lowercase();
-        assert!(shown.contains(&verb.summary.to_lowercase()), "{name}: {shown}");
+        assert!(
+            shown.contains(&verb.summary.to_lowercase()),
+            "{name}: {shown}"
+        );
         for meaning in verb.flags.iter().filter(told_once).map(|flag| flag.meaning) {
-            assert!(shown.contains(&meaning.to_lowercase()), "{name}: no {meaning} in {shown}");
+            assert!(
+                shown.contains(&meaning.to_lowercase()),
+                "{name}: no {meaning} in {shown}"
+            );
         }
-        let kinds = verb.flags.iter().filter_map(|flag| flag.value.map(|(_, kind)| kind));
+        let kinds = verb
+            .flags
+            .iter()
+            .filter_map(|flag| flag.value.map(|(_, kind)| kind));
         for kind in kinds.chain(verb.arguments.iter().map(|argument| argument.kind)) {
             if let Kind::Words(words) = kind {
                 let words = format!("one of: {}", words.join(", "));
@@ -214,10 +269,28 @@ fn every_command_and_flag_is_described() {
             );
         }
     }
-    let statuses = text.split(".Sh EXIT STATUS\n").nth(1).unwrap().split("\n.Sh ").next().unwrap();
-    let statuses: Vec<&str> = parts(statuses, ".It ").iter().map(|(status, _)| *status).collect();
+    let statuses = text
+        .split(".Sh EXIT STATUS\n")
+        .nth(1)
+        .unwrap()
+        .split("\n.Sh ")
+        .next()
+        .unwrap();
+    let statuses: Vec<&str> = parts(statuses, ".It ")
+        .iter()
+        .map(|(status, _)| *status)
+        .collect();
     use Exit::{Config, Done, Internal, Interrupted, Refused, Running, Unavailable, Usage};
-    let known = [Done, Refused, Usage, Unavailable, Internal, Running, Config, Interrupted];
+    let known = [
+        Done,
+        Refused,
+        Usage,
+        Unavailable,
+        Internal,
+        Running,
+        Config,
+        Interrupted,
+    ];
     assert_eq!(statuses, known.map(|exit| (exit as u8).to_string()));
 }
 
@@ -230,14 +303,18 @@ fn under<'a>(text: &'a str, heading: &str) -> &'a str {
 #[test]
 fn every_route_and_event_is_described() {
     let text = page("murald-api.7");
-    let rows = under(&text, "ROUTES").lines().filter_map(|line| line.strip_prefix(".It Cm "));
+    let rows = under(&text, "ROUTES")
+        .lines()
+        .filter_map(|line| line.strip_prefix(".It Cm "));
     let rows: BTreeSet<&str> = rows.filter(|row| row.contains(" Ta ")).collect();
     let routes: Vec<String> = ROUTES
         .iter()
         .map(|route| format!("{} {} Ta {}", route.method, route.pattern, route.summary))
         .collect();
     assert_eq!(rows, routes.iter().map(String::as_str).collect());
-    let events = parts(under(&text, "EVENTS"), ".It Cm ").into_iter().map(|(name, _)| name);
+    let events = parts(under(&text, "EVENTS"), ".It Cm ")
+        .into_iter()
+        .map(|(name, _)| name);
     assert_eq!(
         events.collect::<BTreeSet<_>>(),
         EventKind::ALL.iter().map(|kind| kind.as_str()).collect()
@@ -247,7 +324,9 @@ fn every_route_and_event_is_described() {
 /// The names in `.Cm` macros up to the next paragraph.
 fn fields(text: &str) -> BTreeSet<String> {
     let paragraph = text.split("\n.Pp\n").next().unwrap();
-    let lines = paragraph.lines().filter_map(|line| line.strip_prefix(".Cm "));
+    let lines = paragraph
+        .lines()
+        .filter_map(|line| line.strip_prefix(".Cm "));
     lines
         .flat_map(|line| line.split([' ', ',', '.']).map(str::to_owned))
         .filter(|name| !name.is_empty())
@@ -313,7 +392,9 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
     let shown = struck_once(&String::from_utf8(output.stdout).unwrap());
     let (_, rest) = shown.split_once(&format!("\n{heading}\n")).unwrap();
     // The section ends at the next heading, which follows an empty line.
-    let lines = rest.split('\n').take_while(|line| line.is_empty() || line.starts_with(' '));
+    let lines = rest
+        .split('\n')
+        .take_while(|line| line.is_empty() || line.starts_with(' '));
     let mut found: Vec<String> = Vec::new();
     let mut inside = false;
     for line in lines {
@@ -336,14 +417,22 @@ fn commands_work(commands: &[String]) {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = TestDaemon::on(&desktop);
     daemon.env("MURALD_AUTOSTART", "1");
-    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.stub(
+        "murald",
+        &format!(
+            "#!/bin/sh\nexec '{}' \"$@\"\n",
+            env!("CARGO_BIN_EXE_murald")
+        ),
+    );
     daemon.stub("systemctl", "#!/bin/sh\n[ \"$2\" = enable ]\n");
     // The page's transitions are the built-in renderer's, whatever this machine has installed.
     daemon.configure("[backend]\ntype = \"builtin\"\n");
     let pictures = daemon.root().join("Pictures");
     fs::create_dir(&pictures).unwrap();
     for (name, color) in [("lake.jpg", [32, 64, 160]), ("hill.png", [90, 90, 20])] {
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(pictures.join(name)).unwrap();
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+            .save(pictures.join(name))
+            .unwrap();
     }
     for line in commands {
         let here = line.replace("DP-1", "HEADLESS-1");
@@ -358,7 +447,9 @@ fn commands_of_the_tutorial_work() {
     let name = "murald-tutorial.7";
     let text = page(name);
     let headings = text.lines().filter_map(|line| line.strip_prefix(".Sh "));
-    let blocks: Vec<String> = headings.flat_map(|heading| examples(name, heading)).collect();
+    let blocks: Vec<String> = headings
+        .flat_map(|heading| examples(name, heading))
+        .collect();
     let lines = blocks.iter().flat_map(|block| block.lines());
     let lines: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
     let source = text.lines().map(|line| line.trim_start_matches(".Dl "));
@@ -372,7 +463,9 @@ fn commands_of_the_tutorial_work() {
 #[test]
 fn commands_of_the_migration_page_work() {
     let text = page("murald-migrate.7");
-    let rows = text.lines().filter_map(|line| line.strip_prefix(".It ")?.split_once(" Ta "));
+    let rows = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(".It ")?.split_once(" Ta "));
     let commands: Vec<String> = rows
         .map(|(_, command)| {
             let plain = command.replace("\\(ti", "~").replace("\\(aq", "'");
@@ -398,11 +491,17 @@ fn example_manifest_of_an_html_wallpaper_is_understood() {
     let output = daemon.murald(&line).output().unwrap();
     let image: Value = serde_json::from_slice(&output.stdout).unwrap();
     let web = &image["web_meta"];
-    for (field, value) in serde_json::from_str::<Value>(&examples[0]).unwrap().as_object().unwrap()
+    for (field, value) in serde_json::from_str::<Value>(&examples[0])
+        .unwrap()
+        .as_object()
+        .unwrap()
     {
         match field.as_str() {
             "entry" => assert!(web["entry_path"].as_str().unwrap().ends_with("/index.html")),
-            "preview" => assert_eq!((&image["width"], &image["height"]), (&json!(64), &json!(36))),
+            "preview" => assert_eq!(
+                (&image["width"], &image["height"]),
+                (&json!(64), &json!(36))
+            ),
             "capabilities" => assert_eq!(web[field]["pointer_interactive"], json!(true)),
             field => assert_eq!(&web[field], value, "{field}"),
         }
@@ -415,7 +514,9 @@ fn examples_of_the_api_page_work() {
     let daemon = TestDaemon::started_on(&desktop);
     for (name, color) in [("lake", [32, 64, 160]), ("hill", [90, 90, 20])] {
         let path = daemon.root().join(format!("{name}.png"));
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path]);
     }
     let examples = examples("murald-api.7", "EXAMPLES");
@@ -424,12 +525,20 @@ fn examples_of_the_api_page_work() {
     let mut said = Vec::new();
     for example in blocks {
         let script = format!("set -eu\n{first}\n{example}\n");
-        let mut child =
-            daemon.command("sh").arg("-c").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = daemon
+            .command("sh")
+            .arg("-c")
+            .arg(&script)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         // The last example waits for a wallpaper.
         while child.try_wait().unwrap().is_none() {
             if script.contains("/events") {
-                daemon.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+                daemon
+                    .client()
+                    .post("/wallpaper/set", &json!({ "image_id": 1 }))
+                    .ok();
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -441,8 +550,14 @@ fn examples_of_the_api_page_work() {
     assert_eq!(said[1], "hill\nlake\n");
     assert_eq!(said[2], "1\n");
     assert!(said[3].starts_with("HTTP/1.1 200") && said[3].contains(r#""status":"set""#));
-    assert_eq!(said[4].split_whitespace().collect::<String>(), r#"["lake","evening"]"#);
+    assert_eq!(
+        said[4].split_whitespace().collect::<String>(),
+        r#"["lake","evening"]"#
+    );
     assert_eq!(said[5], r#"{"status":"started"}"#);
-    assert_eq!(said[6].trim_end(), daemon.images().join("lake.png").to_str().unwrap());
+    assert_eq!(
+        said[6].trim_end(),
+        daemon.images().join("lake.png").to_str().unwrap()
+    );
     assert_eq!(said.len(), 7, "an example without a check");
 }

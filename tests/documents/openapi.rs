@@ -24,10 +24,19 @@ fn description() -> PathBuf {
 #[test]
 fn every_route_is_described() {
     let text = fs::read_to_string(description()).unwrap();
-    let paths = text.split("\npaths:\n").nth(1).unwrap().split("\ncomponents:\n").next().unwrap();
+    let paths = text
+        .split("\npaths:\n")
+        .nth(1)
+        .unwrap()
+        .split("\ncomponents:\n")
+        .next()
+        .unwrap();
     let (mut path, mut described) = (String::new(), BTreeSet::new());
     for line in paths.lines() {
-        match line.strip_prefix("  ").map(|rest| rest.trim_end_matches(':')) {
+        match line
+            .strip_prefix("  ")
+            .map(|rest| rest.trim_end_matches(':'))
+        {
             Some(name) if name.starts_with('/') => path = name.to_owned(),
             Some(word) => {
                 let method = word.trim_start().to_uppercase();
@@ -38,13 +47,18 @@ fn every_route_is_described() {
             None => {}
         }
     }
-    let routes = ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern));
+    let routes = ROUTES
+        .iter()
+        .map(|route| format!("{} {}", route.method, route.pattern));
     assert_eq!(routes.collect::<BTreeSet<_>>(), described);
 }
 
 #[test]
 fn command_knows_all_described_fields() {
-    let views = GROUPS.iter().flat_map(|group| group.verbs).flat_map(|verb| verb.views);
+    let views = GROUPS
+        .iter()
+        .flat_map(|group| group.verbs)
+        .flat_map(|verb| verb.views);
     let described: Vec<(&str, &View)> = views
         .filter(|view| !view.described.is_empty())
         .map(|view| (view.described, *view))
@@ -55,7 +69,11 @@ fn command_knows_all_described_fields() {
         .args(described.iter().map(|(name, _)| name))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), described.len());
     for (line, (name, fields)) in text.lines().zip(described) {
@@ -75,10 +93,18 @@ struct Recorder {
 impl Recorder {
     /// Sends a request and returns its body, or null if that is not JSON.
     fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
         let answer = self.client.send(method, path, "", body.as_bytes());
         let kind = answer.header("content-type").unwrap_or_default().to_owned();
-        let parsed = if kind == "application/json" { answer.json() } else { Value::Null };
+        let parsed = if kind == "application/json" {
+            answer.json()
+        } else {
+            Value::Null
+        };
         self.records.borrow_mut().push(json!({
             "method": method, "path": path, "status": answer.status, "type": kind,
             "body": parsed, "id": answer.header("x-request-id"),
@@ -106,13 +132,22 @@ fn every_answer_and_event_fits_its_schema() {
             .map(|(event, data)| json!({ "event": event, "data": data }))
             .collect::<Vec<_>>()
     });
-    let to = Recorder { client: daemon.client(), records: RefCell::default() };
-    for (at, color) in [[200, 30, 30], [30, 60, 200], [9, 9, 9]].into_iter().enumerate() {
+    let to = Recorder {
+        client: daemon.client(),
+        records: RefCell::default(),
+    };
+    for (at, color) in [[200, 30, 30], [30, 60, 200], [9, 9, 9]]
+        .into_iter()
+        .enumerate()
+    {
         let path = daemon.root().join(format!("picture {at}.png"));
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+            .save(&path)
+            .unwrap();
     }
-    let pictures: Vec<PathBuf> =
-        (0..3).map(|at| daemon.root().join(format!("picture {at}.png"))).collect();
+    let pictures: Vec<PathBuf> = (0..3)
+        .map(|at| daemon.root().join(format!("picture {at}.png")))
+        .collect();
     the_daemon(&to);
     images(&to, &daemon, &pictures);
     videos(&to, &daemon);
@@ -152,11 +187,22 @@ fn check(records: &[Value]) {
     }
     drop(input);
     let output = check.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 fn the_daemon(to: &Recorder) {
-    for path in ["/healthz", "/info", "/capabilities", "/monitors", "/backends", "/api/themes"] {
+    for path in [
+        "/healthz",
+        "/info",
+        "/capabilities",
+        "/monitors",
+        "/backends",
+        "/api/themes",
+    ] {
         to.get(path);
     }
     to.get("/events?types=nonsense");
@@ -172,7 +218,12 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
     let mut events = daemon.events("processing_complete");
     to.post("/images", json!({ "paths": [missing, pictures[0]] }));
     events.wait_for("processing_complete");
-    for wrong in [json!({}), json!({ "paths": [] }), json!({ "paths": ["x"] }), json!([1])] {
+    for wrong in [
+        json!({}),
+        json!({ "paths": [] }),
+        json!({ "paths": ["x"] }),
+        json!([1]),
+    ] {
         to.post("/images", wrong);
     }
     let package = daemon.root().join("page");
@@ -195,15 +246,33 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
     to.post("/library/purge-missing", json!({}));
     to.get("/library/watch");
     let watched = daemon.root().join("watched");
-    to.ask("PUT", "/library/watch", json!({ "watch": [watched], "in_place": true }));
+    to.ask(
+        "PUT",
+        "/library/watch",
+        json!({ "watch": [watched], "in_place": true }),
+    );
     to.ask("PUT", "/library/watch", json!({ "watch": ["pictures"] }));
     to.post("/library/scan", json!({}));
-    to.ask("PUT", "/library/watch", json!({ "watch": [], "forget": true }));
+    to.ask(
+        "PUT",
+        "/library/watch",
+        json!({ "watch": [], "forget": true }),
+    );
     to.post("/images/select-all", json!({ "selected": true }));
-    for path in ["/images/1", "/images/99", "/images/x", "/images/tags", "/images/ids"] {
+    for path in [
+        "/images/1",
+        "/images/99",
+        "/images/x",
+        "/images/tags",
+        "/images/ids",
+    ] {
         to.get(path);
     }
-    for path in ["/images/1/raw", "/images/99/raw", "/images/1/thumbnail?resolution=720p"] {
+    for path in [
+        "/images/1/raw",
+        "/images/99/raw",
+        "/images/1/thumbnail?resolution=720p",
+    ] {
         to.get(path);
     }
     to.get("/images/1/thumbnail?resolution=huge");
@@ -212,7 +281,11 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
         "audio_enabled": true, "folder_id": null,
     });
     to.ask("PATCH", "/images/1", changes);
-    for wrong in [json!({ "name": "" }), json!({ "id": 7 }), json!({ "web_capabilities": {} })] {
+    for wrong in [
+        json!({ "name": "" }),
+        json!({ "id": 7 }),
+        json!({ "web_capabilities": {} }),
+    ] {
         to.ask("PATCH", "/images/1", wrong);
     }
     to.ask("PATCH", "/images/99", json!({ "tags": [] }));
@@ -228,7 +301,14 @@ fn videos(to: &Recorder, daemon: &TestDaemon) {
     let path = daemon.root().join("clip.mp4");
     let made = daemon
         .command("ffmpeg")
-        .args(["-v", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=64x36:rate=10"])
+        .args([
+            "-v",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc=duration=1:size=64x36:rate=10",
+        ])
         .arg(&path)
         .status();
     assert!(made.unwrap().success());
@@ -252,20 +332,39 @@ fn videos(to: &Recorder, daemon: &TestDaemon) {
 
 fn wallpapers(to: &Recorder, daemon: &TestDaemon) {
     to.get("/wallpaper/current");
-    to.post("/wallpaper/set", json!({ "image_id": 1, "monitor": "HEADLESS-1" }));
+    to.post(
+        "/wallpaper/set",
+        json!({ "image_id": 1, "monitor": "HEADLESS-1" }),
+    );
     to.post("/wallpaper/set", json!({ "image_id": 2, "mode": "extend" }));
-    to.post("/wallpaper/set", json!({ "image_id": 2, "monitor": "DP-9" }));
+    to.post(
+        "/wallpaper/set",
+        json!({ "image_id": 2, "monitor": "DP-9" }),
+    );
     to.post("/wallpaper/set", json!({ "image_id": 99 }));
     to.post("/wallpaper/set", json!({ "image_id": 2, "default": true }));
-    to.post("/wallpaper/set", json!({ "image_id": 2, "default": true, "monitor": "DP-9" }));
+    to.post(
+        "/wallpaper/set",
+        json!({ "image_id": 2, "default": true, "monitor": "DP-9" }),
+    );
     to.post("/wallpaper/random", Value::Null);
     to.post("/wallpaper/random", json!({ "mode": "sideways" }));
     to.post("/wallpaper/random", json!({ "mode": "each" }));
-    to.post("/wallpaper/set", json!({ "image_id": 1, "fit": "contain", "transition": "none" }));
-    to.post("/wallpaper/set", json!({ "image_id": 1, "transition": "spiral" }));
+    to.post(
+        "/wallpaper/set",
+        json!({ "image_id": 1, "fit": "contain", "transition": "none" }),
+    );
+    to.post(
+        "/wallpaper/set",
+        json!({ "image_id": 1, "transition": "spiral" }),
+    );
     to.get("/wallpaper/current");
     to.post("/wallpaper/set", json!({ "image_id": 1, "mode": "each" }));
-    to.ask("PATCH", "/config/workspaces", json!({ "2": "a", "3": "playlist:none" }));
+    to.ask(
+        "PATCH",
+        "/config/workspaces",
+        json!({ "2": "a", "3": "playlist:none" }),
+    );
     to.get("/workspaces");
     to.get("/why");
     to.get("/debug");
@@ -297,21 +396,34 @@ fn playlists(to: &Recorder, daemon: &TestDaemon) {
     let body = json!({ "name": "both", "configuration": { "type": "manual" }, "images": items });
     to.post("/playlists", body.clone());
     to.post("/playlists", body);
-    to.post("/playlists", json!({ "name": "x", "configuration": { "interval": 0 } }));
+    to.post(
+        "/playlists",
+        json!({ "name": "x", "configuration": { "interval": 0 } }),
+    );
     let day = json!([{ "image_id": 1, "time": 0 }, { "image_id": 2, "time": 720 }]);
     let clock = json!({ "type": "time_of_day" });
-    to.post("/playlists", json!({ "name": "day", "configuration": clock, "images": day }));
+    to.post(
+        "/playlists",
+        json!({ "name": "day", "configuration": clock, "images": day }),
+    );
     to.get("/playlists");
     to.get("/playlists/1");
     to.get("/playlists/99");
-    to.ask("PATCH", "/playlists/1", json!({ "configuration": { "order": "random" } }));
+    to.ask(
+        "PATCH",
+        "/playlists/1",
+        json!({ "configuration": { "order": "random" } }),
+    );
     to.ask("PATCH", "/playlists/1", json!({ "x": 1 }));
     to.post("/playlists/1/next", Value::Null);
     let mut events = daemon.events("playlist_image_changed");
     to.post("/playlists/1/start", json!({ "mode": "each" }));
     events.wait_for("playlist_image_changed");
     to.get("/playlists/active");
-    to.post("/playlists/1/start", json!({ "mode": "each", "extend": true }));
+    to.post(
+        "/playlists/1/start",
+        json!({ "mode": "each", "extend": true }),
+    );
     to.post("/playlists/1/start", json!({ "monitors": ["HEADLESS-1"] }));
     events.wait_for("playlist_image_changed");
     to.post("/playlists/2/start", json!({ "monitors": ["HEADLESS-2"] }));
@@ -321,7 +433,11 @@ fn playlists(to: &Recorder, daemon: &TestDaemon) {
         to.post(&format!("/playlists/2/{action}"), Value::Null);
         to.post(&format!("/playlists/active/{action}"), Value::Null);
     }
-    for path in ["/playlists/active", "/playlists/active/HEADLESS-1", "/playlists/active/DP-9"] {
+    for path in [
+        "/playlists/active",
+        "/playlists/active/HEADLESS-1",
+        "/playlists/active/DP-9",
+    ] {
         to.get(path);
     }
     to.get("/playlists/1");
@@ -339,13 +455,26 @@ fn playlists(to: &Recorder, daemon: &TestDaemon) {
     }
     let tones = json!([{ "image_id": 1, "when": "light" }, { "image_id": 2, "when": "dark" }]);
     let by_tone = json!({ "type": "appearance" });
-    to.post("/playlists", json!({ "name": "tones", "configuration": by_tone, "images": tones }));
+    to.post(
+        "/playlists",
+        json!({ "name": "tones", "configuration": by_tone, "images": tones }),
+    );
     to.get("/playlists/1/images?page=0");
-    to.post("/playlists", json!({ "name": "lives", "source": { "media_type": "image" } }));
-    to.post("/playlists", json!({ "name": "bad", "source": { "tag": "x" } }));
+    to.post(
+        "/playlists",
+        json!({ "name": "lives", "source": { "media_type": "image" } }),
+    );
+    to.post(
+        "/playlists",
+        json!({ "name": "bad", "source": { "tag": "x" } }),
+    );
     to.post("/playlists/4/start", Value::Null);
     to.get("/playlists/active");
-    to.ask("PATCH", "/playlists/4", json!({ "source": { "tags": ["none"] } }));
+    to.ask(
+        "PATCH",
+        "/playlists/4",
+        json!({ "source": { "tags": ["none"] } }),
+    );
     to.get("/playlists/active");
     to.post("/playlists/4/stop", Value::Null);
     to.ask("DELETE", "/playlists/2", Value::Null);
@@ -356,14 +485,25 @@ fn folders(to: &Recorder) {
     to.post("/folders", json!({ "name": "Lakes" }));
     to.post("/folders", json!({ "name": "Lakes" }));
     to.post("/folders", json!({ "name": "Deep", "parent_id": 1 }));
-    to.post("/folders/move-images", json!({ "image_ids": [1], "folder_id": 2 }));
+    to.post(
+        "/folders/move-images",
+        json!({ "image_ids": [1], "folder_id": 2 }),
+    );
     to.post("/folders/move-images", json!({ "image_ids": [1] }));
-    for path in
-        ["/folders", "/folders?parent_id=root", "/folders?search=la", "/folders?parent_id=x"]
-    {
+    for path in [
+        "/folders",
+        "/folders?parent_id=root",
+        "/folders?search=la",
+        "/folders?parent_id=x",
+    ] {
         to.get(path);
     }
-    for path in ["/folders/2", "/folders/9", "/folders/2/path", "/folders/9/path"] {
+    for path in [
+        "/folders/2",
+        "/folders/9",
+        "/folders/2/path",
+        "/folders/9/path",
+    ] {
         to.get(path);
     }
     to.ask("PATCH", "/folders/2", json!({ "name": "Deeper" }));
@@ -375,16 +515,32 @@ fn folders(to: &Recorder) {
 
 fn settings(to: &Recorder) {
     to.get("/config");
-    to.ask("PATCH", "/config", json!({ "app": { "theme": "x" }, "monitors": {} }));
-    to.ask("PATCH", "/config", json!({ "app": { "images_per_page": "many" } }));
+    to.ask(
+        "PATCH",
+        "/config",
+        json!({ "app": { "theme": "x" }, "monitors": {} }),
+    );
+    to.ask(
+        "PATCH",
+        "/config",
+        json!({ "app": { "images_per_page": "many" } }),
+    );
     to.get("/config/app");
     to.get("/config/backend");
     to.ask("PATCH", "/config/daemon", json!({ "log_level": "debug" }));
     to.ask("PATCH", "/config/backend", json!({}));
     to.get("/config/backends/swaybg");
     to.get("/config/backends/none");
-    to.ask("PATCH", "/config/backends/swaybg", json!({ "fit_mode": "tile" }));
-    to.ask("PATCH", "/config/backends/swaybg", json!({ "fit_mode": "upside down" }));
+    to.ask(
+        "PATCH",
+        "/config/backends/swaybg",
+        json!({ "fit_mode": "tile" }),
+    );
+    to.ask(
+        "PATCH",
+        "/config/backends/swaybg",
+        json!({ "fit_mode": "upside down" }),
+    );
     to.post("/config/backends/swaybg/reset", Value::Null);
     to.post("/config/reset", Value::Null);
 }

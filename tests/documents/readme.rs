@@ -14,7 +14,11 @@ use crate::support::TestDaemon;
 fn lines(heading: &str) -> Vec<String> {
     let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once(&format!("## {heading}\n")).unwrap();
-    let block = section.split("```").nth(1).unwrap().trim_start_matches("sh\n");
+    let block = section
+        .split("```")
+        .nth(1)
+        .unwrap()
+        .trim_start_matches("sh\n");
     let lines = block.lines().map(|line| {
         let (command, _) = line.split_once("  #").unwrap_or((line, ""));
         command.trim_end().replace("DP-1", "HEADLESS-1")
@@ -31,7 +35,13 @@ fn daemon(desktop: &Desktop) -> TestDaemon {
         let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(color));
         picture.save(pictures.join(format!("{name}.png"))).unwrap();
     }
-    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.stub(
+        "murald",
+        &format!(
+            "#!/bin/sh\nexec '{}' \"$@\"\n",
+            env!("CARGO_BIN_EXE_murald")
+        ),
+    );
     daemon.start();
     daemon
 }
@@ -41,7 +51,10 @@ fn tour_works() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let daemon = daemon(&desktop);
     let lines = lines("A tour");
-    assert_eq!((lines.len(), &*lines[0]), (13, "murald set \"$HOME/Pictures/a lake.png\""));
+    assert_eq!(
+        (lines.len(), &*lines[0]),
+        (13, "murald set \"$HOME/Pictures/a lake.png\"")
+    );
     let said: Vec<String> = lines
         .iter()
         .map(|line| {
@@ -64,30 +77,49 @@ fn api_requests_work() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let daemon = daemon(&desktop);
     let mut lines = lines("HTTP API");
-    let [_, _, _, _, _, events] = &mut lines[..] else { panic!("{lines:?}") };
+    let [_, _, _, _, _, events] = &mut lines[..] else {
+        panic!("{lines:?}")
+    };
     // `exec` leaves one process to kill.
     *events = format!("exec {events}");
     // All lines at once, as if they were pasted.
     let mut shell = daemon.command("sh");
-    let mut shell = shell.args(["-c", &lines.join("\n")]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shell = shell
+        .args(["-c", &lines.join("\n")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut said = BufReader::new(shell.stdout.take().unwrap());
     let mut answers = String::new();
     said.read_line(&mut answers).unwrap();
-    let answers = answers.strip_suffix(": connected\n").unwrap_or_else(|| panic!("{answers}"));
+    let answers = answers
+        .strip_suffix(": connected\n")
+        .unwrap_or_else(|| panic!("{answers}"));
     let answers: Vec<Value> = serde_json::Deserializer::from_str(answers)
         .into_iter()
         .collect::<Result<_, _>>()
         .unwrap_or_else(|error| panic!("{error}: {answers}"));
-    let [import, search, set, random] = &answers[..] else { panic!("{answers:?}") };
-    assert_eq!((&import["status"], &import["images"]), (&json!("complete"), &json!([1, 2])));
-    assert_eq!((&import["failed"], &import["errors"]), (&json!(0), &json!([])));
+    let [import, search, set, random] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(
+        (&import["status"], &import["images"]),
+        (&json!("complete"), &json!([1, 2]))
+    );
+    assert_eq!(
+        (&import["failed"], &import["errors"]),
+        (&json!(0), &json!([]))
+    );
     assert_eq!(search["data"][0]["name"], "a mountain");
     assert_eq!(search["pagination"]["total_items"], 1);
     assert_eq!(set["monitors"], json!(["HEADLESS-1"]));
     assert_eq!(random["image_id"], 2);
     assert!(daemon.murald(&["random"]).status().unwrap().success());
     let wanted = "event: wallpaper_changed";
-    assert!(said.lines().any(|line| line.unwrap() == wanted), "no {wanted}");
+    assert!(
+        said.lines().any(|line| line.unwrap() == wanted),
+        "no {wanted}"
+    );
     shell.kill().unwrap();
     shell.wait().unwrap();
 }
@@ -99,10 +131,18 @@ fn light_and_dark_scripts_work_in_both_directions() {
     let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once("For [darkman], save").unwrap();
     let block = |number: usize| {
-        section.split("```").nth(number).unwrap().trim_start_matches("sh\n").to_owned()
+        section
+            .split("```")
+            .nth(number)
+            .unwrap()
+            .trim_start_matches("sh\n")
+            .to_owned()
     };
     let told = daemon.root().join("told");
-    daemon.stub("gsettings", &format!("#!/bin/sh\necho \"$@\" >> '{}'\n", told.display()));
+    daemon.stub(
+        "gsettings",
+        &format!("#!/bin/sh\necho \"$@\" >> '{}'\n", told.display()),
+    );
     // The script that darkman calls with the mode.
     daemon.stub("darkman-script", &block(1));
     let said = |word: &str| {
@@ -114,7 +154,11 @@ fn light_and_dark_scripts_work_in_both_directions() {
     assert_eq!(said("dark"), json!({ "mode": "dark", "now": "dark" }));
     // The line that sets GTK's mode.
     let mut follows = daemon.command("sh");
-    let mut follows = follows.args(["-c", &block(3)]).process_group(0).spawn().unwrap();
+    let mut follows = follows
+        .args(["-c", &block(3)])
+        .process_group(0)
+        .spawn()
+        .unwrap();
     let calls = || fs::read_to_string(&told).unwrap_or_default();
     crate::desktop::wait_until("listening", || daemon.log().contains("GET /events 200"));
     for tone in ["light", "dark"] {

@@ -19,7 +19,9 @@ fn under(heading: &str) -> String {
 /// The section names in a text.
 fn tables(text: &str) -> BTreeSet<String> {
     let named = text.lines().filter_map(|line| line.strip_prefix(".Bq "));
-    named.map(|name| name.trim_end_matches([' ', ',', '.']).to_owned()).collect()
+    named
+        .map(|name| name.trim_end_matches([' ', ',', '.']).to_owned())
+        .collect()
 }
 
 /// A value of the right type that the key does not allow; `None` if it allows any.
@@ -39,7 +41,11 @@ fn page_names_the_sections_that_refuse_no_value() {
     let config = ConfigHandle::open(directory.path().join("c.toml"), EventBus::new()).unwrap();
     let is_refused = |section: Section, key: &Key| {
         let body = not_allowed(key).map(|value| json!({ key.name: value }));
-        body.is_some_and(|body| config.patch_section(section, body.as_object().unwrap()).is_err())
+        body.is_some_and(|body| {
+            config
+                .patch_section(section, body.as_object().unwrap())
+                .is_err()
+        })
     };
     let refuses = |section: &Section| section.keys().iter().any(|key| is_refused(*section, key));
     let outermost = |section: Section| section.path().next().unwrap().to_owned();
@@ -47,7 +53,10 @@ fn page_names_the_sections_that_refuse_no_value() {
     let strict: BTreeSet<String> = strict.into_iter().map(outermost).collect();
     // Some backends have only settings that allow any value; `[backend]` as a whole is not named for
     // them.
-    let lax = lax.into_iter().map(outermost).filter(|name| !strict.contains(name));
+    let lax = lax
+        .into_iter()
+        .map(outermost)
+        .filter(|name| !strict.contains(name));
     assert_eq!(tables(&under("Wrong values")), lax.collect());
 }
 
@@ -56,7 +65,12 @@ fn hyphens_and_underscores_are_equal_only_where_the_page_says() {
     let text = under("Paths and names");
     assert_eq!(
         tables(&text).into_iter().collect::<Vec<_>>(),
-        ["backend", "backend.auto_priorities", "backend.wal-qt", "backend.wal_qt"]
+        [
+            "backend",
+            "backend.auto_priorities",
+            "backend.wal-qt",
+            "backend.wal_qt"
+        ]
     );
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("c.toml");
@@ -67,7 +81,11 @@ fn hyphens_and_underscores_are_equal_only_where_the_page_says() {
     assert_eq!(config.current().wal_qt.duration_ms, 7);
     let warnings = config.warnings();
     assert_eq!(warnings.len(), 2, "of type and web alone: {warnings:?}");
-    assert!(warnings.iter().all(|warning| warning.contains("not \"wal_qt\"")));
+    assert!(
+        warnings
+            .iter()
+            .all(|warning| warning.contains("not \"wal_qt\""))
+    );
     let body = json!({ "backend": { "wal_qt": { "duration_ms": 8 } } });
     assert!(config.patch(body.as_object().unwrap()).is_err());
     assert!("wal_qt".parse::<BackendName>().is_err());

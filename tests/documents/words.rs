@@ -49,7 +49,9 @@ fn read(path: &str) -> String {
 /// Splits a text into words.
 fn tokens(text: &str) -> Vec<&str> {
     let is_inside = |letter: char| letter.is_alphanumeric() || "-_'`".contains(letter);
-    text.split(|letter: char| !is_inside(letter)).filter(|word| !word.is_empty()).collect()
+    text.split(|letter: char| !is_inside(letter))
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 fn found(text: &str) -> Vec<String> {
@@ -67,7 +69,9 @@ fn found(text: &str) -> Vec<String> {
         let names_a_flag = next.starts_with(['-', '`']) || next.contains('_') || next == "default";
         let is_inverted =
             OPENINGS.contains(token) || (OPENINGS_OF_FLAGS.contains(token) && !names_a_flag);
-        let allowed = EXCEPTIONS.iter().any(|exception| around(at).contains(exception));
+        let allowed = EXCEPTIONS
+            .iter()
+            .any(|exception| around(at).contains(exception));
         if (is_inverted || WORDS.split(", ").any(is_listed)) && !allowed {
             found.push(around(at));
         }
@@ -88,7 +92,12 @@ fn prose_of_roff(text: &str) -> String {
             ".It" if arguments.starts_with(['C', 'F', 'E', 'P']) => prose += "`code`",
             ".It" | ".Nd" => prose += arguments,
             name if name.starts_with('.') => prose += "`code`",
-            _ => prose += &line.replace("\\-", "-").replace("\\fB", "`").replace("\\fP", "`"),
+            _ => {
+                prose += &line
+                    .replace("\\-", "-")
+                    .replace("\\fB", "`")
+                    .replace("\\fP", "`")
+            }
         }
         prose.push('\n');
     }
@@ -100,10 +109,15 @@ fn prose_of_markdown(text: &str) -> String {
 }
 
 fn prose_of_openapi(text: &str) -> String {
-    let prose = text.lines().map(|line| line.trim_start().trim_start_matches("- "));
+    let prose = text
+        .lines()
+        .map(|line| line.trim_start().trim_start_matches("- "));
     let prose =
         prose.filter(|line| line.starts_with("description: ") || line.starts_with("summary: "));
-    prose.map(|line| line.split_once(' ').unwrap().1).collect::<Vec<_>>().join("\n")
+    prose
+        .map(|line| line.split_once(' ').unwrap().1)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn help() -> String {
@@ -111,8 +125,11 @@ fn help() -> String {
     let of_verb = |verb: &murald::internals::cli::Verb| {
         let flags = verb.flags.iter().map(|flag| flag.meaning);
         let arguments = verb.arguments.iter().map(|argument| argument.meaning);
-        let texts: Vec<&str> =
-            [verb.summary, verb.help].into_iter().chain(flags).chain(arguments).collect();
+        let texts: Vec<&str> = [verb.summary, verb.help]
+            .into_iter()
+            .chain(flags)
+            .chain(arguments)
+            .collect();
         texts.join("\n")
     };
     let mut texts: Vec<String> = verbs.map(of_verb).collect();
@@ -140,30 +157,55 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
 /// The string literals of a source file that are sentences, without its tests.
 fn literals(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let code = lines.collect::<Vec<_>>().join("\n").replace("\\\"", "'").replace("'\"'", "");
-    let literals = code.split('"').skip(1).step_by(2).filter(|literal| literal.contains(' '));
+    let lines = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("\\\"", "'")
+        .replace("'\"'", "");
+    let literals = code
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|literal| literal.contains(' '));
     literals.collect::<Vec<_>>().join("\n")
 }
 
 fn messages() -> String {
     let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
-    let texts = files.iter().map(|file| literals(&fs::read_to_string(file).unwrap()));
+    sources(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut files,
+    );
+    let texts = files
+        .iter()
+        .map(|file| literals(&fs::read_to_string(file).unwrap()));
     texts.collect::<Vec<_>>().join("\n")
 }
 
 fn pages() -> String {
-    let pages =
-        ["murald.1", "murald.toml.5", "murald-api.7", "murald-migrate.7", "murald-tutorial.7"];
-    pages.map(|page| prose_of_roff(&read(&format!("man/{page}")))).join("\n")
+    let pages = [
+        "murald.1",
+        "murald.toml.5",
+        "murald-api.7",
+        "murald-migrate.7",
+        "murald-tutorial.7",
+    ];
+    pages
+        .map(|page| prose_of_roff(&read(&format!("man/{page}"))))
+        .join("\n")
 }
 
 #[test]
 fn plain_words_are_used() {
     let texts = BTreeMap::from([
         ("README.md", prose_of_markdown(&read("README.md"))),
-        ("contrib/openapi.yaml", prose_of_openapi(&read("contrib/openapi.yaml"))),
+        (
+            "contrib/openapi.yaml",
+            prose_of_openapi(&read("contrib/openapi.yaml")),
+        ),
         ("help", help()),
         ("man", pages()),
         ("messages", messages()),

@@ -30,7 +30,10 @@ fn shutdown_waits_for_running_requests_not_idle_clients() {
     assert!(std::os::unix::net::UnixStream::connect(&server.socket).is_err());
     giver(Ok(Response::bytes(200, "text/plain", b"done".as_slice())));
     let reply = running.reply();
-    assert_eq!((reply.text(), reply.header("Connection")), ("done", Some("close")));
+    assert_eq!(
+        (reply.text(), reply.header("Connection")),
+        ("done", Some("close"))
+    );
     assert!(running.is_hung_up());
     while reading.more() {}
     assert_eq!(reading.text().len(), super::support::LARGE);
@@ -39,7 +42,10 @@ fn shutdown_waits_for_running_requests_not_idle_clients() {
 
 #[test]
 fn shutdown_keeps_its_deadline_and_answers_waiting_clients() {
-    let mut server = TestServer::with(Limits { last_turn: PATIENCE, ..Limits::default() });
+    let mut server = TestServer::with(Limits {
+        last_turn: PATIENCE,
+        ..Limits::default()
+    });
     let (mut waiting, mut keen) = (server.connect(), server.connect());
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = server.givers.recv().unwrap();
@@ -50,8 +56,14 @@ fn shutdown_keeps_its_deadline_and_answers_waiting_clients() {
     assert!(late.is_empty(), "{late:?} are late");
     for client in [&mut waiting, &mut keen] {
         let reply = client.reply();
-        assert_eq!((reply.status, reply.header("Connection")), (503, Some("close")));
-        assert_eq!(reply.text(), r#"{"error":"the daemon is shutting down","code":503}"#);
+        assert_eq!(
+            (reply.status, reply.header("Connection")),
+            (503, Some("close"))
+        );
+        assert_eq!(
+            reply.text(),
+            r#"{"error":"the daemon is shutting down","code":503}"#
+        );
         assert!(client.is_hung_up());
     }
     giver(Ok(Response::empty(204)));
@@ -65,7 +77,10 @@ fn stuck_request_does_not_delay_the_shutdown_of_others() {
     let mut stuck = server.connect();
     stuck.say("GET /stuck HTTP/1.1\r\n\r\n");
     let (mut idle, mut gone) = (server.connect(), server.connect());
-    assert_eq!((idle.get("/tiny").status, gone.get("/tiny").status), (200, 200));
+    assert_eq!(
+        (idle.get("/tiny").status, gone.get("/tiny").status),
+        (200, 200)
+    );
     drop(gone);
     let mut pipe = writer(&pipe);
     let late = server.server.take().unwrap().end(Instant::now() + PROMPT);
@@ -77,14 +92,21 @@ fn stuck_request_does_not_delay_the_shutdown_of_others() {
 /// The writing end of a pipe. Opening it fails until somebody reads from the pipe.
 fn writer(pipe: &Path) -> File {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    wait_for("a reader", || OpenOptions::new().write(true).custom_flags(nonblocking).open(pipe))
+    wait_for("a reader", || {
+        OpenOptions::new()
+            .write(true)
+            .custom_flags(nonblocking)
+            .open(pipe)
+    })
 }
 
 #[test]
 fn dropped_server_stops_at_once() {
     let mut server = TestServer::new();
     let mut client = server.connect();
-    client.say("GET /events HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
+    client
+        .say("GET /events HTTP/1.1\r\n\r\n")
+        .read_until("\r\n\r\n");
     drop(server.server.take());
     while client.more() {}
     assert!(Client::try_to(&server.socket).is_none());

@@ -17,22 +17,44 @@ fn files_are_sent_with_cache_headers() {
     let whole = client.get("/file/ten");
     assert_eq!((whole.status, whole.text()), (200, "0123456789"));
     assert_eq!(whole.header("Content-Type"), Some("image/png"));
-    let (tag, date) = (whole.header("ETag").unwrap(), whole.header("Last-Modified").unwrap());
-    assert!(tag.starts_with('"') && date.ends_with("GMT"), "{tag} {date}");
+    let (tag, date) = (
+        whole.header("ETag").unwrap(),
+        whole.header("Last-Modified").unwrap(),
+    );
+    assert!(
+        tag.starts_with('"') && date.ends_with("GMT"),
+        "{tag} {date}"
+    );
 
     let mut check = |headers: &str, status: u16, body: &str, range: Option<&str>| {
         client.say(format!("GET /file/ten HTTP/1.1\r\n{headers}\r\n\r\n"));
         let reply = client.reply();
-        assert_eq!((reply.status, reply.header("Content-Range")), (status, range), "{headers}");
-        assert!(status == 416 || reply.text() == body, "{headers}: {}", reply.text());
-        assert!(status == 416 || reply.header("ETag") == Some(tag), "{headers}");
+        assert_eq!(
+            (reply.status, reply.header("Content-Range")),
+            (status, range),
+            "{headers}"
+        );
+        assert!(
+            status == 416 || reply.text() == body,
+            "{headers}: {}",
+            reply.text()
+        );
+        assert!(
+            status == 416 || reply.header("ETag") == Some(tag),
+            "{headers}"
+        );
     };
     check(&format!("If-None-Match: {tag}"), 304, "", None);
     check(&format!("If-None-Match: \"other\", {tag}"), 304, "", None);
     check("If-None-Match: *", 304, "", None);
     check("If-None-Match: \"other\"", 200, "0123456789", None);
     check(&format!("If-Modified-Since: {date}"), 304, "", None);
-    check("If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT", 200, "0123456789", None);
+    check(
+        "If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT",
+        200,
+        "0123456789",
+        None,
+    );
     check("If-Modified-Since: yesterday", 200, "0123456789", None);
     // If both are sent, the tag decides.
     check(
@@ -46,9 +68,24 @@ fn files_are_sent_with_cache_headers() {
     check("Range: bytes=8-", 206, "89", Some("bytes 8-9/10"));
     check("Range: bytes=10-", 416, "", Some("bytes */10"));
     check("Range: bytes=0-1,3-4", 200, "0123456789", None);
-    check(&format!("Range: bytes=0-0\r\nIf-Range: {tag}"), 206, "0", Some("bytes 0-0/10"));
-    check(&format!("Range: bytes=0-0\r\nIf-Range: {date}"), 206, "0", Some("bytes 0-0/10"));
-    check("Range: bytes=0-0\r\nIf-Range: \"old\"", 200, "0123456789", None);
+    check(
+        &format!("Range: bytes=0-0\r\nIf-Range: {tag}"),
+        206,
+        "0",
+        Some("bytes 0-0/10"),
+    );
+    check(
+        &format!("Range: bytes=0-0\r\nIf-Range: {date}"),
+        206,
+        "0",
+        Some("bytes 0-0/10"),
+    );
+    check(
+        "Range: bytes=0-0\r\nIf-Range: \"old\"",
+        200,
+        "0123456789",
+        None,
+    );
     server.end();
 }
 
@@ -56,7 +93,13 @@ fn files_are_sent_with_cache_headers() {
 fn odd_files_and_requests_are_answered() {
     let server = server();
     let mut client = server.connect();
-    assert_eq!((client.get("/file/none").status, client.get("/file/gone").status), (200, 404));
+    assert_eq!(
+        (
+            client.get("/file/none").status,
+            client.get("/file/gone").status
+        ),
+        (200, 404)
+    );
     assert_eq!(client.get("/file/%2e").status, 404);
     let fifo = server.directory.path().join("fifo");
     let kind = rustix::fs::FileType::Fifo;
@@ -64,7 +107,10 @@ fn odd_files_and_requests_are_answered() {
     assert_eq!(client.get("/file/fifo").status, 404);
     client.say("HEAD /file/ten HTTP/1.1\r\nRange: bytes=0-1\r\n\r\n");
     let head = client.reply_to(true).unwrap();
-    assert_eq!((head.status, head.header("Content-Length")), (200, Some("10")));
+    assert_eq!(
+        (head.status, head.header("Content-Length")),
+        (200, Some("10"))
+    );
     assert_eq!(client.get("/file/ten").text(), "0123456789");
     server.end();
 }
@@ -88,8 +134,15 @@ fn connection_is_closed_if_the_file_shrinks() {
     let path = server.directory.path().join("large");
     std::fs::write(&path, vec![1; LARGE]).unwrap();
     let mut client = server.connect();
-    client.say("GET /file/large HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
+    client
+        .say("GET /file/large HTTP/1.1\r\n\r\n")
+        .read_until("\r\n\r\n");
+    std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(10)
+        .unwrap();
     let mut read = 0;
     wait_until("the connection ends", || {
         read += 1;

@@ -34,8 +34,9 @@ impl Random {
             match self.below(5) {
                 0 if at < bytes.len() => bytes[at] = self.below(256) as u8,
                 1 => {
-                    let noise: Vec<u8> =
-                        (0..self.below(20) + 1).map(|_| self.below(256) as u8).collect();
+                    let noise: Vec<u8> = (0..self.below(20) + 1)
+                        .map(|_| self.below(256) as u8)
+                        .collect();
                     bytes.splice(at..at, noise);
                 }
                 2 => drop(bytes.drain(at..(at + self.below(10)).min(bytes.len()))),

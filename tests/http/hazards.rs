@@ -32,10 +32,19 @@ const SOON: Duration = Duration::from_millis(200);
 /// Not a test by itself: the body of [`Apart`]'s process.
 #[test]
 fn serve_apart() {
-    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    let Some(socket) = std::env::var_os(SOCKET) else {
+        return;
+    };
     if let Ok(number) = std::env::var(DESCRIPTORS) {
         let number = number.parse().ok();
-        setrlimit(Resource::Nofile, Rlimit { current: number, maximum: number }).unwrap();
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: number,
+                maximum: number,
+            },
+        )
+        .unwrap();
     }
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
@@ -55,14 +64,25 @@ impl Apart {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("s");
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "hazards::serve_apart", "--nocapture"]).env(SOCKET, &socket);
+        command
+            .args(["--exact", "hazards::serve_apart", "--nocapture"])
+            .env(SOCKET, &socket);
         if let Some(number) = descriptors {
             command.env(DESCRIPTORS, number.to_string());
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(said.by_ref().map_while(Result::ok).any(|line| line == "serving"));
-        Self { child, socket, _said: said, _directory: directory }
+        assert!(
+            said.by_ref()
+                .map_while(Result::ok)
+                .any(|line| line == "serving")
+        );
+        Self {
+            child,
+            socket,
+            _said: said,
+            _directory: directory,
+        }
     }
 
     fn is_well(&self) {
@@ -71,7 +91,9 @@ impl Apart {
 
     /// Waits until a new client is served, for which silent ones may have to be closed first.
     fn serves(&self) {
-        wait_until("a client is served", || Client::to(&self.socket).get("/tiny").status == 200);
+        wait_until("a client is served", || {
+            Client::to(&self.socket).get("/tiny").status == 200
+        });
     }
 
     /// Number of threads that serve connections.
@@ -80,7 +102,10 @@ impl Apart {
         let name = |task: PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
         // The test's executable may be named http-HASH.
         let number = |name: String| name.trim().strip_prefix("http-")?.parse::<u16>().ok();
-        tasks.flatten().filter_map(|task| number(name(task.path()))).count()
+        tasks
+            .flatten()
+            .filter_map(|task| number(name(task.path())))
+            .count()
     }
 
     /// Voluntary context switches of the listener's thread.
@@ -89,17 +114,31 @@ impl Apart {
         let status =
             |task: PathBuf| std::fs::read_to_string(task.join("status")).unwrap_or_default();
         let mut all = tasks.flatten().map(|task| status(task.path()));
-        let listener = all.find(|status| status.starts_with("Name:\tlisten\n")).unwrap();
+        let listener = all
+            .find(|status| status.starts_with("Name:\tlisten\n"))
+            .unwrap();
         let field = "voluntary_ctxt_switches:";
-        let line = listener.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        let line = listener
+            .lines()
+            .find_map(|line| line.strip_prefix(field))
+            .unwrap();
         line.trim().parse().unwrap()
     }
 
     /// Resident memory, in MiB.
     fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        line.trim()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            / 1024
     }
 }
 
@@ -128,7 +167,14 @@ fn crowd(socket: &Path, number: usize) -> Vec<UnixStream> {
 
 fn raise_descriptors() {
     let now = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum }).unwrap();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: now.maximum,
+            maximum: now.maximum,
+        },
+    )
+    .unwrap();
 }
 
 #[test]
@@ -137,7 +183,10 @@ fn ten_thousand_silent_connections_cost_little_memory() {
     let server = Apart::new(None);
     server.is_well();
     let before = server.memory();
-    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(500);
+    let most = getrlimit(Resource::Nofile)
+        .current
+        .unwrap_or(u64::MAX)
+        .saturating_sub(500);
     let number = usize::try_from(most).unwrap().min(10_000);
     let silent = crowd(&server.socket, number);
     server.serves();
@@ -171,7 +220,10 @@ fn server_survives_a_lack_of_descriptors() {
         server.serves();
     }
     // No descriptor becomes free: the listener must pause before it tries to accept the client again.
-    let none = Rlimit { current: Some(3), maximum: Some(3) };
+    let none = Rlimit {
+        current: Some(3),
+        maximum: Some(3),
+    };
     let pid = Pid::from_raw(server.child.id().cast_signed());
     prlimit(pid, Resource::Nofile, none).unwrap();
     let (_waiting, before) = (crowd(&server.socket, 1), server.rests());
@@ -193,17 +245,27 @@ fn thread_of_a_connection_ends_with_it() {
 
 #[test]
 fn connection_is_refused_if_no_thread_can_start() {
-    let server = TestServer::with(Limits { stack: ENDLESS, ..Limits::default() });
+    let server = TestServer::with(Limits {
+        stack: ENDLESS,
+        ..Limits::default()
+    });
     let mut client = server.connect();
     let refused = client.reply();
-    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert_eq!(
+        (refused.status, refused.header("Retry-After")),
+        (503, Some("1"))
+    );
     assert!(client.is_hung_up());
     server.end();
 }
 
 #[test]
 fn connection_beyond_the_limit_is_refused_until_a_silent_one_times_out() {
-    let limits = Limits { connections: 4, idle_when_full: SOON, ..Limits::default() };
+    let limits = Limits {
+        connections: 4,
+        idle_when_full: SOON,
+        ..Limits::default()
+    };
     let server = TestServer::with(limits);
     let mut waiting = server.connect();
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
@@ -211,9 +273,14 @@ fn connection_beyond_the_limit_is_refused_until_a_silent_one_times_out() {
     let _others: Vec<_> = (0..3).map(|_| server.connect()).collect();
     let mut new = server.connect();
     let refused = new.get("/tiny");
-    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert_eq!(
+        (refused.status, refused.header("Retry-After")),
+        (503, Some("1"))
+    );
     assert!(new.is_hung_up());
-    wait_until("a silent one is closed", || server.connect().get("/tiny").status == 200);
+    wait_until("a silent one is closed", || {
+        server.connect().get("/tiny").status == 200
+    });
     // A client that waits for its answer does not count as silent.
     drop(giver);
     assert_eq!(waiting.reply().status, 500);
@@ -246,7 +313,9 @@ fn slow_connections_of_every_kind_time_out() {
         for client in &mut crowd {
             client.say(bytes);
         }
-        wait_until("a client is served", || server.connect().get("/tiny").status == 200);
+        wait_until("a client is served", || {
+            server.connect().get("/tiny").status == 200
+        });
         drop(crowd);
         server.end();
     }
@@ -254,7 +323,10 @@ fn slow_connections_of_every_kind_time_out() {
 
 #[test]
 fn endless_head_is_refused() {
-    let server = TestServer::with(Limits { linger: Duration::from_secs(600), ..Limits::default() });
+    let server = TestServer::with(Limits {
+        linger: Duration::from_secs(600),
+        ..Limits::default()
+    });
     let mut client = server.connect();
     client.say("GET /tiny HTTP/1.1\r\nX: ");
     let piece = vec![b'a'; 1 << 20];
@@ -305,10 +377,17 @@ fn handler_panics_are_answered() {
     let mut client = server.connect();
     for _ in 0..20 {
         let reply = client.get("/panic");
-        assert_eq!((reply.status, reply.json()["error"].as_str()), (500, Some("internal error")));
+        assert_eq!(
+            (reply.status, reply.json()["error"].as_str()),
+            (500, Some("internal error"))
+        );
     }
     let secret = client.get("/fail");
-    assert!(secret.status == 500 && !secret.text().contains("SELECT"), "{}", secret.text());
+    assert!(
+        secret.status == 500 && !secret.text().contains("SELECT"),
+        "{}",
+        secret.text()
+    );
     server.is_well();
     server.end();
 }

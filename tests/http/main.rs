@@ -1,5 +1,10 @@
 //! Tests of the HTTP server with friendly and hostile clients, on a real socket.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 mod api;
 mod end;

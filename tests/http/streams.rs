@@ -10,12 +10,16 @@ use super::support::{Client, ENDLESS, PATIENCE, TestServer};
 use crate::wait::wait_until;
 
 fn gallery() -> Event {
-    Event::GalleryChanged { domain: GalleryDomain::Images }
+    Event::GalleryChanged {
+        domain: GalleryDomain::Images,
+    }
 }
 
 fn listen(server: &TestServer) -> Client {
     let mut client = server.connect();
-    let reply = client.say("GET /events HTTP/1.1\r\nX-Request-ID: me\r\n\r\n").reply();
+    let reply = client
+        .say("GET /events HTTP/1.1\r\nX-Request-ID: me\r\n\r\n")
+        .reply();
     assert_eq!(reply.header("Content-Type"), Some("text/event-stream"));
     assert_eq!(reply.header("X-Request-ID"), Some("me"));
     // Sent at once, so that a script knows from when on it gets all events.
@@ -25,7 +29,12 @@ fn listen(server: &TestServer) -> Client {
 
 fn subscribers(server: &TestServer) -> usize {
     let shown = format!("{:?}", server.bus);
-    shown.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    shown
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect::<String>()
+        .parse()
+        .unwrap()
 }
 
 #[test]
@@ -62,17 +71,30 @@ fn http_1_0_gets_no_chunks_and_head_gets_no_stream() {
     assert_eq!(reply.header("Transfer-Encoding"), None);
     assert_eq!(client.read_until("\n\n"), ": connected\n\n");
     server.bus.publish(&gallery());
-    assert!(client.read_until("\n\n").starts_with("event: gallery_changed\n"));
+    assert!(
+        client
+            .read_until("\n\n")
+            .starts_with("event: gallery_changed\n")
+    );
     let mut client = server.connect();
-    assert_eq!(client.say("HEAD /events HTTP/1.1\r\n\r\n").reply_to(true).unwrap().status, 200);
+    assert_eq!(
+        client
+            .say("HEAD /events HTTP/1.1\r\n\r\n")
+            .reply_to(true)
+            .unwrap()
+            .status,
+        200
+    );
     assert!(client.is_hung_up());
     server.end();
 }
 
 #[test]
 fn event_stream_sends_keepalives() {
-    let server =
-        TestServer::with(Limits { keepalive: Duration::from_millis(30), ..Limits::default() });
+    let server = TestServer::with(Limits {
+        keepalive: Duration::from_millis(30),
+        ..Limits::default()
+    });
     let mut client = listen(&server);
     for _ in 0..3 {
         client.read_until(": keepalive\n\n");
@@ -113,14 +135,19 @@ fn only_the_slow_client_loses_events_and_their_number_is_sent() {
         server.bus.publish(&gallery());
         assert!(began.elapsed() < PATIENCE);
     }
-    assert!(lost > BUFFER && heard > BUFFER, "heard {heard}, lost {lost}");
+    assert!(
+        lost > BUFFER && heard > BUFFER,
+        "heard {heard}, lost {lost}"
+    );
     server.end();
 }
 
 #[test]
 fn client_that_never_reads_is_closed_and_does_not_delay_the_shutdown() {
-    let server =
-        TestServer::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
+    let server = TestServer::with(Limits {
+        stream_pause: Duration::from_millis(50),
+        ..Limits::default()
+    });
     let _stuck = listen(&server);
     wait_until("the stream is closed", || {
         server.bus.publish(&gallery());
@@ -138,9 +165,13 @@ fn client_that_never_reads_is_closed_and_does_not_delay_the_shutdown() {
 
 #[test]
 fn event_streams_are_limited_and_later_requests_have_no_effect() {
-    let server = TestServer::with(Limits { streams: 2, ..Limits::default() });
+    let server = TestServer::with(Limits {
+        streams: 2,
+        ..Limits::default()
+    });
     let mut one = server.connect();
-    one.say("GET /events HTTP/1.1\r\n\r\n").say("GET /tiny HTTP/1.1\r\n\r\n".repeat(16));
+    one.say("GET /events HTTP/1.1\r\n\r\n")
+        .say("GET /tiny HTTP/1.1\r\n\r\n".repeat(16));
     assert_eq!(one.reply().status, 200);
     let two = listen(&server);
     assert_eq!(server.connect().get("/events").status, 503);
@@ -149,7 +180,12 @@ fn event_streams_are_limited_and_later_requests_have_no_effect() {
     one.read_until("event: gallery_changed");
     drop(two);
     wait_until("a place is free", || {
-        server.connect().say("GET /events HTTP/1.0\r\n\r\n").reply().status == 200
+        server
+            .connect()
+            .say("GET /events HTTP/1.0\r\n\r\n")
+            .reply()
+            .status
+            == 200
     });
     server.end();
 }
@@ -157,7 +193,10 @@ fn event_streams_are_limited_and_later_requests_have_no_effect() {
 #[test]
 fn panic_in_an_event_stream_ends_only_that_stream() {
     // Adding this to the current time overflows, and the stream's thread panics.
-    let server = TestServer::with(Limits { keepalive: Duration::MAX, ..Limits::default() });
+    let server = TestServer::with(Limits {
+        keepalive: Duration::MAX,
+        ..Limits::default()
+    });
     for _ in 0..3 {
         let mut client = server.connect();
         client.say("GET /events HTTP/1.1\r\n\r\n");
@@ -170,10 +209,16 @@ fn panic_in_an_event_stream_ends_only_that_stream() {
 
 #[test]
 fn event_stream_is_refused_if_no_thread_can_start() {
-    let server = TestServer::with(Limits { stream_stack: ENDLESS, ..Limits::default() });
+    let server = TestServer::with(Limits {
+        stream_stack: ENDLESS,
+        ..Limits::default()
+    });
     let mut client = server.connect();
     let refused = client.get("/events");
-    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert_eq!(
+        (refused.status, refused.header("Retry-After")),
+        (503, Some("1"))
+    );
     assert_eq!(client.get("/tiny").text(), "tiny");
     assert_eq!(subscribers(&server), 0);
     server.end();

@@ -22,7 +22,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LARGE: usize = 8 << 20;
 
 /// A stack larger than the address space.
-pub(crate) const ENDLESS: usize = if usize::BITS == 64 { (1_u64 << 47) as usize } else { 3 << 30 };
+pub(crate) const ENDLESS: usize = if usize::BITS == 64 {
+    (1_u64 << 47) as usize
+} else {
+    3 << 30
+};
 
 pub(crate) struct TestServer {
     pub(crate) bus: EventBus,
@@ -49,17 +53,31 @@ const fn route(
     pattern: &'static str,
     handler: murald::internals::http::Handler<Odd>,
 ) -> Route<Odd> {
-    Route { method, pattern, summary: "", handler, bare: false }
+    Route {
+        method,
+        pattern,
+        summary: "",
+        handler,
+        bare: false,
+    }
 }
 
 static ODD: [Route<Odd>; 11] = [
-    route(Get, "/tiny", |_, _| Ok(Response::bytes(200, "text/plain", b"tiny".as_slice()))),
-    route(Get, "/large", |_, _| Ok(Response::bytes(200, "text/plain", vec![b'x'; LARGE]))),
+    route(Get, "/tiny", |_, _| {
+        Ok(Response::bytes(200, "text/plain", b"tiny".as_slice()))
+    }),
+    route(Get, "/large", |_, _| {
+        Ok(Response::bytes(200, "text/plain", vec![b'x'; LARGE]))
+    }),
     route(Post, "/echo", |_, request| {
         Ok(Response::bytes(200, "text/plain", request.body().to_vec()))
     }),
     route(Get, "/echo/{name}", |_, request| {
-        Ok(Response::bytes(200, "text/plain", request.placeholder(0).as_bytes().to_vec()))
+        Ok(Response::bytes(
+            200,
+            "text/plain",
+            request.placeholder(0).as_bytes().to_vec(),
+        ))
     }),
     route(Get, "/panic", |_, _| panic!("on purpose")),
     route(Get, "/empty", |_, _| Ok(Response::empty(204))),
@@ -67,7 +85,11 @@ static ODD: [Route<Odd>; 11] = [
     route(Get, "/later", later),
     // Opening the pipe blocks until there is a writer, also during a shutdown.
     route(Get, "/stuck", |odd, _| {
-        Ok(Response::bytes(200, "text/plain", std::fs::read(odd.directory.join("pipe")).unwrap()))
+        Ok(Response::bytes(
+            200,
+            "text/plain",
+            std::fs::read(odd.directory.join("pipe")).unwrap(),
+        ))
     }),
     route(Get, "/file/{name}", |odd, request| {
         murald::internals::http::file(
@@ -76,11 +98,16 @@ static ODD: [Route<Odd>; 11] = [
             "image/png",
         )
     }),
-    route(Get, "/events", |odd, _| Ok(Response::events(&odd.bus, EventFilter::ALL))),
+    route(Get, "/events", |odd, _| {
+        Ok(Response::events(&odd.bus, EventFilter::ALL))
+    }),
 ];
 
 fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
-    let patience = request.query().value("ms", "milliseconds")?.unwrap_or(60_000);
+    let patience = request
+        .query()
+        .value("ms", "milliseconds")?
+        .unwrap_or(60_000);
     request.wait(Duration::from_millis(patience), |giver| {
         odd.givers.lock().unwrap().send(giver).unwrap()
     })
@@ -89,7 +116,14 @@ fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
 /// A router with the misbehaving routes.
 pub(crate) fn odd_router(bus: &EventBus, give: Sender<Giver>, directory: &Path) -> Router<Odd> {
     let (givers, directory) = (Mutex::new(give), directory.to_owned());
-    Router::new(Odd { bus: bus.clone(), givers, directory }, &ODD)
+    Router::new(
+        Odd {
+            bus: bus.clone(),
+            givers,
+            directory,
+        },
+        &ODD,
+    )
 }
 
 impl TestServer {
@@ -106,7 +140,14 @@ impl TestServer {
         let site = odd_router(&bus, give, directory.path());
         let server =
             Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
-        Self { bus, givers, server: Some(server), deaths, directory, socket }
+        Self {
+            bus,
+            givers,
+            server: Some(server),
+            deaths,
+            directory,
+            socket,
+        }
     }
 
     pub(crate) fn connect(&self) -> Client {
@@ -157,7 +198,10 @@ impl Client {
         let socket = UnixStream::connect(path).ok()?;
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.set_write_timeout(Some(PATIENCE)).unwrap();
-        Some(Self { socket, read: Vec::new() })
+        Some(Self {
+            socket,
+            read: Vec::new(),
+        })
     }
 
     /// Sends bytes; ignores that the server has closed the connection.
@@ -169,7 +213,8 @@ impl Client {
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Reply {
-        self.say(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).reply()
+        self.say(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+            .reply()
     }
 
     /// The next answer.
@@ -187,8 +232,16 @@ impl Client {
             }
         };
         let text = String::from_utf8(self.read.drain(..end).collect()).unwrap();
-        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
-        let mut reply = Reply { status, head: text, body: Vec::new() };
+        let status = text
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .unwrap();
+        let mut reply = Reply {
+            status,
+            head: text,
+            body: Vec::new(),
+        };
         if head || matches!(status, 100 | 204 | 304) {
             return Some(reply);
         }
@@ -223,7 +276,11 @@ impl Client {
 
     pub(crate) fn read_until(&mut self, text: &str) -> String {
         while !self.text().contains(text) {
-            assert!(self.more(), "the end came before {text:?}: {:?}", self.text());
+            assert!(
+                self.more(),
+                "the end came before {text:?}: {:?}",
+                self.text()
+            );
         }
         let end = self.text().find(text).unwrap() + text.len();
         String::from_utf8(self.read.drain(..end).collect()).unwrap()

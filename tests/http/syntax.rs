@@ -11,12 +11,22 @@ fn check(server: &TestServer, bytes: &[u8], statuses: &[u16], closed: bool) {
         let reply = client.reply_to(bytes.starts_with(b"HEAD")).expect(&shown);
         assert_eq!(reply.status, status, "{shown:?}: {reply:?}");
         let id = reply.header("X-Request-ID");
-        assert!(status == 100 || id.is_some_and(|id| !id.is_empty()), "{shown:?} has no id");
+        assert!(
+            status == 100 || id.is_some_and(|id| !id.is_empty()),
+            "{shown:?} has no id"
+        );
         if status >= 400 && !bytes.starts_with(b"HEAD") {
             let body = reply.json();
-            assert_eq!((&body["code"], body["error"].is_string()), (&status.into(), true));
+            assert_eq!(
+                (&body["code"], body["error"].is_string()),
+                (&status.into(), true)
+            );
         }
-        assert_eq!(reply.header("Connection") == Some("close"), closed, "{shown:?}: {reply:?}");
+        assert_eq!(
+            reply.header("Connection") == Some("close"),
+            closed,
+            "{shown:?}: {reply:?}"
+        );
     }
     if closed {
         client.socket.shutdown(std::net::Shutdown::Write).unwrap();
@@ -39,9 +49,15 @@ fn refused_requests_are_answered_and_the_connection_closed() {
     check(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505);
     check(b"GET /tiny HTTP/1.1\r\nnocolon\r\n\r\n", 400);
     check(b"GET /tiny HTTP/1.1\r\nHost : x\r\n\r\n", 400);
-    check(b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", 400);
+    check(
+        b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde",
+        400,
+    );
     check(b"POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400);
-    check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc", 501);
+    check(
+        b"POST /echo HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc",
+        501,
+    );
     for chunks in [
         "x\r\nabc",
         "3\r\nabcd\r\n0\r\n\r\n",
@@ -54,23 +70,43 @@ fn refused_requests_are_answered_and_the_connection_closed() {
         check(format!("{head}{chunks}").as_bytes(), 400);
     }
     // Refused at once, before any of the body has come.
-    check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413);
+    check(
+        b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        413,
+    );
     check(b"GET /tiny HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
     check(
         b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
         400,
     );
-    check(b"POST /echo HTTP/1.1\r\nExpect: x\r\nContent-Length: 3\r\n\r\n", 417);
-    for length in ["8388609", "1000000000000", "9223372036854775808", "18446744073709551615"] {
+    check(
+        b"POST /echo HTTP/1.1\r\nExpect: x\r\nContent-Length: 3\r\n\r\n",
+        417,
+    );
+    for length in [
+        "8388609",
+        "1000000000000",
+        "9223372036854775808",
+        "18446744073709551615",
+    ] {
         check(
             format!("POST /echo HTTP/1.1\r\nContent-Length: {length}\r\n\r\nabc").as_bytes(),
             413,
         );
     }
-    check(format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(9000)).as_bytes(), 414);
+    check(
+        format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(9000)).as_bytes(),
+        414,
+    );
     check(&[b'a'; 20_000], 414);
-    check(format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(20_000)).as_bytes(), 431);
-    check(format!("GET / HTTP/1.1\r\n{}\r\n", "X: a\r\n".repeat(65)).as_bytes(), 431);
+    check(
+        format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(20_000)).as_bytes(),
+        431,
+    );
+    check(
+        format!("GET / HTTP/1.1\r\n{}\r\n", "X: a\r\n".repeat(65)).as_bytes(),
+        431,
+    );
     server.end();
 }
 
@@ -104,8 +140,18 @@ fn unusual_requests_are_served() {
     ok(b"GET /tiny HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
     check(&server, b"GET /empty HTTP/1.1\r\n\r\n", &[204], false);
     check(&server, b"GET /tiny HTTP/1.0\r\n\r\n", &[200], true);
-    check(&server, b"GET /tiny HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", &[200], true);
-    check(&server, b"GET /tiny HTTP/1.1\r\nConnection: close\r\n\r\n", &[200], true);
+    check(
+        &server,
+        b"GET /tiny HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        &[200],
+        true,
+    );
+    check(
+        &server,
+        b"GET /tiny HTTP/1.1\r\nConnection: close\r\n\r\n",
+        &[200],
+        true,
+    );
     let three = b"GET /tiny HTTP/1.1\r\n\r\n".repeat(3);
     check(&server, &three, &[200, 200, 200], false);
     // The client shuts down its sending side after the request, as netcat does.
@@ -145,16 +191,27 @@ fn valid_request_ids_are_kept() {
     let server = TestServer::new();
     let mut client = server.connect();
     let mut check = |offered: &str, kept: bool| {
-        client.say(format!("GET /tiny HTTP/1.1\r\nx-request-id: {offered}\r\n\r\n"));
+        client.say(format!(
+            "GET /tiny HTTP/1.1\r\nx-request-id: {offered}\r\n\r\n"
+        ));
         let reply = client.reply();
-        assert_eq!(reply.header("X-Request-ID") == Some(offered), kept, "{offered}");
+        assert_eq!(
+            reply.header("X-Request-ID") == Some(offered),
+            kept,
+            "{offered}"
+        );
     };
     check("abc.DEF_1-2", true);
     check(&"x".repeat(64), true);
     check(&"x".repeat(65), false);
     check("no spaces", false);
-    let reply = client.say("POST / HTTP/1.1\r\nX-Request-ID: me\r\nExpect: x\r\n\r\n").reply();
-    assert_eq!((reply.status, reply.header("X-Request-ID")), (417, Some("me")));
+    let reply = client
+        .say("POST / HTTP/1.1\r\nX-Request-ID: me\r\nExpect: x\r\n\r\n")
+        .reply();
+    assert_eq!(
+        (reply.status, reply.header("X-Request-ID")),
+        (417, Some("me"))
+    );
     server.end();
 }
 
@@ -162,7 +219,9 @@ fn valid_request_ids_are_kept() {
 fn pipelined_requests_are_answered_in_order_without_blocking_others() {
     let server = TestServer::new();
     let mut client = server.connect();
-    let many: String = (0..900).map(|n| format!("GET /echo/{n} HTTP/1.1\r\n\r\n")).collect();
+    let many: String = (0..900)
+        .map(|n| format!("GET /echo/{n} HTTP/1.1\r\n\r\n"))
+        .collect();
     client.say(many);
     server.is_well();
     for number in 0..900 {
@@ -192,7 +251,9 @@ fn bodies_up_to_the_limit_are_accepted() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             use std::io::Write;
-            writer.write_all(b"POST /echo HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n").unwrap();
+            writer
+                .write_all(b"POST /echo HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n")
+                .unwrap();
             writer.write_all(&body).unwrap();
         });
         assert!(client.reply().body == body);
@@ -217,12 +278,17 @@ fn bodies_up_to_the_limit_are_accepted() {
     }
     // An endless line of a chunk is refused, however fast it comes.
     let mut client = server.connect();
-    client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;").say(&body);
+    client
+        .say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;")
+        .say(&body);
     assert_eq!(client.reply().status, 400);
     // A client that is refused during its body can still read the answer.
     let mut client = server.connect();
     client.socket.set_write_timeout(Some(PATIENCE)).unwrap();
-    client.say("POST /echo HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n").say(&body).say(&body);
+    client
+        .say("POST /echo HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n")
+        .say(&body)
+        .say(&body);
     assert_eq!(client.reply().status, 413);
     server.end();
 }

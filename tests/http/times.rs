@@ -41,7 +41,10 @@ fn unfinished_head_or_body_times_out() {
         server.is_well();
         server.end();
     };
-    check(one(|limits| limits.head_time = SHORT), "GET / HTTP/1.1\r\nHost: ");
+    check(
+        one(|limits| limits.head_time = SHORT),
+        "GET / HTTP/1.1\r\nHost: ",
+    );
     check(
         one(|limits| limits.body_pause = SHORT),
         "POST /echo HTTP/1.1\r\nContent-Length: 9\r\n\r\na",
@@ -57,13 +60,19 @@ fn slowly_sent_head_does_not_extend_its_deadline() {
     let server = one(|limits| limits.head_time = SHORT);
     let mut client = server.connect();
     client.say("GET / HTTP/1.1\r\nX: ");
-    client.socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    client
+        .socket
+        .set_read_timeout(Some(Duration::from_millis(5)))
+        .unwrap();
     let mut piece = [0; 16];
     let end = std::time::Instant::now() + PATIENCE;
     // The read's timeout is the pause between two bytes.
     while std::io::Read::read(&mut client.socket, &mut piece).is_err() {
         client.say("x");
-        assert!(std::time::Instant::now() < end, "the slow head is never refused");
+        assert!(
+            std::time::Instant::now() < end,
+            "the slow head is never refused"
+        );
     }
     assert!(piece.starts_with(b"HTTP/1.1 408"));
     server.end();
@@ -79,10 +88,16 @@ fn clients_that_do_not_read_their_answer_are_closed() {
     server.is_well();
     for client in &mut clients {
         // Waits until the server has closed the connection, so only a part of the answer can be read.
-        let mut waited =
-            [rustix::event::PollFd::new(&client.socket, rustix::event::PollFlags::empty())];
+        let mut waited = [rustix::event::PollFd::new(
+            &client.socket,
+            rustix::event::PollFlags::empty(),
+        )];
         let time = rustix::event::Timespec::try_from(PATIENCE).unwrap();
-        assert_eq!(rustix::event::poll(&mut waited, Some(&time)), Ok(1), "never closed");
+        assert_eq!(
+            rustix::event::poll(&mut waited, Some(&time)),
+            Ok(1),
+            "never closed"
+        );
         while client.more() {}
         assert!(client.text().len() < LARGE);
     }
@@ -98,13 +113,19 @@ fn slow_request_does_not_block_others() {
         // The second request must wait for the answer to the first.
         client.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
     }
-    let givers: Vec<_> = clients.iter().map(|_| server.givers.recv().unwrap()).collect();
+    let givers: Vec<_> = clients
+        .iter()
+        .map(|_| server.givers.recv().unwrap())
+        .collect();
     server.is_well();
     for giver in givers {
         giver(Ok(Response::bytes(200, "text/plain", b"late".as_slice())));
     }
     for client in &mut clients {
-        assert_eq!((client.reply().text(), client.reply().text()), ("late", "tiny"));
+        assert_eq!(
+            (client.reply().text(), client.reply().text()),
+            ("late", "tiny")
+        );
     }
     server.end();
 }
@@ -116,7 +137,10 @@ fn slow_requests_are_bounded_in_number_and_time() {
     client.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = server.givers.recv().unwrap();
     let refused = server.connect().get("/later");
-    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert_eq!(
+        (refused.status, refused.header("Retry-After")),
+        (503, Some("1"))
+    );
     server.is_well();
     drop(giver);
     assert_eq!(client.reply().status, 500);
@@ -166,7 +190,10 @@ fn chunked_body_may_come_in_pieces_and_times_out() {
     for byte in b"5;name=value\r\nhello\r\n6\r\n world\r\n0\r\nSum: 1\r\nB:\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
         client.say([*byte]);
     }
-    assert_eq!((client.reply().text(), client.reply().text()), ("hello world", "tiny"));
+    assert_eq!(
+        (client.reply().text(), client.reply().text()),
+        ("hello world", "tiny")
+    );
     server.end();
     let server = one(|limits| limits.body_pause = SHORT);
     let mut client = server.connect();

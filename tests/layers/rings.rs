@@ -32,11 +32,17 @@ pub(crate) fn rings<'s>(sources: impl Iterator<Item = (&'s Path, &'s str)>) -> V
         let (imports, body) = imports(text);
         let names = graph.names.entry(here.clone()).or_default();
         for import in imports {
-            let Some(target) = absolute(&import.path, here, &codes) else { continue };
+            let Some(target) = absolute(&import.path, here, &codes) else {
+                continue;
+            };
             match (import.is_public, target.last()) {
                 (true, Some(_)) => {
                     let name = import.path.last().unwrap().clone();
-                    graph.reexports.entry(here.clone()).or_default().insert(name, target);
+                    graph
+                        .reexports
+                        .entry(here.clone())
+                        .or_default()
+                        .insert(name, target);
                 }
                 _ => names.push(target),
             }
@@ -55,9 +61,14 @@ fn is_test(path: &Path) -> bool {
 
 fn module(path: &Path) -> Module {
     let path = path.with_extension("");
-    let mut parts: Module =
-        path.components().map(|part| part.as_os_str().to_str().unwrap().to_owned()).collect();
-    if parts.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
+    let mut parts: Module = path
+        .components()
+        .map(|part| part.as_os_str().to_str().unwrap().to_owned())
+        .collect();
+    if parts
+        .last()
+        .is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str()))
+    {
         parts.pop();
     }
     parts
@@ -65,14 +76,20 @@ fn module(path: &Path) -> Module {
 
 /// The code of a file, without comments and inline tests.
 fn code(text: &str) -> String {
-    let tests =
-        text.match_indices("#[cfg(test)]\n").map(|(at, mark)| (at, &text[at + mark.len()..]));
+    let tests = text
+        .match_indices("#[cfg(test)]\n")
+        .map(|(at, mark)| (at, &text[at + mark.len()..]));
     let inline = |next: &str| {
         let line = next.lines().next().unwrap_or_default();
         line.contains("mod ") && line.ends_with('{') && !line.starts_with(' ')
     };
-    let end = tests.into_iter().find(|(_, next)| inline(next)).map_or(text.len(), |(at, _)| at);
-    let lines = text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
+    let end = tests
+        .into_iter()
+        .find(|(_, next)| inline(next))
+        .map_or(text.len(), |(at, _)| at);
+    let lines = text[..end]
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -81,7 +98,9 @@ fn imports(code: &str) -> (Vec<Import>, String) {
     let (mut imports, mut body, mut statement) = (Vec::new(), String::new(), None);
     for line in code.lines() {
         let start = line.trim_start();
-        let tree = start.split_once("use ").filter(|(before, _)| is_visibility(before.trim_end()));
+        let tree = start
+            .split_once("use ")
+            .filter(|(before, _)| is_visibility(before.trim_end()));
         match (&mut statement, tree) {
             (None, Some((before, tree))) => statement = Some((!before.is_empty(), tree.to_owned())),
             (None, None) => body.extend([line, "\n"]),
@@ -101,14 +120,28 @@ fn is_visibility(text: &str) -> bool {
 
 /// Calls `add` with each path of a tree of imports.
 fn leaves(tree: &str, prefix: &[String], add: &mut impl FnMut(Module)) {
-    let tree = tree.split(" as ").next().filter(|_| !tree.contains('{')).unwrap_or(tree).trim();
+    let tree = tree
+        .split(" as ")
+        .next()
+        .filter(|_| !tree.contains('{'))
+        .unwrap_or(tree)
+        .trim();
     let Some(open) = tree.find('{') else {
-        let parts = tree.split("::").filter(|part| !part.is_empty() && *part != "self");
+        let parts = tree
+            .split("::")
+            .filter(|part| !part.is_empty() && *part != "self");
         let own = tree.starts_with("self::").then(|| "self".to_owned());
-        let path = prefix.iter().cloned().chain(own).chain(parts.map(str::to_owned));
+        let path = prefix
+            .iter()
+            .cloned()
+            .chain(own)
+            .chain(parts.map(str::to_owned));
         return add(path.collect());
     };
-    let before = tree[..open].split("::").filter(|part| !part.is_empty()).map(str::to_owned);
+    let before = tree[..open]
+        .split("::")
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned);
     let prefix: Module = prefix.iter().cloned().chain(before).collect();
     let inside = &tree[open + 1..tree.rfind('}').unwrap()];
     let (mut depth, mut from) = (0, 0);
@@ -132,7 +165,12 @@ fn paths(code: &str) -> impl Iterator<Item = Module> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     code.split(move |c: char| !is_part(c))
         .filter(|word| word.contains("::"))
-        .map(|word| word.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect())
+        .map(|word| {
+            word.split("::")
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect()
+        })
         .filter(|path: &Module| path.len() > 1)
 }
 
@@ -164,9 +202,13 @@ impl Graph {
         modules: &BTreeMap<Module, String>,
         depth: usize,
     ) -> Option<Module> {
-        let length = (1..=target.len()).rev().find(|&n| modules.contains_key(&target[..n]))?;
+        let length = (1..=target.len())
+            .rev()
+            .find(|&n| modules.contains_key(&target[..n]))?;
         let (head, rest) = target.split_at(length);
-        let reexport = rest.first().and_then(|name| self.reexports.get(head)?.get(name));
+        let reexport = rest
+            .first()
+            .and_then(|name| self.reexports.get(head)?.get(name));
         match reexport.filter(|_| depth < 9) {
             Some(real) => self.defines(&[real.as_slice(), &rest[1..]].concat(), modules, depth + 1),
             None => Some(head.to_vec()),
@@ -176,14 +218,20 @@ impl Graph {
     fn rings(&self, modules: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
         let mut arrows: BTreeMap<&Module, BTreeSet<Module>> = BTreeMap::new();
         for (from, targets) in &self.names {
-            let to = targets.iter().filter_map(|target| self.defines(target, modules, 0));
+            let to = targets
+                .iter()
+                .filter_map(|target| self.defines(target, modules, 0));
             let near = to.filter(|to| to != from && !from.is_empty() && to[..1] == from[..1]);
             arrows.insert(from, near.collect());
         }
         let reach = |start: &Module| {
             let (mut seen, mut left) = (BTreeSet::new(), vec![start.clone()]);
             while let Some(next) = left.pop() {
-                let new = arrows.get(&next).into_iter().flatten().filter(|to| !seen.contains(*to));
+                let new = arrows
+                    .get(&next)
+                    .into_iter()
+                    .flatten()
+                    .filter(|to| !seen.contains(*to));
                 let new: Vec<Module> = new.cloned().collect();
                 seen.extend(new.iter().cloned());
                 left.extend(new);

@@ -34,13 +34,21 @@ fn lab_and_hue_groups_agree_with_imagemagick() {
     for (&rgb, seen) in colors.iter().zip(ask(directory.path(), &colors)) {
         let ours = color::lab(rgb);
         let ours = [ours.l, ours.a, ours.b].map(f64::from);
-        assert!(distance(ours, seen.lab) < TOLERANCE, "{rgb:?}: {ours:?}, {:?}", seen.lab);
+        assert!(
+            distance(ours, seen.lab) < TOLERANCE,
+            "{rgb:?}: {ours:?}, {:?}",
+            seen.lab
+        );
         match seen.group() {
             Some(group) => assert_eq!(color::hue_group(&[rgb]), group, "{rgb:?}: {seen:?}"),
             None => doubtful += 1,
         }
     }
-    assert!(doubtful < colors.len() / 50, "{doubtful} of {} lie on a border", colors.len());
+    assert!(
+        doubtful < colors.len() / 50,
+        "{doubtful} of {} lie on a border",
+        colors.len()
+    );
 }
 
 #[test]
@@ -49,20 +57,28 @@ fn searches_by_colour_agree_with_imagemagicks_distances() {
     let (ids, palettes) = library(&daemon);
     let flat: Vec<Rgb> = palettes.iter().flatten().copied().collect();
     let seen = ask(daemon.root(), &flat);
-    let labs: Vec<Vec<[f64; 3]>> =
-        seen.chunks(3).map(|palette| palette.iter().map(|seen| seen.lab).collect()).collect();
+    let labs: Vec<Vec<[f64; 3]>> = seen
+        .chunks(3)
+        .map(|palette| palette.iter().map(|seen| seen.lab).collect())
+        .collect();
     let check = |query: &str, nearest: &dyn Fn(usize) -> f64, within: f64| {
         let found = found(&daemon, query);
         for (at, id) in ids.iter().enumerate() {
             let distance = nearest(at);
             // Nearer to the limit than the two agree, either answer is right.
             if (distance - within).abs() > 2.0 * TOLERANCE {
-                assert_eq!(found.contains(id), distance < within, "{query}: {at} at {distance}");
+                assert_eq!(
+                    found.contains(id),
+                    distance < within,
+                    "{query}: {at} at {distance}"
+                );
             }
         }
     };
     let between = |one: &[[f64; 3]], other: &[[f64; 3]]| {
-        let pairs = one.iter().flat_map(|a| other.iter().map(move |b| distance(*a, *b)));
+        let pairs = one
+            .iter()
+            .flat_map(|a| other.iter().map(move |b| distance(*a, *b)));
         pairs.fold(f64::INFINITY, f64::min)
     };
     let asked = scattered(12, 7);
@@ -78,7 +94,11 @@ fn searches_by_colour_agree_with_imagemagicks_distances() {
             false => between(&labs[at], &labs[other]),
         };
         check(&format!("palette_similar_to={}", ids[at]), &apart, 18.0);
-        check(&format!("palette_similar_to={}&palette_max_delta_e=6.5", ids[at]), &apart, 6.5);
+        check(
+            &format!("palette_similar_to={}&palette_max_delta_e=6.5", ids[at]),
+            &apart,
+            6.5,
+        );
     }
     for group in (0..12).chain([99]) {
         let found = found(&daemon, &format!("hue_group={group}"));
@@ -105,22 +125,35 @@ fn library(daemon: &TestDaemon) -> (Vec<i64>, Vec<[Rgb; 3]>) {
     }
     let ids = daemon.import(&[&directory]);
     assert_eq!(ids.len(), PICTURES);
-    let mut palettes: Vec<[Rgb; 3]> =
-        scattered(PICTURES * 3, 99).chunks(3).map(|c| [c[0], c[1], c[2]]).collect();
+    let mut palettes: Vec<[Rgb; 3]> = scattered(PICTURES * 3, 99)
+        .chunks(3)
+        .map(|c| [c[0], c[1], c[2]])
+        .collect();
     // Palettes without any hue, or with hardly one.
     palettes[0] = [[10; 3], [128; 3], [250; 3]];
     palettes[1] = [[90, 90, 96], [20; 3], [30, 200, 40]];
     for (id, palette) in ids.iter().zip(&palettes) {
         let colors: Vec<String> = palette.iter().map(|rgb| color::hex(*rgb)).collect();
-        daemon.client().patch(&format!("/images/{id}"), &json!({ "colors": colors })).ok();
+        daemon
+            .client()
+            .patch(&format!("/images/{id}"), &json!({ "colors": colors }))
+            .ok();
     }
     (ids, palettes)
 }
 
 fn found(daemon: &TestDaemon, query: &str) -> BTreeSet<i64> {
-    let page = daemon.client().get(&format!("/images?per_page=200&{query}")).ok();
-    let ids =
-        |data: &Value| data.as_array().unwrap().iter().map(|i| i["id"].as_i64().unwrap()).collect();
+    let page = daemon
+        .client()
+        .get(&format!("/images?per_page=200&{query}"))
+        .ok();
+    let ids = |data: &Value| {
+        data.as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i["id"].as_i64().unwrap())
+            .collect()
+    };
     ids(&page["data"])
 }
 
@@ -152,32 +185,48 @@ fn ask(directory: &Path, colors: &[Rgb]) -> Vec<Seen> {
             .args(["-colorspace", space, "-depth", "16", "txt:-"])
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().skip(1).map(last_numbers).collect()
     };
     let (labs, hues) = (numbers("Lab"), numbers("HSL"));
     assert_eq!((labs.len(), hues.len()), (colors.len(), colors.len()));
     let seen = labs.into_iter().zip(hues);
-    seen.map(|(lab, hsl)| Seen { lab: [lab[0], lab[1], lab[2]], hue: hsl[0] }).collect()
+    seen.map(|(lab, hsl)| Seen {
+        lab: [lab[0], lab[1], lab[2]],
+        hue: hsl[0],
+    })
+    .collect()
 }
 
 /// The numbers in the last brackets of a line like `0,0: (1,2,3)  #000  cielab(53.2,80.1,67.2)`.
 fn last_numbers(line: &str) -> Vec<f64> {
     let inside = line.rsplit_once('(').unwrap().1.trim_end_matches(')');
-    inside.split(',').map(|number| number.trim_end_matches('%').parse().unwrap()).collect()
+    inside
+        .split(',')
+        .map(|number| number.trim_end_matches('%').parse().unwrap())
+        .collect()
 }
 
 fn distance(one: [f64; 3], other: [f64; 3]) -> f64 {
-    one.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    one.iter()
+        .zip(other)
+        .map(|(a, b)| (a - b).powi(2))
+        .sum::<f64>()
+        .sqrt()
 }
 
 /// Pseudo-random colours, the same in each run.
 fn scattered(count: usize, seed: u64) -> Vec<Rgb> {
     let mut state = seed;
     let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
     (0..count).map(|_| [next(), next(), next()]).collect()

@@ -100,7 +100,11 @@ fn compared(place: &Path, extent: &str, format: &str) -> Vec<(Case, Outcome)> {
         .args([extent, format])
         .output();
     let made = made.unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
     let cases = fs::read_to_string(place.join("cases.json")).unwrap();
     let cases: Vec<Case> = serde_json::from_str(&cases).unwrap();
     assert!(cases.len() > 10, "{format}: {} cases", cases.len());
@@ -116,11 +120,15 @@ fn outcome(place: &Path, case: &Case) -> Outcome {
     let pixels = match pixels(&mut input, case) {
         Ok(pixels) => pixels,
         Err(error) => {
-            let why = error.source().map_or(error.to_string(), |why| format!("{error}: {why}"));
+            let why = error
+                .source()
+                .map_or(error.to_string(), |why| format!("{error}: {why}"));
             return Outcome::Refused(why);
         }
     };
-    let Some(reference) = &case.reference else { return Outcome::Alike(0.0) };
+    let Some(reference) = &case.reference else {
+        return Outcome::Alike(0.0);
+    };
     let expected = fs::read(place.join(reference)).unwrap();
     Outcome::Alike(likeness(&pixels, expected.as_chunks().0))
 }
@@ -164,10 +172,19 @@ fn likeness(ours: &[[u8; 4]], theirs: &[[u8; 4]]) -> f64 {
     };
     let square = |(ours, theirs): (&[u8; 4], &[u8; 4])| {
         let alpha = f64::from(ours[3].abs_diff(theirs[3])).powi(2);
-        seen(ours).iter().zip(seen(theirs)).map(|(a, b)| (a - b).powi(2)).sum::<f64>() + alpha
+        seen(ours)
+            .iter()
+            .zip(seen(theirs))
+            .map(|(a, b)| (a - b).powi(2))
+            .sum::<f64>()
+            + alpha
     };
     let error = ours.iter().zip(theirs).map(square).sum::<f64>() / (4 * theirs.len()) as f64;
-    if error == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / error).log10() }
+    if error == 0.0 {
+        f64::INFINITY
+    } else {
+        10.0 * (255.0 * 255.0 / error).log10()
+    }
 }
 
 /// A line for each case with an unexpected outcome.
@@ -197,7 +214,10 @@ fn table(format: &str, outcomes: &[(Case, Outcome)]) -> String {
     let mut lines = String::new();
     let mut sides = BTreeMap::<_, Vec<_>>::new();
     for (case, outcome) in outcomes {
-        sides.entry(8 - case.side).or_default().push((case, outcome));
+        sides
+            .entry(8 - case.side)
+            .or_default()
+            .push((case, outcome));
     }
     for cases in sides.values() {
         let side = cases[0].0.side;
@@ -207,11 +227,18 @@ fn table(format: &str, outcomes: &[(Case, Outcome)]) -> String {
         });
         let mut alike: Vec<_> = alike.collect();
         alike.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let same = alike.iter().filter(|(alike, _)| alike.is_infinite()).count();
-        let both = cases.iter().filter(|(case, _)| case.reference.is_none()).count();
+        let same = alike
+            .iter()
+            .filter(|(alike, _)| alike.is_infinite())
+            .count();
+        let both = cases
+            .iter()
+            .filter(|(case, _)| case.reference.is_none())
+            .count();
         let refused = cases.len() - both - alike.len();
-        let worst =
-            alike.first().map_or("-".to_owned(), |(db, file)| format!("{db:.1} dB, {file}"));
+        let worst = alike
+            .first()
+            .map_or("-".to_owned(), |(db, file)| format!("{db:.1} dB, {file}"));
         writeln!(
             lines,
             "{format:5} {side}/8  {} compared, {same} the same, worst {worst}; \

@@ -34,7 +34,9 @@ struct Scene {
 
 #[test]
 fn rows_and_files_agree_after_sixteen_clients_changed_them() {
-    let seconds = std::env::var("MURALD_CROWD_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("MURALD_CROWD_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let length = Duration::from_secs(seconds.unwrap_or(8));
     let mut daemon = TestDaemon::new();
     let sources = sources(&daemon.root().join("sources"));
@@ -42,7 +44,12 @@ fn rows_and_files_agree_after_sixteen_clients_changed_them() {
     let first: Vec<&Path> = sources.iter().take(KEPT).map(PathBuf::as_path).collect();
     let kept = daemon.import(&first);
     assert_eq!(kept.len(), KEPT);
-    let scene = Scene { sources, kept, done: AtomicU64::new(0), busy: AtomicU64::new(0) };
+    let scene = Scene {
+        sources,
+        kept,
+        done: AtomicU64::new(0),
+        busy: AtomicU64::new(0),
+    };
     let until = Instant::now() + length;
     std::thread::scope(|scope| {
         for number in 1..=CLIENTS {
@@ -62,14 +69,24 @@ fn rows_and_files_agree_after_sixteen_clients_changed_them() {
     // A full queue is a 503, and every 5xx is an error in the log.
     let is_error =
         |line: &&str| line.contains("\"level\":\"error\"") && !line.contains("\"status\":503");
-    assert!(!log.contains("locked") && log.lines().find(is_error).is_none(), "see the log");
+    assert!(
+        !log.contains("locked") && log.lines().find(is_error).is_none(),
+        "see the log"
+    );
     assert_eq!(daemon.stop(), Some(0));
     check_agreement(&daemon, &scene, &listed);
     daemon.start();
     wait_for_imports(&daemon);
-    assert_eq!(check_totals(&daemon.client()), listed, "the start changed something");
+    assert_eq!(
+        check_totals(&daemon.client()),
+        listed,
+        "the start changed something"
+    );
     let (done, busy) = (scene.done.into_inner(), scene.busy.into_inner());
-    eprintln!("{done} requests in {length:?}, {busy} imports told to wait; {} left", listed.len());
+    eprintln!(
+        "{done} requests in {length:?}, {busy} imports told to wait; {} left",
+        listed.len()
+    );
 }
 
 /// Waits until all imports have ended: batches run one after another, so this one ends last.
@@ -77,11 +94,15 @@ fn wait_for_imports(daemon: &TestDaemon) {
     let nothing = daemon.root().join("nothing");
     fs::create_dir_all(&nothing).unwrap();
     let mut events = daemon.events("processing_complete");
-    let mut batch = daemon.client().post("/images", &json!({ "paths": [nothing] }));
+    let mut batch = daemon
+        .client()
+        .post("/images", &json!({ "paths": [nothing] }));
     while batch.status == 503 {
         // The queue is full; it has room when a batch has ended.
         events.wait_for("processing_complete");
-        batch = daemon.client().post("/images", &json!({ "paths": [nothing] }));
+        batch = daemon
+            .client()
+            .post("/images", &json!({ "paths": [nothing] }));
     }
     let batch = batch.ok();
     while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
@@ -93,35 +114,47 @@ fn act(scene: &Scene, client: &Client, dice: &mut Dice) {
     let name = format!("name {}", dice.below(NAMES));
     match dice.below(12) {
         0..=2 => import(scene, client, dice),
-        3 | 4 => {
-            allow(&client.patch(&format!("/images/{id}"), &json!({ "name": name })), id, scene)
-        }
+        3 | 4 => allow(
+            &client.patch(&format!("/images/{id}"), &json!({ "name": name })),
+            id,
+            scene,
+        ),
         5 => {
             let tags = json!({ "tags": [format!("tag {}", dice.below(5))], "is_selected": true });
             allow(&client.patch(&format!("/images/{id}"), &tags), id, scene);
         }
         6 => {
             let folder = any_folder(client, dice);
-            let answer = client
-                .post("/folders/move-images", &json!({ "image_ids": [id], "folder_id": folder }));
+            let answer = client.post(
+                "/folders/move-images",
+                &json!({ "image_ids": [id], "folder_id": folder }),
+            );
             one_of(&answer, &[200, 404]);
         }
         7 if scene.kept.contains(&id) => {}
         7 => {
             let body = json!({ "ids": [id, dice.below(10_000) + 1_000_000] }).to_string();
-            one_of(&client.send("DELETE", "/images", "", body.as_bytes()), &[200]);
+            one_of(
+                &client.send("DELETE", "/images", "", body.as_bytes()),
+                &[200],
+            );
         }
         8 => folders(scene, client, dice),
         9 => allow(&client.get(&format!("/images/{id}/raw")), id, scene),
-        10 => allow(&client.get(&format!("/images/{id}/thumbnail?resolution=720p")), id, scene),
+        10 => allow(
+            &client.get(&format!("/images/{id}/thumbnail?resolution=720p")),
+            id,
+            scene,
+        ),
         _ => list(client, dice),
     }
 }
 
 fn import(scene: &Scene, client: &Client, dice: &mut Dice) {
     let count = dice.below(4) + 1;
-    let paths: Vec<&PathBuf> =
-        (0..count).map(|_| &scene.sources[dice.below(PICTURES) as usize]).collect();
+    let paths: Vec<&PathBuf> = (0..count)
+        .map(|_| &scene.sources[dice.below(PICTURES) as usize])
+        .collect();
     let mut body = json!({ "paths": paths });
     if let Some(folder) = any_folder(client, dice) {
         body["folder_id"] = folder.into();
@@ -144,7 +177,10 @@ fn folders(scene: &Scene, client: &Client, dice: &mut Dice) {
         }
         1 => {
             let Some(id) = parent else { return };
-            one_of(&client.delete(&format!("/folders/{id}?mode=keep_contents")), &[200, 404]);
+            one_of(
+                &client.delete(&format!("/folders/{id}?mode=keep_contents")),
+                &[200, 404],
+            );
         }
         _ => {
             let Some(id) = parent else { return };
@@ -159,7 +195,10 @@ fn folders(scene: &Scene, client: &Client, dice: &mut Dice) {
                 let own = made.json()["id"].clone();
                 let moved =
                     json!({ "image_ids": [any_image(scene, client, dice)], "folder_id": own });
-                if !scene.kept.contains(&moved["image_ids"][0].as_i64().unwrap()) {
+                if !scene
+                    .kept
+                    .contains(&moved["image_ids"][0].as_i64().unwrap())
+                {
                     one_of(&client.post("/folders/move-images", &moved), &[200, 404]);
                 }
                 let gone = client.delete(&format!("/folders/{own}?mode=delete_all"));
@@ -172,9 +211,14 @@ fn folders(scene: &Scene, client: &Client, dice: &mut Dice) {
 fn list(client: &Client, dice: &mut Dice) {
     let sort = ["name", "imported_at", "file_size", "hue"][dice.below(4) as usize];
     let filter = ["", "&search=name", "&tags=tag%201", "&folder_id=root"][dice.below(4) as usize];
-    let page = client.get(&format!("/images?per_page=20&sort_by={sort}{filter}")).ok();
+    let page = client
+        .get(&format!("/images?per_page=20&sort_by={sort}{filter}"))
+        .ok();
     let data = page["data"].as_array().unwrap();
-    let ids: BTreeSet<i64> = data.iter().map(|image| image["id"].as_i64().unwrap()).collect();
+    let ids: BTreeSet<i64> = data
+        .iter()
+        .map(|image| image["id"].as_i64().unwrap())
+        .collect();
     assert_eq!(ids.len(), data.len(), "no image twice on one page");
     let total = page["pagination"]["total_items"].as_u64().unwrap();
     assert!(total >= ids.len() as u64, "{page}");
@@ -187,13 +231,20 @@ fn any_image(scene: &Scene, client: &Client, dice: &mut Dice) -> i64 {
     }
     let page = client.get("/images?per_page=200").ok();
     let data = page["data"].as_array().unwrap();
-    data[dice.below(data.len() as u64) as usize]["id"].as_i64().unwrap()
+    data[dice.below(data.len() as u64) as usize]["id"]
+        .as_i64()
+        .unwrap()
 }
 
 fn any_folder(client: &Client, dice: &mut Dice) -> Option<i64> {
     let folders = client.get("/folders?parent_id=all").ok();
     let shared = |folder: &&Value| folder["name"].as_str().unwrap().starts_with("folder");
-    let shared: Vec<&Value> = folders["data"].as_array().unwrap().iter().filter(shared).collect();
+    let shared: Vec<&Value> = folders["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(shared)
+        .collect();
     let at = dice.below(shared.len() as u64 + 1) as usize;
     shared.get(at).map(|folder| folder["id"].as_i64().unwrap())
 }
@@ -207,7 +258,12 @@ fn allow(answer: &Answer, id: i64, scene: &Scene) {
 
 #[track_caller]
 fn one_of(answer: &Answer, allowed: &[u16]) {
-    assert!(allowed.contains(&answer.status), "{}: {}", answer.status, answer.text());
+    assert!(
+        allowed.contains(&answer.status),
+        "{}: {}",
+        answer.status,
+        answer.text()
+    );
 }
 
 /// Returns all images as (id, name), and checks that all counts of them agree.
@@ -215,7 +271,9 @@ fn check_totals(client: &Client) -> BTreeMap<i64, String> {
     let mut listed = BTreeMap::new();
     let mut total = 1;
     for page in 1.. {
-        let answer = client.get(&format!("/images?per_page=50&sort_by=name&page={page}")).ok();
+        let answer = client
+            .get(&format!("/images?per_page=50&sort_by=name&page={page}"))
+            .ok();
         total = answer["pagination"]["total_items"].as_u64().unwrap();
         let data = answer["data"].as_array().unwrap();
         for image in data {
@@ -232,32 +290,50 @@ fn check_totals(client: &Client) -> BTreeMap<i64, String> {
         page["pagination"]["total_items"].as_u64().unwrap()
     };
     let mut held = count("folder_id=root");
-    for folder in client.get("/folders?parent_id=all").ok()["data"].as_array().unwrap() {
+    for folder in client.get("/folders?parent_id=all").ok()["data"]
+        .as_array()
+        .unwrap()
+    {
         let inside = count(&format!("folder_id={}", folder["id"]));
         assert_eq!(folder["image_count"], inside, "{folder}");
         held += inside;
     }
     assert_eq!(held, total, "the folders' counts do not add up");
-    assert_eq!((0..12).chain([99]).map(|g| count(&format!("hue_group={g}"))).sum::<u64>(), total);
+    assert_eq!(
+        (0..12)
+            .chain([99])
+            .map(|g| count(&format!("hue_group={g}")))
+            .sum::<u64>(),
+        total
+    );
     listed
 }
 
 /// Checks that every row has its file with the right content, and that every file has a row.
 fn check_agreement(daemon: &TestDaemon, scene: &Scene, listed: &BTreeMap<i64, String>) {
     let store = Store::open(&daemon.database()).unwrap();
-    let rows: Vec<(i64, PathBuf, Checksum)> =
-        store.read(images::files).map_err(|error: store::Error| error).unwrap();
+    let rows: Vec<(i64, PathBuf, Checksum)> = store
+        .read(images::files)
+        .map_err(|error: store::Error| error)
+        .unwrap();
     assert_eq!(
         rows.iter().map(|(id, ..)| *id).collect::<BTreeSet<_>>(),
         listed.keys().copied().collect()
     );
     let owned: BTreeSet<PathBuf> = rows.iter().map(|(_, path, _)| path.clone()).collect();
-    let files: BTreeSet<PathBuf> =
-        fs::read_dir(daemon.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: BTreeSet<PathBuf> = fs::read_dir(daemon.images())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert_eq!(files, owned);
     for (id, path, checksum) in &rows {
         let content: Checksum = Sha256::digest(fs::read(path).unwrap()).into();
-        assert_eq!(content, *checksum, "image {id} has another's file: {}", path.display());
+        assert_eq!(
+            content,
+            *checksum,
+            "image {id} has another's file: {}",
+            path.display()
+        );
         assert_eq!(path.file_stem().unwrap().to_str().unwrap(), listed[id]);
     }
     assert!(scene.kept.iter().all(|id| listed.contains_key(id)));
@@ -288,8 +364,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, sides: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides.max(1)
     }
 }

@@ -15,7 +15,9 @@ fn daemon() -> (TestDaemon, Vec<i64>) {
     let mut daemon = TestDaemon::started();
     let paths = [1, 2].map(|number| daemon.root().join(format!("{number}.png")));
     for (path, shade) in paths.iter().zip([9, 200]) {
-        image::RgbImage::from_pixel(40, 30, image::Rgb([shade, 9, 9])).save(path).unwrap();
+        image::RgbImage::from_pixel(40, 30, image::Rgb([shade, 9, 9]))
+            .save(path)
+            .unwrap();
     }
     let mut ids = daemon.import(&[&paths[0], &paths[1]]);
     // Ids follow the order of the paths, but the events come in the order in which the files are done.
@@ -25,17 +27,32 @@ fn daemon() -> (TestDaemon, Vec<i64>) {
 }
 
 fn library(daemon: &TestDaemon, words: &[&str]) -> (Option<i32>, Value, String) {
-    let Output { status, stdout, stderr } =
-        daemon.murald(&[&["library"], words, &["--json"]].concat()).output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = daemon
+        .murald(&[&["library"], words, &["--json"]].concat())
+        .output()
+        .unwrap();
     let told = String::from_utf8(stderr).unwrap();
-    (status.code(), serde_json::from_slice(&stdout).unwrap_or_default(), told)
+    (
+        status.code(),
+        serde_json::from_slice(&stdout).unwrap_or_default(),
+        told,
+    )
 }
 
 fn ids(daemon: &TestDaemon) -> Vec<i64> {
-    let page = daemon.client().get("/images?sort_by=imported_at&sort_order=asc").ok();
+    let page = daemon
+        .client()
+        .get("/images?sort_by=imported_at&sort_order=asc")
+        .ok();
     let data = page["data"].as_array().unwrap();
     assert_eq!(page["pagination"]["total_items"], data.len());
-    data.iter().map(|image| image["id"].as_i64().unwrap()).collect()
+    data.iter()
+        .map(|image| image["id"].as_i64().unwrap())
+        .collect()
 }
 
 #[test]
@@ -47,11 +64,20 @@ fn damaged_database_is_reported_and_restored() {
     let backups = daemon.database().with_file_name("backup");
     fs::remove_dir_all(&backups).ok();
     daemon.start();
-    daemon.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": ["lake"] })).ok();
+    daemon
+        .client()
+        .patch(
+            &format!("/images/{}", before[0]),
+            &json!({ "tags": ["lake"] }),
+        )
+        .ok();
     wait_until("the backup", || {
         let (code, report, told) = library(&daemon, &["check"]);
         assert_eq!((code, &report["problems"]), (Some(0), &json!([])), "{told}");
-        assert_eq!((&report["images"], &report["missing"]), (&json!(2), &json!(0)));
+        assert_eq!(
+            (&report["images"], &report["missing"]),
+            (&json!(2), &json!(0))
+        );
         report["backups"].as_array().unwrap().len() == 1
     });
     let (code, _, told) = library(&daemon, &["restore"]);
@@ -66,7 +92,11 @@ fn damaged_database_is_reported_and_restored() {
     assert!(told.contains("file is not a database"), "{told}");
     assert!(told.contains("`murald library restore`"), "{told}");
     let (code, report, told) = library(&daemon, &["check"]);
-    assert_eq!((code, report["problems"].as_array().unwrap().len()), (Some(1), 1), "{told}");
+    assert_eq!(
+        (code, report["problems"].as_array().unwrap().len()),
+        (Some(1), 1),
+        "{told}"
+    );
     assert!(told.contains("library restore"), "{told}");
 
     let (code, _, told) = library(&daemon, &["restore", "/nowhere"]);
@@ -74,7 +104,10 @@ fn damaged_database_is_reported_and_restored() {
     let (code, restored, told) = library(&daemon, &["restore"]);
     assert_eq!(code, Some(0), "{told}");
     assert!(Path::new(restored["from"].as_str().unwrap()).starts_with(&backups));
-    assert_eq!(fs::read(restored["aside"].as_str().unwrap()).unwrap(), b"no database");
+    assert_eq!(
+        fs::read(restored["aside"].as_str().unwrap()).unwrap(),
+        b"no database"
+    );
     daemon.start();
     assert_eq!(ids(&daemon), before);
     daemon.kill9();
@@ -83,17 +116,33 @@ fn damaged_database_is_reported_and_restored() {
 
     // The file is deleted while the daemon runs: its content is saved, up to the last change.
     let health = || daemon.client().get("/info").ok()["database"].clone();
-    assert_eq!(health(), json!({ "state": "ok", "saved": null, "message": null }));
+    assert_eq!(
+        health(),
+        json!({ "state": "ok", "saved": null, "message": null })
+    );
     fs::remove_file(daemon.database()).unwrap();
     let tag = |tag: &str| {
-        daemon.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": [tag] })).ok();
+        daemon
+            .client()
+            .patch(&format!("/images/{}", before[0]), &json!({ "tags": [tag] }))
+            .ok();
     };
     tag("sea");
     wait_until("the copy", || health()["saved"].is_string());
     let (now, saved) = (health(), health()["saved"].as_str().unwrap().to_owned());
     assert_eq!(now["state"], "replaced");
-    assert!(now["message"].as_str().unwrap().contains(&format!("restore {saved}`")), "{now}");
-    assert!(daemon.log().contains("deleted or replaced"), "{}", daemon.log());
+    assert!(
+        now["message"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("restore {saved}`")),
+        "{now}"
+    );
+    assert!(
+        daemon.log().contains("deleted or replaced"),
+        "{}",
+        daemon.log()
+    );
     tag("shore");
     assert_eq!(daemon.stop(), Some(0));
     assert!(!daemon.database().exists());
@@ -108,11 +157,19 @@ fn damaged_database_is_reported_and_restored() {
 fn database_is_checked_after_an_unclean_shutdown() {
     let (mut daemon, ids) = daemon();
     daemon.start();
-    daemon.client().patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["lake"] })).ok();
+    daemon
+        .client()
+        .patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["lake"] }))
+        .ok();
     daemon.kill9();
     daemon.start();
-    wait_until("the check", || daemon.log().contains("the database is intact"));
-    assert_eq!(daemon.client().get(&format!("/images/{}", ids[0])).ok()["tags"], json!(["lake"]));
+    wait_until("the check", || {
+        daemon.log().contains("the database is intact")
+    });
+    assert_eq!(
+        daemon.client().get(&format!("/images/{}", ids[0])).ok()["tags"],
+        json!(["lake"])
+    );
 }
 
 #[test]
@@ -128,17 +185,29 @@ fn list_skips_an_image_whose_row_cannot_be_read() {
     daemon.start();
     assert_eq!(ids(&daemon), before[1..]);
     let warnings = daemon.client().get("/info").ok()["warnings"].to_string();
-    assert!(warnings.contains("1 of the library's images cannot be read"), "{warnings}");
+    assert!(
+        warnings.contains("1 of the library's images cannot be read"),
+        "{warnings}"
+    );
     let answer = daemon.client().get(&format!("/images/{}", before[0]));
-    assert!(answer.text().contains("`murald library restore`"), "{}", answer.text());
+    assert!(
+        answer.text().contains("`murald library restore`"),
+        "{}",
+        answer.text()
+    );
     answer.fails(500);
     let (code, report, _) = library(&daemon, &["check"]);
     assert_eq!(code, Some(1));
     let named = format!("image {} cannot be read", before[0]);
-    assert!(report["problems"][0].as_str().unwrap().starts_with(&named), "{report}");
+    assert!(
+        report["problems"][0].as_str().unwrap().starts_with(&named),
+        "{report}"
+    );
     // Other images are imported, and the unreadable row's file is not adopted as a new image.
     let path = daemon.root().join("3.png");
-    image::RgbImage::from_pixel(40, 30, image::Rgb([9, 9, 200])).save(&path).unwrap();
+    image::RgbImage::from_pixel(40, 30, image::Rgb([9, 9, 200]))
+        .save(&path)
+        .unwrap();
     let third = daemon.import(&[&path]);
     assert_eq!(ids(&daemon), [before[1], third[0]]);
 }

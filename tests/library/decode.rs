@@ -20,7 +20,9 @@ fn processes(daemon: u32) -> Vec<u32> {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         words.split(|&byte| byte == 0).nth(1) == Some(b"decode")
-            && status.lines().any(|line| line == format!("PPid:\t{daemon}"))
+            && status
+                .lines()
+                .any(|line| line == format!("PPid:\t{daemon}"))
     };
     pids.filter(is_one).collect()
 }
@@ -29,25 +31,36 @@ fn processes(daemon: u32) -> Vec<u32> {
 fn large(directory: &Path, number: u8) -> PathBuf {
     let path = directory.join(format!("{number:02}.jpg"));
     let pixel = |x: u32, y: u32| image::Rgb([(x / 7 + y) as u8, number, (x * y / 99) as u8]);
-    image::RgbImage::from_fn(1500, 1000, pixel).save(&path).unwrap();
+    image::RgbImage::from_fn(1500, 1000, pixel)
+        .save(&path)
+        .unwrap();
     path
 }
 
 fn import(daemon: &TestDaemon, paths: &[&Path]) -> Value {
-    daemon.client().post("/images", &json!({ "paths": paths })).ok()
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": paths }))
+        .ok()
 }
 
 fn names(daemon: &TestDaemon) -> Vec<String> {
     // The newest image comes first.
     let page = daemon.client().get("/images?per_page=200").ok();
     let rows = page["data"].as_array().unwrap();
-    rows.iter().rev().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    rows.iter()
+        .rev()
+        .map(|row| row["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// A value of `/proc/PID/status`, in KiB.
 fn memory(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -55,7 +68,9 @@ fn memory(pid: u32, name: &str) -> u64 {
 fn dead_disk_fails_its_file_and_the_batch_continues() {
     let mut daemon = TestDaemon::started();
     let (before, dying) = (daemon.root().join("before"), daemon.root().join("dying"));
-    [&before, &dying].into_iter().for_each(|path| fs::create_dir(path).unwrap());
+    [&before, &dying]
+        .into_iter()
+        .for_each(|path| fs::create_dir(path).unwrap());
     (0..12).for_each(|number| drop(large(&before, number)));
     let lost = large(&dying, 90);
     let after = large(daemon.root(), 91);
@@ -67,22 +82,41 @@ fn dead_disk_fails_its_file_and_the_batch_continues() {
     };
     let error = events.wait_for("image_error");
     assert_eq!(error["path"], lost.to_str().unwrap());
-    assert_eq!(error["error"], format!("the disk of {} does not answer", lost.display()));
+    assert_eq!(
+        error["error"],
+        format!("the disk of {} does not answer", lost.display())
+    );
     let end = events.wait_for("processing_complete");
-    assert_eq!((&end["batch_id"], &end["failed"]), (&batch["batch_id"], &json!(1)));
-    let expected: Vec<_> = (0..12).chain([91]).map(|number| format!("{number:02}")).collect();
-    assert_eq!(names(&daemon), expected, "in the order in which they were named");
+    assert_eq!(
+        (&end["batch_id"], &end["failed"]),
+        (&batch["batch_id"], &json!(1))
+    );
+    let expected: Vec<_> = (0..12)
+        .chain([91])
+        .map(|number| format!("{number:02}"))
+        .collect();
+    assert_eq!(
+        names(&daemon),
+        expected,
+        "in the order in which they were named"
+    );
     // The same while the daemon stops.
     drop(dead);
     fs::remove_dir_all(&before).unwrap();
     fs::create_dir(&before).unwrap();
     (20..32).for_each(|number| drop(large(&before, number)));
     import(&daemon, &[&before, &lost]);
-    let Some(_dead) = DeadDisk::over(&dying) else { panic!("it was mounted before") };
+    let Some(_dead) = DeadDisk::over(&dying) else {
+        panic!("it was mounted before")
+    };
     wait_until("the files before it", || names(&daemon).len() >= 24);
     let begun = Instant::now();
     daemon.ends_well();
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]
@@ -96,23 +130,38 @@ fn killed_decoder_fails_at_most_its_file() {
     let (mut failed, mut landed, mut killed) = (0, 0, 0);
     loop {
         for pid in processes(daemon.pid()) {
-            let kill = Command::new("kill").args(["-9", &pid.to_string()]).output().unwrap();
+            let kill = Command::new("kill")
+                .args(["-9", &pid.to_string()])
+                .output()
+                .unwrap();
             killed += usize::from(kill.status.success());
         }
-        let Some((kind, event)) = events.try_next() else { continue };
+        let Some((kind, event)) = events.try_next() else {
+            continue;
+        };
         match kind.as_str() {
             "image_error" => {
                 failed += 1;
-                assert_eq!(event["error"], "the process that was decoding it was killed");
+                assert_eq!(
+                    event["error"],
+                    "the process that was decoding it was killed"
+                );
             }
             "image_processed" => landed += 1,
             "processing_complete" => break,
             _ => {}
         }
     }
-    assert!(killed > 0 && failed + landed == 24, "{killed} killed, {failed} failed, {landed}");
+    assert!(
+        killed > 0 && failed + landed == 24,
+        "{killed} killed, {failed} failed, {landed}"
+    );
     assert_eq!(names(&daemon).len(), landed);
-    assert_eq!(fs::read_dir(daemon.images()).unwrap().count(), landed, "there is a partial file");
+    assert_eq!(
+        fs::read_dir(daemon.images()).unwrap().count(),
+        landed,
+        "there is a partial file"
+    );
     daemon.import(&[&directory]);
     assert_eq!(names(&daemon).len(), 24);
 }
@@ -123,7 +172,9 @@ fn bombs_and_large_pictures_cost_the_daemon_little_memory() {
     daemon.import(&[&large(daemon.root(), 1)]);
     let before = memory(daemon.pid(), "VmHWM:");
     let huge = daemon.root().join("huge.png");
-    image::RgbaImage::from_pixel(5000, 4000, image::Rgba([9, 8, 7, 255])).save(&huge).unwrap();
+    image::RgbaImage::from_pixel(5000, 4000, image::Rgba([9, 8, 7, 255]))
+        .save(&huge)
+        .unwrap();
     daemon.import(&[&huge]);
     // A header that claims 65,535 rows and columns.
     let bomb = daemon.root().join("bomb.png");
@@ -134,15 +185,29 @@ fn bombs_and_large_pictures_cost_the_daemon_little_memory() {
     fs::write(&bomb, bytes).unwrap();
     let mut events = daemon.events("image_error");
     import(&daemon, &[&bomb]);
-    let error = events.wait_for("image_error")["error"].as_str().unwrap().to_owned();
+    let error = events.wait_for("image_error")["error"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(error.contains("65535"), "{error}");
     let after = memory(daemon.pid(), "VmHWM:");
-    assert!(after < before + (8 << 10), "{before} KiB before, {after} KiB after");
+    assert!(
+        after < before + (8 << 10),
+        "{before} KiB before, {after} KiB after"
+    );
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
-    let step = |sum: u32| if sum & 1 == 1 { 0xedb8_8320 ^ (sum >> 1) } else { sum >> 1 };
-    !bytes.iter().fold(!0_u32, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), |sum, _| step(sum)))
+    let step = |sum: u32| {
+        if sum & 1 == 1 {
+            0xedb8_8320 ^ (sum >> 1)
+        } else {
+            sum >> 1
+        }
+    };
+    !bytes.iter().fold(!0_u32, |sum, &byte| {
+        (0..8).fold(sum ^ u32::from(byte), |sum, _| step(sum))
+    })
 }
 
 #[test]
@@ -162,7 +227,12 @@ fn decoders_exit_with_the_daemon() {
         all = processes(pid);
         let limits = format!("/proc/{}/limits", all.first().copied().unwrap_or_default());
         let limits = fs::read_to_string(limits).unwrap_or_default();
-        let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or("");
+        let limit = |name: &str| {
+            limits
+                .lines()
+                .find(|line| line.starts_with(name))
+                .unwrap_or("")
+        };
         limit("Max address space").contains("1610612736")
             && limit("Max open files").contains(" 64 ")
     });

@@ -48,7 +48,10 @@ fn victim() {
 
 #[test]
 fn kill_loses_no_picture_that_is_renamed_or_moved() {
-    let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
+    let rounds = std::env::var("MURALD_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let kept = prepare(directory.path());
     let mut repaired = 0;
@@ -70,15 +73,25 @@ fn prepare(directory: &Path) -> BTreeMap<i64, (Vec<String>, Checksum)> {
     daemon.import(vec![source]);
     for image in daemon.images() {
         let tags = Some(vec![format!("tag {}", image.name)]);
-        let change = edits::ImageChange { tags, ..Default::default() };
+        let change = edits::ImageChange {
+            tags,
+            ..Default::default()
+        };
         daemon.library.edit(image.id, None, &change).unwrap();
     }
     let kept = daemon.images().into_iter().filter(is_kept);
-    kept.map(|image| (image.id, (image.tags, image.checksum))).collect()
+    kept.map(|image| (image.id, (image.tags, image.checksum)))
+        .collect()
 }
 
 fn is_kept(image: &Image) -> bool {
-    let number = image.source_path.file_stem().unwrap().to_str().unwrap().parse::<u32>();
+    let number = image
+        .source_path
+        .file_stem()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .parse::<u32>();
     number.unwrap() < KEPT
 }
 
@@ -121,12 +134,25 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round:
     for image in &rows {
         let content: Checksum = Sha256::digest(fs::read(&image.path).unwrap()).into();
         assert_eq!(image.checksum, content, "round {round}: {}", image.name);
-        assert_eq!(image.path.file_stem().unwrap().to_str().unwrap(), image.name);
+        assert_eq!(
+            image.path.file_stem().unwrap().to_str().unwrap(),
+            image.name
+        );
     }
-    let now: BTreeMap<i64, _> = rows.into_iter().filter(is_kept).map(|i| (i.id, i)).collect();
+    let now: BTreeMap<i64, _> = rows
+        .into_iter()
+        .filter(is_kept)
+        .map(|i| (i.id, i))
+        .collect();
     for (id, (tags, checksum)) in kept {
-        let image = now.get(id).unwrap_or_else(|| panic!("round {round}: image {id} is lost"));
-        assert_eq!((&image.tags, &image.checksum), (tags, checksum), "round {round}");
+        let image = now
+            .get(id)
+            .unwrap_or_else(|| panic!("round {round}: image {id} is lost"));
+        assert_eq!(
+            (&image.tags, &image.checksum),
+            (tags, checksum),
+            "round {round}"
+        );
     }
     assert_eq!(notes(&daemon.store), 0, "round {round}");
     repaired
@@ -138,8 +164,14 @@ fn rename_for_ever(daemon: &TestDaemon, directory: &Path, seed: u64) {
     loop {
         let image = &kept[dice.below(u64::from(KEPT)) as usize];
         let name = format!("name {}", dice.below(NAMES));
-        let folder = daemon.library.create_folder(&format!("{}", dice.0), None).unwrap();
-        let change = edits::ImageChange { folder_id: Some(Some(folder.id)), ..Default::default() };
+        let folder = daemon
+            .library
+            .create_folder(&format!("{}", dice.0), None)
+            .unwrap();
+        let change = edits::ImageChange {
+            folder_id: Some(Some(folder.id)),
+            ..Default::default()
+        };
         daemon.library.edit(image.id, Some(&name), &change).unwrap();
         daemon.library.move_images(&[image.id], None).unwrap();
         daemon.library.dissolve_folder(folder.id).unwrap();
@@ -151,7 +183,13 @@ fn delete_for_ever(daemon: &TestDaemon, directory: &Path) {
     loop {
         let prey = daemon.images().into_iter().filter(|image| !is_kept(image));
         let ids = prey.map(|image| image.id).collect();
-        daemon.library.delete(&DeleteImages { ids, ..DeleteImages::default() }).unwrap();
+        daemon
+            .library
+            .delete(&DeleteImages {
+                ids,
+                ..DeleteImages::default()
+            })
+            .unwrap();
         daemon.import(vec![directory.join("source")]);
     }
 }
@@ -180,7 +218,14 @@ impl TestDaemon {
         let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
             library::start(&settings, store.clone(), bus.clone(), transcoder, &spawner).unwrap();
-        Self { library, store, bus, running, _transcoder: threads, _deaths: deaths }
+        Self {
+            library,
+            store,
+            bus,
+            running,
+            _transcoder: threads,
+            _deaths: deaths,
+        }
     }
 
     fn reconciled(&self) {
@@ -188,8 +233,10 @@ impl TestDaemon {
     }
 
     fn import(&self, paths: Vec<PathBuf>) {
-        let events =
-            self.bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
+        let events = self.bus.subscribe(
+            EventFilter::from_iter([EventKind::ProcessingComplete]),
+            || (),
+        );
         self.library.import(paths, None).unwrap();
         events.receiver().recv_timeout(PATIENCE).unwrap();
     }
@@ -197,7 +244,10 @@ impl TestDaemon {
     fn images(&self) -> Vec<Image> {
         let all = self.store.read(images::ids).unwrap();
         let ids: Vec<i64> = all.into_iter().map(|(id, ..)| id).collect();
-        self.store.read(|c| images::by_ids(c, &ids)).map_err(|e: store::Error| e).unwrap()
+        self.store
+            .read(|c| images::by_ids(c, &ids))
+            .map_err(|e: store::Error| e)
+            .unwrap()
     }
 }
 
@@ -206,8 +256,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, sides: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }

@@ -14,7 +14,9 @@ fn daemon() -> TestDaemon {
         ("square", (200, 200), [128, 128, 128]),
     ] {
         let path = daemon.root().join(format!("{name}.png"));
-        image::RgbImage::from_pixel(width, height, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(width, height, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path]);
     }
     daemon
@@ -22,7 +24,9 @@ fn daemon() -> TestDaemon {
 
 /// The ids of a list, in ascending order.
 fn ids(daemon: &TestDaemon, query: &str) -> Vec<i64> {
-    let list = daemon.client().get(&format!("/images?sort_by=imported_at&sort_order=asc&{query}"));
+    let list = daemon.client().get(&format!(
+        "/images?sort_by=imported_at&sort_order=asc&{query}"
+    ));
     let ids = |list: Value| -> Vec<i64> {
         let data = list["data"].as_array().unwrap().iter();
         data.map(|image| image["id"].as_i64().unwrap()).collect()
@@ -47,16 +51,31 @@ fn images_are_filtered_by_size_name_and_content() {
     check("hue_group=0,99", &[1, 3, 4]);
     check("colors=gray", &[4]);
     check("colors_near=crimson~40", &[1, 3]);
-    let sum = daemon.client().get("/images/3").ok()["checksum"].as_str().unwrap().to_owned();
+    let sum = daemon.client().get("/images/3").ok()["checksum"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     check(&format!("checksum={sum}"), &[3]);
-    check(&format!("checksum={}", sum.trim_start_matches("sha256:")), &[3]);
+    check(
+        &format!("checksum={}", sum.trim_start_matches("sha256:")),
+        &[3],
+    );
     check(&format!("checksum={}", "0".repeat(64)), &[]);
     check(&format!("name=square&checksum={sum}"), &[]);
-    for bad in ["orientation=wide", "min_width=0", "checksum=x", "hue_group=12", "recursive=x"] {
+    for bad in [
+        "orientation=wide",
+        "min_width=0",
+        "checksum=x",
+        "hue_group=12",
+        "recursive=x",
+    ] {
         daemon.client().get(&format!("/images?{bad}")).fails(400);
     }
     // A new name counts at once.
-    daemon.client().patch("/images/2", &json!({ "name": "other" })).ok();
+    daemon
+        .client()
+        .patch("/images/2", &json!({ "name": "other" }))
+        .ok();
     check("name=other", &[2]);
     check("name=wide%20hill", &[]);
 }
@@ -66,9 +85,13 @@ fn recursive_filter_includes_subfolders() {
     let daemon = daemon();
     let client = daemon.client();
     client.post("/folders", &json!({ "name": "sea" })).ok();
-    client.post("/folders", &json!({ "name": "bay", "parent_id": 1 })).ok();
+    client
+        .post("/folders", &json!({ "name": "bay", "parent_id": 1 }))
+        .ok();
     let into = |image: i64, folder: i64| {
-        client.patch(&format!("/images/{image}"), &json!({ "folder_id": folder })).ok();
+        client
+            .patch(&format!("/images/{image}"), &json!({ "folder_id": folder }))
+            .ok();
     };
     into(1, 1);
     into(2, 2);
@@ -84,12 +107,23 @@ fn recursive_filter_includes_subfolders() {
 fn similar_images_are_sorted_by_likeness_by_default() {
     let daemon = daemon();
     let list = |query: &str| -> Vec<Value> {
-        let list = daemon.client().get(&format!("/images?palette_similar_to=1&{query}")).ok();
-        list["data"].as_array().unwrap().iter().map(|image| image["id"].clone()).collect()
+        let list = daemon
+            .client()
+            .get(&format!("/images?palette_similar_to=1&{query}"))
+            .ok();
+        list["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|image| image["id"].clone())
+            .collect()
     };
     assert_eq!(list("palette_max_delta_e=300"), [3, 4, 2]);
     assert_eq!(list("palette_max_delta_e=300&per_page=1&page=2"), [4]);
-    assert_eq!(list("palette_max_delta_e=300&sort_by=name&sort_order=asc"), [4, 3, 2]);
+    assert_eq!(
+        list("palette_max_delta_e=300&sort_by=name&sort_order=asc"),
+        [4, 3, 2]
+    );
     // `/images/ids` ignores the page: it lists all ids, at one instant.
     let ids = |query: &str| daemon.client().get(&format!("/images/ids?{query}"));
     let like = "palette_similar_to=1&palette_max_delta_e=300&per_page=1&page=2";

@@ -26,15 +26,33 @@ struct Case {
 }
 
 const fn still(file: &'static str, made: &'static str, format: &'static str) -> Case {
-    Case { file, made, format, animated: false, within: 4.0 }
+    Case {
+        file,
+        made,
+        format,
+        animated: false,
+        within: 4.0,
+    }
 }
 
 const CASES: &[Case] = &[
     still("plain.png", "", "png"),
-    still("sixteen.png", "-depth 16 -define png:color-type=2 -define png:bit-depth=16", "png"),
-    still("palette.png", "+dither -colors 200 -define png:color-type=3", "png"),
+    still(
+        "sixteen.png",
+        "-depth 16 -define png:color-type=2 -define png:bit-depth=16",
+        "png",
+    ),
+    still(
+        "palette.png",
+        "+dither -colors 200 -define png:color-type=3",
+        "png",
+    ),
     still("few.png", "+dither -colors 4 -type Palette", "png"),
-    still("grey.png", "-colorspace Gray -define png:color-type=0", "png"),
+    still(
+        "grey.png",
+        "-colorspace Gray -define png:color-type=0",
+        "png",
+    ),
     still(
         "grey16.png",
         "-colorspace Gray -depth 16 -define png:color-type=0 -define png:bit-depth=16",
@@ -58,7 +76,11 @@ const CASES: &[Case] = &[
     still("lossless.webp", "-define webp:lossless=true", "webp"),
     still("plain.bmp", "", "bmp"),
     still("palette.bmp", "+dither -colors 200 -type Palette", "bmp"),
-    still("runs.bmp", "+dither -colors 200 -type Palette -compress RLE", "bmp"),
+    still(
+        "runs.bmp",
+        "+dither -colors 200 -type Palette -compress RLE",
+        "bmp",
+    ),
     still("plain.tiff", "-compress None", "tiff"),
     still("packed.tiff", "-compress LZW", "tiff"),
     still("zip.tiff", "-compress Zip", "tiff"),
@@ -67,7 +89,14 @@ const CASES: &[Case] = &[
     still("inks.tiff", "-colorspace CMYK", "tiff"),
     still("palette.tiff", "+dither -colors 200 -type Palette", "tiff"),
     // Few colours give hard edges, which resizing blurs.
-    Case { within: 8.0, ..still("few.tiff", "+dither -colors 16 -type Palette -depth 4", "tiff") },
+    Case {
+        within: 8.0,
+        ..still(
+            "few.tiff",
+            "+dither -colors 16 -type Palette -depth 4",
+            "tiff",
+        )
+    },
     still("tiles.tiff", "-define tiff:tile-geometry=64x64", "tiff"),
     still("photograph.tiff", "-compress JPEG -quality 95", "tiff"),
     // Like palettes, these two are decoded by ffmpeg.
@@ -75,9 +104,16 @@ const CASES: &[Case] = &[
     still("fax.tiff", "-monochrome -compress Fax", "tiff"),
     Case {
         animated: true,
-        ..still("moves.gif", "+dither ( +clone -negate ) -set delay 10", "gif")
+        ..still(
+            "moves.gif",
+            "+dither ( +clone -negate ) -set delay 10",
+            "gif",
+        )
     },
-    Case { animated: true, ..still("moves.webp", "( +clone -negate ) -set delay 10", "webp") },
+    Case {
+        animated: true,
+        ..still("moves.webp", "( +clone -negate ) -set delay 10", "webp")
+    },
 ];
 
 #[test]
@@ -90,10 +126,20 @@ fn files_of_other_programs_have_the_right_record_and_thumbnail() {
         let path = daemon.root().join(case.file);
         convert(&scene, case.made, &path);
         let record = record(&daemon, &path);
-        let said = (&record["format"], &record["animated"], &record["width"], &record["height"]);
+        let said = (
+            &record["format"],
+            &record["animated"],
+            &record["width"],
+            &record["height"],
+        );
         assert_eq!(
             said,
-            (&case.format.into(), &case.animated.into(), &SIZE.0.into(), &SIZE.1.into()),
+            (
+                &case.format.into(),
+                &case.animated.into(),
+                &SIZE.0.into(),
+                &SIZE.1.into()
+            ),
             "{}",
             case.file
         );
@@ -114,7 +160,10 @@ fn error_names_the_variety_that_even_ffmpeg_refuses() {
     let path = daemon.root().join("lab.tiff");
     convert(&scene, "-colorspace Lab", &path);
     let mut events = daemon.events("image_error");
-    daemon.client().post("/images", &json!({ "paths": [path] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [path] }))
+        .ok();
     let (_, told) = events.next();
     let why = told["error"].as_str().unwrap();
     let said = [
@@ -129,7 +178,10 @@ fn picture_without_its_end_marker_is_imported_with_a_note() {
     let mut daemon = TestDaemon::new();
     let scene = scene(daemon.root());
     daemon.start();
-    let (whole, cut) = (daemon.root().join("whole.jpg"), daemon.root().join("cut.jpg"));
+    let (whole, cut) = (
+        daemon.root().join("whole.jpg"),
+        daemon.root().join("cut.jpg"),
+    );
     convert(&scene, "-quality 92", &whole);
     let content = fs::read(&whole).unwrap();
     fs::write(&cut, &content[..content.len() - 2]).unwrap();
@@ -139,14 +191,24 @@ fn picture_without_its_end_marker_is_imported_with_a_note() {
     let note = "its end marker is missing";
     assert_eq!(answer["notes"], json!([{ "path": cut, "note": note }]));
     assert_eq!(events.next().1["note"], note);
-    let record = daemon.client().get(&format!("/images/{}", answer["images"][0])).ok();
+    let record = daemon
+        .client()
+        .get(&format!("/images/{}", answer["images"][0]))
+        .ok();
     assert!(distance(&thumbnail(&daemon, &record), &shown(&whole, "")) < 4.0);
     // A file that is imported by `set` gives the same note.
     let other = daemon.root().join("other.jpg");
-    fs::write(&other, [&content[..content.len() - 2], &[0xff, 0xfe, 0, 2]].concat()).unwrap();
+    fs::write(
+        &other,
+        [&content[..content.len() - 2], &[0xff, 0xfe, 0, 2]].concat(),
+    )
+    .unwrap();
     let body = json!({ "path": other, "default": true });
     let answer = daemon.client().post("/wallpaper/set", &body).ok();
-    assert_eq!(answer["warnings"], json!([format!("imported {}: {note}", other.display())]));
+    assert_eq!(
+        answer["warnings"],
+        json!([format!("imported {}: {note}", other.display())])
+    );
 }
 
 #[test]
@@ -161,9 +223,17 @@ fn pictures_of_all_eight_orientations_are_turned_upright() {
         let path = daemon.root().join(format!("turned {orientation}.jpg"));
         fs::write(&path, tagged(&plain, orientation)).unwrap();
         let record = record(&daemon, &path);
-        let (width, height) = if orientation < 5 { SIZE } else { (SIZE.1, SIZE.0) };
+        let (width, height) = if orientation < 5 {
+            SIZE
+        } else {
+            (SIZE.1, SIZE.0)
+        };
         let said = (&record["width"], &record["height"]);
-        assert_eq!(said, (&width.into(), &height.into()), "orientation {orientation}");
+        assert_eq!(
+            said,
+            (&width.into(), &height.into()),
+            "orientation {orientation}"
+        );
         let distance = distance(&thumbnail(&daemon, &record), &shown(&path, "-auto-orient"));
         assert!(distance < 4.0, "orientation {orientation}: {distance:.1}");
     }
@@ -184,7 +254,10 @@ fn animated_png_is_recognised() {
         .status();
     assert!(made.unwrap().success());
     let record = record(&daemon, &path);
-    assert_eq!((&record["format"], &record["animated"]), (&"png".into(), &true.into()));
+    assert_eq!(
+        (&record["format"], &record["animated"]),
+        (&"png".into(), &true.into())
+    );
     assert!(distance(&thumbnail(&daemon, &record), &shown(&path, "")) < 4.0);
 }
 
@@ -206,15 +279,26 @@ fn photograph_in_a_wider_colour_space_is_converted_to_srgb() {
     let wide = ["wide.jpg", "wide.png", "wide.webp", "wide.tif"].map(|file| (file, "p3"));
     let inks = ["inks.jpg", "inks.tif"].map(|file| (file, "cmyk"));
     for (file, profile) in wide.into_iter().chain(inks) {
-        let quality = if file.ends_with("jpg") || file.ends_with("webp") { "[Q=95]" } else { "" };
-        vips(&scene, &format!("{file}{quality}"), &[profile, "--input-profile", "srgb"]);
+        let quality = if file.ends_with("jpg") || file.ends_with("webp") {
+            "[Q=95]"
+        } else {
+            ""
+        };
+        vips(
+            &scene,
+            &format!("{file}{quality}"),
+            &[profile, "--input-profile", "srgb"],
+        );
         let path = daemon.root().join(file);
         vips(&path, "expected.png", &["srgb", "--embedded"]);
         let record = record(&daemon, &path);
         let expected = shown(&daemon.root().join("expected.png"), "");
         let ours = distance(&thumbnail(&daemon, &record), &expected);
         let ignored = distance(&shown(&path, "-strip"), &expected);
-        assert!(ours < 4.0 && ours * 2.0 < ignored, "{file}: {ours:.1}, ignored {ignored:.1}");
+        assert!(
+            ours < 4.0 && ours * 2.0 < ignored,
+            "{file}: {ours:.1}, ignored {ignored:.1}"
+        );
         let colors = |record: &Value| record["colors"].as_array().unwrap().len();
         assert!(colors(&record) > 2, "{file}");
     }
@@ -226,14 +310,22 @@ fn scene(root: &Path) -> PathBuf {
     let picture = RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| {
         let corner = x < SIZE.0 / 3 && y < SIZE.1 / 3;
         let (red, green) = ((x * 255 / SIZE.0) as u8, (y * 255 / SIZE.1) as u8);
-        image::Rgb(if corner { [30, 60, 220] } else { [red, green, 40] })
+        image::Rgb(if corner {
+            [30, 60, 220]
+        } else {
+            [red, green, 40]
+        })
     });
     picture.save(&path).unwrap();
     path
 }
 
 fn convert(from: &Path, made: &str, to: &Path) {
-    let status = Command::new("convert").arg(from).args(made.split_whitespace()).arg(to).status();
+    let status = Command::new("convert")
+        .arg(from)
+        .args(made.split_whitespace())
+        .arg(to)
+        .status();
     assert!(status.unwrap().success(), "{made} {}", to.display());
 }
 
@@ -245,7 +337,9 @@ fn record(daemon: &TestDaemon, path: &Path) -> Value {
 
 /// A thumbnail as ImageMagick decodes it.
 fn thumbnail(daemon: &TestDaemon, record: &Value) -> RgbImage {
-    let answer = daemon.client().get(&format!("/images/{}/thumbnail", record["id"]));
+    let answer = daemon
+        .client()
+        .get(&format!("/images/{}/thumbnail", record["id"]));
     assert_eq!(answer.status, 200, "{}", answer.text());
     let path = daemon.root().join("thumbnail.webp");
     fs::write(&path, answer.body).unwrap();
@@ -272,13 +366,24 @@ fn shown(path: &Path, options: &str) -> RgbImage {
         ])
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     ppm(&output.stdout)
 }
 
 fn ppm(bytes: &[u8]) -> RgbImage {
-    let fields = bytes.splitn(5, |byte| byte.is_ascii_whitespace()).collect::<Vec<_>>();
-    let number = |at: usize| std::str::from_utf8(fields[at]).unwrap().parse::<u32>().unwrap();
+    let fields = bytes
+        .splitn(5, |byte| byte.is_ascii_whitespace())
+        .collect::<Vec<_>>();
+    let number = |at: usize| {
+        std::str::from_utf8(fields[at])
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    };
     assert_eq!((fields[0], fields[3]), (&b"P6"[..], &b"255"[..]));
     RgbImage::from_raw(number(1), number(2), fields[4].to_vec()).unwrap()
 }
@@ -286,7 +391,10 @@ fn ppm(bytes: &[u8]) -> RgbImage {
 /// The mean difference, in levels of 255.
 fn distance(one: &RgbImage, other: &RgbImage) -> f64 {
     assert_eq!(one.dimensions(), other.dimensions());
-    let differences = one.iter().zip(other.iter()).map(|(a, b)| f64::from(a.abs_diff(*b)));
+    let differences = one
+        .iter()
+        .zip(other.iter())
+        .map(|(a, b)| f64::from(a.abs_diff(*b)));
     differences.sum::<f64>() / one.len() as f64
 }
 

@@ -32,7 +32,9 @@ fn fill(daemon: &TestDaemon, total: u64, is_there: impl Fn(u64) -> bool) {
 /// A picture that is different for each number, so that none is a duplicate.
 fn picture(path: &Path, number: u64) {
     let [a, b, c, ..] = number.to_le_bytes();
-    image::RgbImage::from_pixel(4, 3, image::Rgb([a, b, c])).save(path).unwrap();
+    image::RgbImage::from_pixel(4, 3, image::Rgb([a, b, c]))
+        .save(path)
+        .unwrap();
 }
 
 fn row(path: &Path, number: u64) -> NewImage {
@@ -76,10 +78,21 @@ fn guard_keeps_rows_when_most_files_are_missing() {
     daemon.start();
     let client = daemon.client();
     let info = || client.get("/info").ok();
-    wait_until("the guard", || info()["library"] == json!({ "missing": 48, "guarded": true }));
+    wait_until("the guard", || {
+        info()["library"] == json!({ "missing": 48, "guarded": true })
+    });
     let said = "48 of 50 pictures are missing";
-    assert!(info()["warnings"][0].as_str().unwrap().contains(said), "{}", info());
-    assert!(client.get("/config").ok()["warnings"][0].as_str().unwrap().contains(said));
+    assert!(
+        info()["warnings"][0].as_str().unwrap().contains(said),
+        "{}",
+        info()
+    );
+    assert!(
+        client.get("/config").ok()["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains(said)
+    );
     assert!(status(&daemon).contains(said), "{}", status(&daemon));
     // Requests for a missing file purge nothing.
     client.get("/images/30").ok();
@@ -111,9 +124,15 @@ fn purge_missing_removes_the_guarded_rows() {
     let guarded = || client.get("/info").ok()["library"]["guarded"] == true;
     wait_until("the guard", guarded);
     let mut events = daemon.events("gallery_changed,image_orphan_purged");
-    let output = daemon.murald(&["library", "purge-missing", "--json"]).output().unwrap();
+    let output = daemon
+        .murald(&["library", "purge-missing", "--json"])
+        .output()
+        .unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"purged\":48}\n");
-    assert_eq!(events.wait_for("image_orphan_purged")["reason"], "file_missing");
+    assert_eq!(
+        events.wait_for("image_orphan_purged")["reason"],
+        "file_missing"
+    );
     assert!(!guarded());
     assert_eq!(total(&daemon), 2);
     let again = client.post("/library/purge-missing", &json!({}));
@@ -123,9 +142,13 @@ fn purge_missing_removes_the_guarded_rows() {
 #[test]
 fn guarded_images_keep_their_cached_thumbnails() {
     let mut daemon = TestDaemon::started();
-    let sources: Vec<_> =
-        (0..30).map(|number| daemon.root().join(format!("{number}.png"))).collect();
-    sources.iter().zip(0..).for_each(|(path, number)| picture(path, number));
+    let sources: Vec<_> = (0..30)
+        .map(|number| daemon.root().join(format!("{number}.png")))
+        .collect();
+    sources
+        .iter()
+        .zip(0..)
+        .for_each(|(path, number)| picture(path, number));
     let paths: Vec<&Path> = sources.iter().map(AsRef::as_ref).collect();
     let ids = daemon.import(&paths);
     assert_eq!(daemon.stop(), Some(0));
@@ -133,7 +156,9 @@ fn guarded_images_keep_their_cached_thumbnails() {
     fs::create_dir(daemon.images()).unwrap();
     daemon.start();
     let client = daemon.client();
-    wait_until("the guard", || client.get("/info").ok()["library"]["guarded"] == true);
+    wait_until("the guard", || {
+        client.get("/info").ok()["library"]["guarded"] == true
+    });
     for id in ids {
         let thumbnail = client.get(&format!("/images/{id}/thumbnail"));
         assert_eq!(thumbnail.status, 200);
@@ -144,7 +169,9 @@ fn guarded_images_keep_their_cached_thumbnails() {
 #[test]
 fn clients_are_served_while_missing_files_are_purged() {
     let mut daemon = TestDaemon::new();
-    fill(&daemon, 7000, |number| (1200..1300).contains(&number) || number >= 6900);
+    fill(&daemon, 7000, |number| {
+        (1200..1300).contains(&number) || number >= 6900
+    });
     // Empty files for the others: they only need to exist, and this is quicker.
     (1300..6900).for_each(|n| fs::write(daemon.images().join(format!("{n:05}.png")), "").unwrap());
     daemon.start();
@@ -152,21 +179,36 @@ fn clients_are_served_while_missing_files_are_purged() {
     let renamed: Vec<_> = (1..=4)
         .map(|number| {
             let (id, name) = (1200 + number, format!("lake {number}"));
-            client.patch(&format!("/images/{id}"), &json!({ "name": name })).ok()
+            client
+                .patch(&format!("/images/{id}"), &json!({ "name": name }))
+                .ok()
         })
         .collect();
     let ids = json!({ "ids": [1206, 1207] }).to_string();
-    client.send("DELETE", "/images", "Content-Type: application/json\r\n", ids.as_bytes()).ok();
+    client
+        .send(
+            "DELETE",
+            "/images",
+            "Content-Type: application/json\r\n",
+            ids.as_bytes(),
+        )
+        .ok();
     wait_until("the missing images are purged", || total(&daemon) == 5798);
     for (image, number) in renamed.iter().zip(1..) {
         assert_eq!(image["name"], format!("lake {number}"));
         assert!(daemon.images().join(format!("lake {number}.png")).is_file());
-        assert_eq!(client.get(&format!("/images/{}", image["id"])).ok()["name"], image["name"]);
+        assert_eq!(
+            client.get(&format!("/images/{}", image["id"])).ok()["name"],
+            image["name"]
+        );
     }
     let gone: BTreeSet<_> = ["01205.png", "01206.png"].into();
     assert!(gone.iter().all(|name| !daemon.images().join(name).exists()));
     assert_eq!(daemon.stop(), Some(0));
     let store = Store::open(&daemon.database()).unwrap();
-    let files = store.read(images::files).map_err(|e: store::Error| e).unwrap();
+    let files = store
+        .read(images::files)
+        .map_err(|e: store::Error| e)
+        .unwrap();
     assert!(files.iter().all(|(_, path, _)| path.is_file()));
 }

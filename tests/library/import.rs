@@ -18,7 +18,9 @@ fn picture(directory: &Path, name: &str, number: u32) -> PathBuf {
         let wave = ((x * (number + 3) / 40 + y / 30) % 200) as u8;
         image::Rgb([wave, (number * 37 % 256) as u8, 255 - wave])
     };
-    image::RgbImage::from_fn(800, 500, pixel).save(&path).unwrap();
+    image::RgbImage::from_fn(800, 500, pixel)
+        .save(&path)
+        .unwrap();
     path
 }
 
@@ -30,7 +32,12 @@ fn source(daemon: &TestDaemon, number: u32) -> PathBuf {
 }
 
 fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().unwrap().keys().map(String::as_str).collect()
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
 }
 
 /// Checks that rows and files agree and that no temporary file is left; returns their number.
@@ -42,8 +49,10 @@ fn check_agreement(daemon: &TestDaemon) -> usize {
         .iter()
         .map(|image| image["path"].as_str().unwrap().into())
         .collect();
-    let files: BTreeSet<PathBuf> =
-        fs::read_dir(daemon.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: BTreeSet<PathBuf> = fs::read_dir(daemon.images())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert_eq!(rows, files);
     assert_eq!(page["pagination"]["total_items"], rows.len());
     rows.len()
@@ -54,22 +63,37 @@ fn batch_publishes_an_event_for_each_picture() {
     let daemon = TestDaemon::started();
     let source = source(&daemon, 30);
     let mut events = daemon.events("");
-    let started = daemon.client().post("/images", &json!({ "paths": [source] }));
+    let started = daemon
+        .client()
+        .post("/images", &json!({ "paths": [source] }));
     assert_eq!(started.status, 202);
     let started = started.ok();
     assert_eq!(keys(&started), ["status", "total", "batch_id"]);
-    assert_eq!((&started["status"], &started["total"]), (&json!("processing"), &json!(30)));
+    assert_eq!(
+        (&started["status"], &started["total"]),
+        (&json!("processing"), &json!(30))
+    );
 
     let (kind, begun) = events.next();
-    assert_eq!((kind.as_str(), &begun["total"]), ("processing_started", &json!(30)));
+    assert_eq!(
+        (kind.as_str(), &begun["total"]),
+        ("processing_started", &json!(30))
+    );
     assert_eq!(keys(&begun), ["batch_id", "total", "timestamp"]);
     let mut numbers = Vec::new();
     let complete = loop {
         let (kind, data) = events.next();
         match kind.as_str() {
             "image_processed" => {
-                let fields =
-                    ["batch_id", "image", "current", "total", "elapsed_ms", "path", "timestamp"];
+                let fields = [
+                    "batch_id",
+                    "image",
+                    "current",
+                    "total",
+                    "elapsed_ms",
+                    "path",
+                    "timestamp",
+                ];
                 assert_eq!(keys(&data), fields);
                 // The image can be read as soon as its event is published.
                 let id = &data["image"]["id"];
@@ -83,15 +107,29 @@ fn batch_publishes_an_event_for_each_picture() {
         }
     };
     assert_eq!(numbers, (1..=30).collect::<Vec<_>>());
-    let fields = ["batch_id", "total", "succeeded", "failed", "elapsed_ms", "skipped", "timestamp"];
+    let fields = [
+        "batch_id",
+        "total",
+        "succeeded",
+        "failed",
+        "elapsed_ms",
+        "skipped",
+        "timestamp",
+    ];
     assert_eq!(keys(&complete), fields);
-    assert_eq!((&complete["succeeded"], &complete["failed"]), (&json!(30), &json!(0)));
+    assert_eq!(
+        (&complete["succeeded"], &complete["failed"]),
+        (&json!(30), &json!(0))
+    );
     assert_eq!(complete["batch_id"], started["batch_id"]);
     assert_eq!(check_agreement(&daemon), 30);
 
     // A second import finds only duplicates.
     let mut events = daemon.events("image_processed,processing_complete");
-    daemon.client().post("/images", &json!({ "paths": [source] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [source] }))
+        .ok();
     for _ in 0..30 {
         assert_eq!(events.wait_for("image_processed")["duplicate"], true);
     }
@@ -104,7 +142,11 @@ fn record_describes_the_picture() {
     let daemon = TestDaemon::started();
     let path = picture(daemon.root(), "Some picture.png", 7);
     let packet = "<dc:description><rdf:li>A lake at dawn</rdf:li></dc:description>";
-    fs::write(&path, [&fs::read(&path).unwrap()[..], packet.as_bytes()].concat()).unwrap();
+    fs::write(
+        &path,
+        [&fs::read(&path).unwrap()[..], packet.as_bytes()].concat(),
+    )
+    .unwrap();
     let id = daemon.import(&[&path])[0];
     let client = daemon.client();
     let image = client.get(&format!("/images/{id}")).ok();
@@ -126,13 +168,29 @@ fn record_describes_the_picture() {
     assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
 
     let raw = client.get(&format!("/images/{id}/raw"));
-    assert_eq!((raw.status, raw.header("content-type")), (200, Some("image/png")));
+    assert_eq!(
+        (raw.status, raw.header("content-type")),
+        (200, Some("image/png"))
+    );
     assert_eq!(raw.body, fs::read(&path).unwrap());
     let tag = raw.header("etag").unwrap();
     let headers = format!("If-None-Match: {tag}\r\n");
-    assert_eq!(client.send("GET", &format!("/images/{id}/raw"), &headers, b"").status, 304);
-    let part = client.send("GET", &format!("/images/{id}/raw"), "Range: bytes=1-3\r\n", b"");
-    assert_eq!((part.status, part.body.as_slice()), (206, b"PNG".as_slice()));
+    assert_eq!(
+        client
+            .send("GET", &format!("/images/{id}/raw"), &headers, b"")
+            .status,
+        304
+    );
+    let part = client.send(
+        "GET",
+        &format!("/images/{id}/raw"),
+        "Range: bytes=1-3\r\n",
+        b"",
+    );
+    assert_eq!(
+        (part.status, part.body.as_slice()),
+        (206, b"PNG".as_slice())
+    );
     for (resolution, width) in [("default", 500), ("720p", 800), ("4k", 800)] {
         let answer = client.get(&format!("/images/{id}/thumbnail?resolution={resolution}"));
         assert_eq!(answer.header("content-type"), Some("image/webp"));
@@ -140,15 +198,23 @@ fn record_describes_the_picture() {
         let seen = u16::from_le_bytes([answer.body[26], answer.body[27]]) & 0x3fff;
         assert_eq!(seen, width, "{resolution}");
     }
-    client.get(&format!("/images/{id}/thumbnail?resolution=8k")).fails(400);
+    client
+        .get(&format!("/images/{id}/thumbnail?resolution=8k"))
+        .fails(400);
     client.get("/images/999").fails(404);
     client.get("/images/one").fails(400);
 
-    let gone =
-        client.send("DELETE", "/images", "", json!({ "ids": [id, 999] }).to_string().as_bytes());
+    let gone = client.send(
+        "DELETE",
+        "/images",
+        "",
+        json!({ "ids": [id, 999] }).to_string().as_bytes(),
+    );
     assert_eq!(gone.ok(), json!({ "deleted": 1 }));
     assert_eq!(check_agreement(&daemon), 0);
-    client.send("DELETE", "/images", "", br#"{"ids": []}"#).fails(400);
+    client
+        .send("DELETE", "/images", "", br#"{"ids": []}"#)
+        .fails(400);
 }
 
 /// A directory with one file of each bad kind, and one good JPEG with the wrong extension.
@@ -164,7 +230,9 @@ fn hostile(daemon: &TestDaemon) -> PathBuf {
     fs::create_dir(directory.join("folder.png")).unwrap();
     let invalid = std::ffi::OsStr::from_bytes(b"bad\xff.jpg");
     fs::write(directory.join(invalid), &good[..good.len() - 7]).unwrap();
-    let status = Command::new("mkfifo").arg(directory.join("fifo.png")).status();
+    let status = Command::new("mkfifo")
+        .arg(directory.join("fifo.png"))
+        .status();
     assert!(status.unwrap().success());
     write("bomb.png", &bomb());
     std::os::unix::fs::symlink("nowhere.png", directory.join("dangling.png")).unwrap();
@@ -178,7 +246,9 @@ fn bomb() -> Vec<u8> {
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::One);
     let mut writer = encoder.write_header().unwrap();
-    writer.write_image_data(&vec![0xff; 30_000 / 8 * 30_000]).unwrap();
+    writer
+        .write_image_data(&vec![0xff; 30_000 / 8 * 30_000])
+        .unwrap();
     writer.finish().unwrap();
     bytes
 }
@@ -190,7 +260,9 @@ fn hostile_files_are_reported_and_the_batch_continues() {
     let last = picture(daemon.root(), "zz-last.png", 5);
     let mut events = daemon.events("image_processed,image_error,processing_complete");
     let paths = json!({ "paths": [directory, "/no/such/file.png", last] });
-    let total = daemon.client().post("/images", &paths).ok()["total"].as_u64().unwrap();
+    let total = daemon.client().post("/images", &paths).ok()["total"]
+        .as_u64()
+        .unwrap();
     let (mut bad, mut good) = (Vec::new(), Vec::new());
     let complete = loop {
         let (kind, data) = events.next();
@@ -222,7 +294,10 @@ fn hostile_files_are_reported_and_the_batch_continues() {
     assert_eq!(complete["failed"].as_u64().unwrap() + 2, total);
     assert_eq!(check_agreement(&daemon), 2);
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
     assert!(peak < 300 << 10, "{peak} kB at the peak");
 }
@@ -239,14 +314,23 @@ fn unknown_files_in_a_directory_are_skipped() {
     let named = daemon.root().join("named.txt");
     fs::write(&named, "no picture").unwrap();
     let mut events = daemon.events("image_error,processing_complete");
-    daemon.client().post("/images", &json!({ "paths": [directory, named] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [directory, named] }))
+        .ok();
     let mut told = Vec::new();
     let complete = loop {
         let (kind, data) = events.next();
         if kind == "processing_complete" {
             break data;
         }
-        let name = data["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let name = data["path"]
+            .as_str()
+            .unwrap()
+            .rsplit('/')
+            .next()
+            .unwrap()
+            .to_owned();
         told.push((name, data.get("skipped").cloned()));
     };
     told.sort_by(|one, other| one.0.cmp(&other.0));
@@ -271,15 +355,23 @@ fn bad_requests_start_nothing() {
     post(json!({ "paths": "one" })).fails(400);
     post(json!({ "paths": ["relative.png"] })).fails(400);
     post(json!({ "paths": ["/tmp"], "folder_id": 99 })).fails(404);
-    client.post("/images/cancel-import", &json!({ "batch_id": "none" })).fails(404);
+    client
+        .post("/images/cancel-import", &json!({ "batch_id": "none" }))
+        .fails(404);
     client.get("/images?sort_by=size").fails(400);
     client.get("/images?page=0").fails(400);
     client.get("/images?page=9999999999999999999x").fails(400);
-    assert_eq!(client.get("/images?page=99999999999999999999").ok()["data"], json!([]));
+    assert_eq!(
+        client.get("/images?page=99999999999999999999").ok()["data"],
+        json!([])
+    );
     client.get("/images?colors_near=red").fails(400);
     let page = client.get("/images?page=7&per_page=1000").ok();
     let pagination = json!({ "page": 7, "per_page": 200, "total_items": 0, "total_pages": 0 });
-    assert_eq!((&page["data"], &page["pagination"]), (&json!([]), &pagination));
+    assert_eq!(
+        (&page["data"], &page["pagination"]),
+        (&json!([]), &pagination)
+    );
 }
 
 #[test]
@@ -287,11 +379,19 @@ fn cancelled_batch_keeps_what_it_has_imported() {
     let daemon = TestDaemon::started();
     let source = source(&daemon, 60);
     let mut events = daemon.events("image_processed,processing_complete,processing_cancelled");
-    let batch =
-        daemon.client().post("/images", &json!({ "paths": [source] })).ok()["batch_id"].clone();
+    let batch = daemon
+        .client()
+        .post("/images", &json!({ "paths": [source] }))
+        .ok()["batch_id"]
+        .clone();
     events.wait_for("image_processed");
-    let cancelled = daemon.client().post("/images/cancel-import", &json!({ "batch_id": batch }));
-    assert_eq!(cancelled.ok(), json!({ "status": "cancelled", "batch_id": batch }));
+    let cancelled = daemon
+        .client()
+        .post("/images/cancel-import", &json!({ "batch_id": batch }));
+    assert_eq!(
+        cancelled.ok(),
+        json!({ "status": "cancelled", "batch_id": batch })
+    );
     let mut taken = 1;
     let last = loop {
         let (kind, data) = events.next();
@@ -301,10 +401,16 @@ fn cancelled_batch_keeps_what_it_has_imported() {
             other => panic!("{other}: {data}"),
         }
     };
-    assert_eq!((&last["batch_id"], &last["succeeded"]), (&batch, &json!(taken)));
+    assert_eq!(
+        (&last["batch_id"], &last["succeeded"]),
+        (&batch, &json!(taken))
+    );
     assert!(taken < 60);
     assert_eq!(check_agreement(&daemon), taken);
-    daemon.client().post("/images/cancel-import", &json!({ "batch_id": batch })).fails(404);
+    daemon
+        .client()
+        .post("/images/cancel-import", &json!({ "batch_id": batch }))
+        .fails(404);
 }
 
 #[test]
@@ -313,7 +419,10 @@ fn rows_and_files_agree_after_the_daemon_is_killed() {
     let source = source(&daemon, 40);
     for round in 0..5 {
         let mut events = daemon.events("image_processed,processing_complete");
-        daemon.client().post("/images", &json!({ "paths": [source] })).ok();
+        daemon
+            .client()
+            .post("/images", &json!({ "paths": [source] }))
+            .ok();
         for _ in 0..=round * 6 {
             events.next();
         }
@@ -322,7 +431,9 @@ fn rows_and_files_agree_after_the_daemon_is_killed() {
         // Files are reconciled in the background after the start.
         let temporary = || {
             let entries = fs::read_dir(daemon.images()).unwrap();
-            entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+            entries
+                .flatten()
+                .any(|entry| entry.file_name().to_string_lossy().starts_with('.'))
         };
         wait_until("no temporary file", || !temporary());
         wait_until("agreement", || {

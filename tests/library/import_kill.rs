@@ -35,7 +35,10 @@ fn victim() {
 
 #[test]
 fn rows_and_files_agree_after_a_kill() {
-    let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
+    let rounds = std::env::var("MURALD_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("source");
     fs::create_dir(&source).unwrap();
@@ -49,7 +52,11 @@ fn rows_and_files_agree_after_a_kill() {
         interrupted += u32::from(taken < PICTURES as usize);
         if round % 10 == 0 {
             import(directory.path());
-            assert_eq!(check(directory.path(), round), PICTURES as usize, "round {round}: again");
+            assert_eq!(
+                check(directory.path(), round),
+                PICTURES as usize,
+                "round {round}: again"
+            );
         }
     }
     eprintln!("{rounds} kills, {interrupted} of them before the last picture");
@@ -80,7 +87,9 @@ fn kill_at(directory: &Path, round: u32) {
     // Spread evenly: golden-ratio steps do not repeat.
     let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
     let begun = spread(PICTURES) as usize;
-    wait_until("the victim's files", || files(&directory.join("images")).len() >= begun);
+    wait_until("the victim's files", || {
+        files(&directory.join("images")).len() >= begun
+    });
     // A random instant, so nothing can be waited for.
     std::thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 4000));
     child.kill().unwrap();
@@ -93,14 +102,20 @@ fn check(directory: &Path, round: u32) -> usize {
     let (spawner, _deaths) = Spawner::new();
     let settings = settings(directory, &spawner);
     let bus = EventBus::new();
-    let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
+    let events = bus.subscribe(
+        EventFilter::from_iter([EventKind::ProcessingComplete]),
+        || (),
+    );
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
         library::start(&settings, store.clone(), bus, transcoder, &spawner).unwrap();
     wait_until("the library is reconciled", || running.is_reconciled());
     // An empty batch ends after the adoption of files without rows.
     library.import(Vec::new(), None).unwrap();
-    events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
+    events
+        .receiver()
+        .recv_timeout(Duration::from_secs(60))
+        .unwrap();
     drop(running);
     let images = rows(&store);
     let owned: BTreeSet<PathBuf> = images.iter().map(|image| image.path.clone()).collect();
@@ -109,16 +124,28 @@ fn check(directory: &Path, round: u32) -> usize {
         let name = format!("{}.webp", digest::hex(&image.checksum));
         settings.thumbnails_dir.join("default").join(name)
     });
-    assert_eq!(files(&settings.thumbnails_dir.join("default")), thumbnails.collect());
+    assert_eq!(
+        files(&settings.thumbnails_dir.join("default")),
+        thumbnails.collect()
+    );
     for image in &images {
         let size = fs::metadata(&image.path).unwrap().len();
         assert_eq!(size, image.file_size, "round {round}: {}", image.name);
         // The source shows that the image was imported, not adopted from the library's directory.
         let source = image.source_path.parent();
-        assert_eq!(source, Some(&*directory.join("source")), "round {round}: {}", image.name);
+        assert_eq!(
+            source,
+            Some(&*directory.join("source")),
+            "round {round}: {}",
+            image.name
+        );
     }
-    let pending: Vec<PathBuf> =
-        store.read(pending_files::list).unwrap().into_iter().map(|note| note.path).collect();
+    let pending: Vec<PathBuf> = store
+        .read(pending_files::list)
+        .unwrap()
+        .into_iter()
+        .map(|note| note.path)
+        .collect();
     assert!(pending.is_empty(), "round {round}: {pending:?}");
     images.len()
 }
@@ -127,12 +154,26 @@ fn import(directory: &Path) {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let (spawner, _deaths) = Spawner::new();
     let bus = EventBus::new();
-    let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
+    let events = bus.subscribe(
+        EventFilter::from_iter([EventKind::ProcessingComplete]),
+        || (),
+    );
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
-    let (library, running) =
-        library::start(&settings(directory, &spawner), store, bus, transcoder, &spawner).unwrap();
-    library.import(vec![directory.join("source")], None).unwrap();
-    events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
+    let (library, running) = library::start(
+        &settings(directory, &spawner),
+        store,
+        bus,
+        transcoder,
+        &spawner,
+    )
+    .unwrap();
+    library
+        .import(vec![directory.join("source")], None)
+        .unwrap();
+    events
+        .receiver()
+        .recv_timeout(Duration::from_secs(60))
+        .unwrap();
     drop(running);
 }
 
@@ -150,16 +191,31 @@ fn settings(directory: &Path, spawner: &Spawner) -> Settings {
 pub fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
     let program = Some(env!("CARGO_BIN_EXE_murald").into());
     let writable = vec![directory.to_owned()];
-    Decoder::start(decode::Settings { program, writable, imports: 2 }, spawner).unwrap()
+    Decoder::start(
+        decode::Settings {
+            program,
+            writable,
+            imports: 2,
+        },
+        spawner,
+    )
+    .unwrap()
 }
 
 fn rows(store: &Store) -> Vec<Image> {
-    store.read(|c| images::after(c, 0, 1000)).map_err(|e: store::Error| e).unwrap()
+    store
+        .read(|c| images::after(c, 0, 1000))
+        .map_err(|e: store::Error| e)
+        .unwrap()
 }
 
 /// All files, temporary ones included.
 fn files(directory: &Path) -> BTreeSet<PathBuf> {
-    fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .collect()
 }
 
 /// A picture of 48 × 32 pixels that is different for each number.
@@ -167,7 +223,21 @@ pub fn bmp(number: u32) -> Vec<u8> {
     let (width, height) = (48_u32, 32_u32);
     let size = 54 + width * height * 3;
     let mut bytes = b"BM".to_vec();
-    for field in [size, 0, 54, 40, width, height, 24 << 16 | 1, 0, 0, 0, 0, 0, 0] {
+    for field in [
+        size,
+        0,
+        54,
+        40,
+        width,
+        height,
+        24 << 16 | 1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ] {
         bytes.extend(field.to_le_bytes());
     }
     bytes.extend((0..width * height).flat_map(|at| [at as u8, number as u8, (at / 7) as u8]));

@@ -13,7 +13,9 @@ fn daemon(pictures: &[(&str, [u8; 3])]) -> (TestDaemon, Vec<i64>) {
     let daemon = TestDaemon::started();
     let ids = pictures.iter().map(|&(name, color)| {
         let path = daemon.root().join(name);
-        image::RgbImage::from_pixel(40, 30, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(40, 30, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path])[0]
     });
     let ids = ids.collect();
@@ -21,10 +23,15 @@ fn daemon(pictures: &[(&str, [u8; 3])]) -> (TestDaemon, Vec<i64>) {
 }
 
 fn names(daemon: &TestDaemon, query: &str) -> Vec<String> {
-    let page = daemon.client().get(&format!("/images?sort_by=name&sort_order=asc&{query}")).ok();
+    let page = daemon
+        .client()
+        .get(&format!("/images?sort_by=name&sort_order=asc&{query}"))
+        .ok();
     let data = page["data"].as_array().unwrap().clone();
     assert_eq!(page["pagination"]["total_items"], data.len());
-    data.iter().map(|image| image["name"].as_str().unwrap().to_owned()).collect()
+    data.iter()
+        .map(|image| image["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -41,15 +48,38 @@ fn renaming_an_image_renames_its_file() {
     assert!(path.is_file() && !daemon.images().join("one.png").exists());
     assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
     // A name in use, the image's own name, and invalid names.
-    assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
-    assert_eq!(rename(ids[1], "Lake at night_1.png").ok()["name"], "Lake at night_1");
+    assert_eq!(
+        rename(ids[1], "Lake at night").ok()["name"],
+        "Lake at night_1"
+    );
+    assert_eq!(
+        rename(ids[1], "Lake at night_1.png").ok()["name"],
+        "Lake at night_1"
+    );
     // The same request again keeps the number.
-    assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
+    assert_eq!(
+        rename(ids[1], "Lake at night").ok()["name"],
+        "Lake at night_1"
+    );
     let ours = ".murald-import-7";
-    for bad in ["", " ", ".", "..", ours, "a/b", "a\\b", "a\nb", "a\u{0}b", &"x".repeat(255)] {
+    for bad in [
+        "",
+        " ",
+        ".",
+        "..",
+        ours,
+        "a/b",
+        "a\\b",
+        "a\nb",
+        "a\u{0}b",
+        &"x".repeat(255),
+    ] {
         rename(ids[0], bad).fails(400);
     }
-    assert_eq!(rename(ids[0], &"ö".repeat(125)).ok()["name"], "ö".repeat(125));
+    assert_eq!(
+        rename(ids[0], &"ö".repeat(125)).ok()["name"],
+        "ö".repeat(125)
+    );
     rename(999, "x").fails(404);
     let files: Vec<_> = fs::read_dir(daemon.images()).unwrap().collect();
     assert_eq!(files.len(), 2);
@@ -87,7 +117,10 @@ fn invalid_change_is_refused_as_a_whole() {
     assert_eq!(changed["description"], "A lake at dawn");
     let total = |path| client.get(path).ok()["pagination"]["total_items"].clone();
     assert_eq!(
-        (total("/images?search=DAWN+one"), total("/images?search=dusk")),
+        (
+            total("/images?search=DAWN+one"),
+            total("/images?search=dusk")
+        ),
         (1.into(), 0.into())
     );
     assert_eq!(changed["tags"], json!(["blue", "calm"]));
@@ -95,13 +128,24 @@ fn invalid_change_is_refused_as_a_whole() {
     assert_eq!(changed["hue_group"], 0);
     // A client may set more colours than the daemon extracts.
     let twelve: Vec<String> = (0..12).map(|at| format!("#{:02x}0000", at * 20)).collect();
-    assert_eq!(patch(json!({ "colors": twelve })).ok()["colors"], json!(twelve));
+    assert_eq!(
+        patch(json!({ "colors": twelve })).ok()["colors"],
+        json!(twelve)
+    );
     let found = client.get("/images?colors=%23dc0000").ok();
     assert_eq!(found["pagination"]["total_items"], 1);
     patch(json!({ "colors": ["#ff0000", "#00ff00"] })).ok();
-    assert_eq!((&changed["is_selected"], &changed["audio_enabled"]), (&json!(true), &json!(true)));
-    assert_eq!(client.get("/images/tags").ok(), json!({ "tags": ["blue", "calm"] }));
-    let none = client.post("/images/select-all", &json!({ "selected": false })).ok();
+    assert_eq!(
+        (&changed["is_selected"], &changed["audio_enabled"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        client.get("/images/tags").ok(),
+        json!({ "tags": ["blue", "calm"] })
+    );
+    let none = client
+        .post("/images/select-all", &json!({ "selected": false }))
+        .ok();
     assert_eq!(none, json!({ "updated": 1, "selected": false }));
     client.post("/images/select-all", &json!({})).fails(400);
 }
@@ -116,8 +160,18 @@ fn searches_combine_all_filters() {
         ("Grey.png", [120, 120, 120]),
     ]);
     let client = daemon.client();
-    client.patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["Calm", "water"] })).ok();
-    client.patch(&format!("/images/{}", ids[2]), &json!({ "tags": ["water"] })).ok();
+    client
+        .patch(
+            &format!("/images/{}", ids[0]),
+            &json!({ "tags": ["Calm", "water"] }),
+        )
+        .ok();
+    client
+        .patch(
+            &format!("/images/{}", ids[2]),
+            &json!({ "tags": ["water"] }),
+        )
+        .ok();
     let check =
         |query: &str, expected: &[&str]| assert_eq!(names(&daemon, query), expected, "{query}");
     check("search=LAKE", &["Blue lake", "Red lake"]);
@@ -129,7 +183,10 @@ fn searches_combine_all_filters() {
     check("hue_group=99", &["Grey"]);
     check("colors_near=%23dc1414~15", &["Red forest", "Red lake"]);
     check("colors_near=%23dc1414~1", &["Red lake"]);
-    check(&format!("palette_similar_to={}&palette_max_delta_e=20", ids[0]), &["Red forest"]);
+    check(
+        &format!("palette_similar_to={}&palette_max_delta_e=20", ids[0]),
+        &["Red forest"],
+    );
     check("media_type=video", &[]);
     check("search=lake&hue_group=0", &["Red lake"]);
     for bad in [
@@ -152,11 +209,16 @@ fn searches_combine_all_filters() {
 #[test]
 fn media_type_gif_lists_animated_pictures() {
     let (daemon, _) = daemon(&[("Still.png", [9, 9, 9])]);
-    for (name, frames) in
-        [("Moving.gif", &["xc:red", "xc:blue"][..]), ("Standing.gif", &["xc:red"])]
-    {
+    for (name, frames) in [
+        ("Moving.gif", &["xc:red", "xc:blue"][..]),
+        ("Standing.gif", &["xc:red"]),
+    ] {
         let path = daemon.root().join(name);
-        let made = Command::new("convert").args(["-size", "8x8"]).args(frames).arg(&path).status();
+        let made = Command::new("convert")
+            .args(["-size", "8x8"])
+            .args(frames)
+            .arg(&path)
+            .status();
         assert!(made.unwrap().success());
         daemon.import(&[&path]);
     }
@@ -178,8 +240,11 @@ fn change_without_effect_publishes_no_event() {
     let folder = client.post("/folders", &json!({ "name": "Lakes" })).ok();
     let home = format!("/folders/{}", folder["id"]);
     let mut events = daemon.events("gallery_changed");
-    for same in [json!({}), json!({ "name": "one.png" }), json!({ "tags": [], "folder_id": null })]
-    {
+    for same in [
+        json!({}),
+        json!({ "name": "one.png" }),
+        json!({ "tags": [], "folder_id": null }),
+    ] {
         client.patch(&image, &same).ok();
     }
     for same in [json!({}), json!({ "name": "Lakes", "parent_id": null })] {
@@ -187,10 +252,15 @@ fn change_without_effect_publishes_no_event() {
     }
     let into = |folder: &Value| {
         let body = json!({ "image_ids": [ids[0], ids[0], 99], "folder_id": folder });
-        assert_eq!(client.post("/folders/move-images", &body).ok(), json!({ "moved": 1 }));
+        assert_eq!(
+            client.post("/folders/move-images", &body).ok(),
+            json!({ "moved": 1 })
+        );
     };
     into(&json!(null));
-    client.post("/images/select-all", &json!({ "selected": false })).ok();
+    client
+        .post("/images/select-all", &json!({ "selected": false }))
+        .ok();
     // The next event is of the first request that does change something.
     into(&folder["id"]);
     into(&folder["id"]);
@@ -208,7 +278,10 @@ fn missing_file_is_named_in_the_error() {
     fs::remove_file(daemon.images().join("one.png")).unwrap();
     client.get(&format!("{image}/raw")).fails(404);
     let refused = client.patch(&image, &json!({ "name": "two" })).fails(404);
-    assert_eq!(refused["error"], format!("the file of image {} is missing", ids[0]));
+    assert_eq!(
+        refused["error"],
+        format!("the file of image {} is missing", ids[0])
+    );
     client.patch(&image, &json!({ "tags": ["kept"] })).ok();
     assert_eq!(client.get(&image).ok()["name"], "one");
 }
@@ -223,53 +296,96 @@ fn folders_can_be_created_moved_searched_and_deleted() {
     let top = make(" Nature ", json!(null));
     assert_eq!(top.status, 201);
     let top = top.ok();
-    assert_eq!((&top["name"], &top["parent_id"]), (&json!("Nature"), &json!(null)));
+    assert_eq!(
+        (&top["name"], &top["parent_id"]),
+        (&json!("Nature"), &json!(null))
+    );
     let lakes = make("Lakes", top["id"].clone()).ok();
     make("Nature", json!(null)).fails(409);
     make("x", json!(99)).fails(404);
     make("", json!(null)).fails(400);
-    let moved =
-        client.post("/folders/move-images", &json!({ "image_ids": ids, "folder_id": lakes["id"] }));
+    let moved = client.post(
+        "/folders/move-images",
+        &json!({ "image_ids": ids, "folder_id": lakes["id"] }),
+    );
     assert_eq!(moved.ok(), json!({ "moved": 2 }));
-    client.post("/folders/move-images", &json!({ "image_ids": ids })).fails(400);
-    assert_eq!(names(&daemon, &format!("folder_id={}", lakes["id"])), ["a", "b"]);
+    client
+        .post("/folders/move-images", &json!({ "image_ids": ids }))
+        .fails(400);
+    assert_eq!(
+        names(&daemon, &format!("folder_id={}", lakes["id"])),
+        ["a", "b"]
+    );
     assert!(names(&daemon, "folder_id=root").is_empty());
 
     let path = client.get(&format!("/folders/{}/path", lakes["id"])).ok();
-    let path: Vec<&Value> = path["data"].as_array().unwrap().iter().map(|f| &f["name"]).collect();
+    let path: Vec<&Value> = path["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| &f["name"])
+        .collect();
     assert_eq!(path, ["Nature", "Lakes"]);
-    let cycle =
-        client.patch(&format!("/folders/{}", top["id"]), &json!({ "parent_id": lakes["id"] }));
+    let cycle = client.patch(
+        &format!("/folders/{}", top["id"]),
+        &json!({ "parent_id": lakes["id"] }),
+    );
     cycle.fails(409);
-    client.patch(&format!("/folders/{}", top["id"]), &json!({ "colour": 1 })).fails(400);
+    client
+        .patch(&format!("/folders/{}", top["id"]), &json!({ "colour": 1 }))
+        .fails(400);
     client.get("/folders?parent_id=x").fails(400);
     client.get("/folders?parent_id=-58800").fails(400);
     let folders = |query: &str| {
         let found = client.get(&format!("/folders{query}")).ok();
         let data = found["data"].as_array().unwrap().clone();
-        data.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        data.iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     let below = format!("?parent_id={}", top["id"]);
     make("Deep lakes", lakes["id"].clone()).ok();
     make("Seas", json!(null)).ok();
     assert_eq!(folders(""), ["Nature", "Seas"], "a client's first page");
     assert_eq!(folders("?parent_id=null&search="), ["Nature", "Seas"]);
-    assert_eq!(folders("?parent_id=all"), ["Deep lakes", "Lakes", "Nature", "Seas"]);
+    assert_eq!(
+        folders("?parent_id=all"),
+        ["Deep lakes", "Lakes", "Nature", "Seas"]
+    );
     assert_eq!(folders(&below), ["Lakes"]);
     assert_eq!(folders("?search=LAKES"), ["Deep lakes", "Lakes"]);
-    assert_eq!(folders("?parent_id=all&search=s"), ["Deep lakes", "Lakes", "Seas"]);
-    assert_eq!(folders(&format!("{below}&search=s")), ["Deep lakes", "Lakes"]);
-    assert_eq!(folders(&format!("?parent_id={}&search=s", lakes["id"])), ["Deep lakes"]);
+    assert_eq!(
+        folders("?parent_id=all&search=s"),
+        ["Deep lakes", "Lakes", "Seas"]
+    );
+    assert_eq!(
+        folders(&format!("{below}&search=s")),
+        ["Deep lakes", "Lakes"]
+    );
+    assert_eq!(
+        folders(&format!("?parent_id={}&search=s", lakes["id"])),
+        ["Deep lakes"]
+    );
 
     let kept = client.delete(&format!("/folders/{}", lakes["id"])).ok();
     let expected = json!({
         "deleted": true, "mode": "keep_contents", "images_deleted": 0, "folders_deleted": 1,
     });
     assert_eq!(kept, expected);
-    assert_eq!(names(&daemon, &format!("folder_id={}", top["id"])), ["a", "b"]);
-    client.delete(&format!("/folders/{}?mode=everything", top["id"])).fails(400);
-    let gone = client.delete(&format!("/folders/{}?mode=delete_all", top["id"])).ok();
-    assert_eq!((&gone["images_deleted"], &gone["folders_deleted"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        names(&daemon, &format!("folder_id={}", top["id"])),
+        ["a", "b"]
+    );
+    client
+        .delete(&format!("/folders/{}?mode=everything", top["id"]))
+        .fails(400);
+    let gone = client
+        .delete(&format!("/folders/{}?mode=delete_all", top["id"]))
+        .ok();
+    assert_eq!(
+        (&gone["images_deleted"], &gone["folders_deleted"]),
+        (&json!(2), &json!(2))
+    );
     assert!(names(&daemon, "").is_empty());
     assert_eq!(fs::read_dir(daemon.images()).unwrap().count(), 0);
     client.get(&format!("/folders/{}", top["id"])).fails(404);
@@ -288,9 +404,18 @@ fn themes_of_the_user_are_served() {
     }]);
     assert_eq!(client.get("/api/themes").ok(), expected);
     let css = client.get("/api/themes/night-sky.css");
-    assert_eq!((css.status, css.text().as_str()), (200, ":root { --a: #000 }"));
+    assert_eq!(
+        (css.status, css.text().as_str()),
+        (200, ":root { --a: #000 }")
+    );
     assert_eq!(css.header("content-type"), Some("text/css; charset=utf-8"));
-    for bad in ["none.css", "night-sky", "..%2Fconfig.toml", ".css", "%2e%2e.css"] {
+    for bad in [
+        "none.css",
+        "night-sky",
+        "..%2Fconfig.toml",
+        ".css",
+        "%2e%2e.css",
+    ] {
         client.get(&format!("/api/themes/{bad}")).fails(404);
     }
 }

@@ -48,7 +48,10 @@ fn each_monitor_of_sway_shows_its_own_picture() {
         "timestamp",
     ];
     assert_eq!(fields, wanted);
-    assert_eq!((&first["source"], &first["monitors"]), (&json!("manual"), &json!(["HEADLESS-1"])));
+    assert_eq!(
+        (&first["source"], &first["monitors"]),
+        (&json!("manual"), &json!(["HEADLESS-1"]))
+    );
     assert_eq!(events.wait_for("wallpaper_changed")["image_id"], green);
 
     let current = daemon.client().get("/wallpaper/current").ok();
@@ -59,7 +62,13 @@ fn each_monitor_of_sway_shows_its_own_picture() {
         .iter()
         .map(|monitor| (&monitor["monitor_name"], &monitor["image_id"]))
         .collect();
-    assert_eq!(hung, [(&json!("HEADLESS-1"), &json!(red)), (&json!("HEADLESS-2"), &json!(green))]);
+    assert_eq!(
+        hung,
+        [
+            (&json!("HEADLESS-1"), &json!(red)),
+            (&json!("HEADLESS-2"), &json!(green))
+        ]
+    );
 
     // All monitors at once; the history has the newest first.
     let body = json!({ "image_id": blue, "mode": "clone" });
@@ -71,10 +80,17 @@ fn each_monitor_of_sway_shows_its_own_picture() {
     see(&desktop, &daemon, "HEADLESS-1", BLUE);
     see(&desktop, &daemon, "HEADLESS-2", BLUE);
     let history = daemon.client().get("/images/history?limit=2").ok();
-    let ids: Vec<&Value> =
-        history.as_array().unwrap().iter().map(|entry| &entry["image_id"]).collect();
+    let ids: Vec<&Value> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["image_id"])
+        .collect();
     assert_eq!(ids, [&json!(blue), &json!(green)]);
-    assert_eq!(running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(), 1);
+    assert_eq!(
+        running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(),
+        1
+    );
 }
 
 #[test]
@@ -86,7 +102,12 @@ fn no_frame_shows_neither_picture() {
     see(&desktop, &daemon, "HEADLESS-1", RED);
     let samples = watch_for_gaps(&desktop, &daemon, "HEADLESS-1", &[RED, GREEN], || {
         for round in 0..10 {
-            set(&daemon, if round % 2 == 0 { green } else { red }, "HEADLESS-1").ok();
+            set(
+                &daemon,
+                if round % 2 == 0 { green } else { red },
+                "HEADLESS-1",
+            )
+            .ok();
         }
     });
     assert!(samples >= 10, "only {samples} samples");
@@ -105,7 +126,10 @@ fn feh_shows_pictures_under_x() {
     see(&desktop, &daemon, "VIRTUAL-2", RED);
     assert_eq!(set(&daemon, blue, "*").ok()["backend"], "feh");
     see(&desktop, &daemon, "VIRTUAL-1", BLUE);
-    assert!(!daemon.root().join(".fehbg").exists(), "the user's .fehbg is left alone");
+    assert!(
+        !daemon.root().join(".fehbg").exists(),
+        "the user's .fehbg is left alone"
+    );
 }
 
 #[test]
@@ -114,12 +138,17 @@ fn extended_picture_has_no_gap_at_the_seam() {
     let daemon = TestDaemon::started_on(&desktop);
     // Left half red, right half blue: the seam between the monitors is the seam of the picture.
     let path = daemon.root().join("halves.png");
-    image::RgbImage::from_fn(2560, 720, |x, _| image::Rgb(if x < 1280 { RED } else { BLUE }))
-        .save(&path)
-        .unwrap();
+    image::RgbImage::from_fn(2560, 720, |x, _| {
+        image::Rgb(if x < 1280 { RED } else { BLUE })
+    })
+    .save(&path)
+    .unwrap();
     let id = daemon.import(&[&path])[0];
     let body = json!({ "image_id": id, "mode": "extend" });
-    assert_eq!(daemon.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
+    assert_eq!(
+        daemon.client().post("/wallpaper/set", &body).ok()["mode"],
+        "extend"
+    );
     see(&desktop, &daemon, "HEADLESS-1", RED);
     see(&desktop, &daemon, "HEADLESS-2", BLUE);
     let whole = daemon.root().join("whole.png");
@@ -147,7 +176,9 @@ fn impossible_wallpapers_are_refused() {
     post(json!({ "image_id": red, "mode": "stretch" })).fails(400);
     post(json!({ "image_id": "1" })).fails(400);
     post(json!({})).fails(400);
-    client.send("POST", "/wallpaper/random", "", b"garbage").fails(400);
+    client
+        .send("POST", "/wallpaper/random", "", b"garbage")
+        .fails(400);
 
     // An image whose file is gone is an orphan.
     post(json!({ "image_id": green })).ok();
@@ -155,7 +186,10 @@ fn impossible_wallpapers_are_refused() {
     fs::remove_file(daemon.images().join("green.png")).unwrap();
     post(json!({ "image_id": green })).fails(404);
     let purged = events.wait_for("image_orphan_purged");
-    assert_eq!((&purged["image_id"], &purged["reason"]), (&json!(green), &json!("file_missing")));
+    assert_eq!(
+        (&purged["image_id"], &purged["reason"]),
+        (&json!(green), &json!("file_missing"))
+    );
     assert_eq!(purged["history_entries_purged"], 1);
     assert_eq!(client.get(&format!("/images/{green}")).status, 404);
     // A random request picks neither a missing image nor the one that is shown.
@@ -174,10 +208,15 @@ fn impossible_wallpapers_are_refused() {
 fn hostile_names_arrive_whole() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let daemon = TestDaemon::started_on(&desktop);
-    for (number, name) in
-        ["a b,c#d%20.png", "'quoted' \"twice\".png", "$(touch x);`.png", "größe ☃.png", "-o.png"]
-            .iter()
-            .enumerate()
+    for (number, name) in [
+        "a b,c#d%20.png",
+        "'quoted' \"twice\".png",
+        "$(touch x);`.png",
+        "größe ☃.png",
+        "-o.png",
+    ]
+    .iter()
+    .enumerate()
     {
         let color = [200 - 30 * number as u8, 40 + 30 * number as u8, 90];
         let path = plain(&daemon, name, color);
@@ -190,7 +229,9 @@ fn hostile_names_arrive_whole() {
 /// Twenty requests a second, as from a scroll wheel; for 30 s with `MURALD_STORM_SECONDS=30`.
 #[test]
 fn last_of_many_requests_wins() {
-    let seconds = std::env::var("MURALD_STORM_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("MURALD_STORM_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let rounds = 20 * seconds.unwrap_or(2_usize);
     let desktop = Desktop::wayland(&["1280x720", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
@@ -204,15 +245,23 @@ fn last_of_many_requests_wins() {
             let body =
                 json!({ "image_id": ids[(rounds - 1 - round) % 3], "monitor": "HEADLESS-1" });
             let body = body.to_string();
-            let asked = daemon.client().ask("POST", "/wallpaper/set", "", body.as_bytes()).unwrap();
+            let asked = daemon
+                .client()
+                .ask("POST", "/wallpaper/set", "", body.as_bytes())
+                .unwrap();
             std::thread::sleep(Duration::from_millis(50));
             asked
         })
         .collect();
     let status = |answer: Value| answer["status"].as_str().unwrap().to_owned();
-    let statuses: Vec<String> =
-        asked.into_iter().map(|asked| status(asked.answer().unwrap().ok())).collect();
-    let superseded = statuses.iter().filter(|status| *status == "superseded").count();
+    let statuses: Vec<String> = asked
+        .into_iter()
+        .map(|asked| status(asked.answer().unwrap().ok()))
+        .collect();
+    let superseded = statuses
+        .iter()
+        .filter(|status| *status == "superseded")
+        .count();
     let shown = statuses.iter().filter(|status| *status == "set").count();
     eprintln!("of {rounds} requests {shown} were shown and {superseded} superseded");
     assert_eq!(statuses.last().unwrap(), "set");
@@ -269,14 +318,18 @@ impl Holdings {
             }
         }
         for task in entries("task") {
-            let Ok(name) = fs::read_to_string(task.path().join("comm")) else { continue };
+            let Ok(name) = fs::read_to_string(task.path().join("comm")) else {
+                continue;
+            };
             if !name.starts_with("http-") {
                 *found.threads.entry(name.trim().to_owned()).or_default() += 1;
             }
         }
         for stat in fs::read_dir("/proc").unwrap().flatten() {
             let stat = fs::read_to_string(stat.path().join("stat")).unwrap_or_default();
-            let Some((before, after)) = stat.rsplit_once(") ") else { continue };
+            let Some((before, after)) = stat.rsplit_once(") ") else {
+                continue;
+            };
             if after.split(' ').nth(1) == Some(&daemon.pid().to_string()) {
                 let name = before.split_once('(').map_or(before, |(_, name)| name);
                 *found.children.entry(name.to_owned()).or_default() += 1;

@@ -23,7 +23,9 @@ fn off(cycle: u32) -> Duration {
 fn point(desktop: &Desktop, x: u32, y: u32) -> Rgb {
     let at = format!("1x1+{x}+{y}");
     let mut import = desktop.command("import");
-    let shot = import.args(["-silent", "-window", "root", "-crop", &at, "-depth", "8", "rgb:-"]);
+    let shot = import.args([
+        "-silent", "-window", "root", "-crop", &at, "-depth", "8", "rgb:-",
+    ]);
     let bytes = shot.output().unwrap().stdout;
     // There is no output while the screen changes its size.
     bytes.get(..3).map_or([0; 3], |rgb| rgb.try_into().unwrap())
@@ -35,7 +37,14 @@ fn output_that_blinks_shows_its_picture_again() {
     let daemon = TestDaemon::started_on(&desktop);
     let images = three(&daemon);
     let colors = [RED, GREEN, BLUE];
-    let on = ["--output", "DUMMY1", "--mode", "320x240-murald", "--pos", "320x0"];
+    let on = [
+        "--output",
+        "DUMMY1",
+        "--mode",
+        "320x240-murald",
+        "--pos",
+        "320x0",
+    ];
     let set = |monitor: &str, picture: usize| {
         let body = json!({ "image_id": images[picture], "monitors": [monitor] });
         daemon.client().post("/wallpaper/set", &body)
@@ -71,13 +80,21 @@ fn new_monitor_shows_the_picture_that_was_set_for_all() {
     let images = three(&daemon);
     let set = |daemon: &TestDaemon, body| daemon.client().post("/wallpaper/set", &body).ok();
     set(&daemon, json!({ "image_id": images[0] }));
-    set(&daemon, json!({ "image_id": images[1], "monitor": "DUMMY0" }));
+    set(
+        &daemon,
+        json!({ "image_id": images[1], "monitor": "DUMMY0" }),
+    );
     let mut events = daemon.events("wallpaper_changed");
     assert_eq!(desktop.run("plug", &["320x240"]), "DUMMY1");
-    wait_until("red on the new monitor", || near(point(&desktop, 480, 120), RED));
+    wait_until("red on the new monitor", || {
+        near(point(&desktop, 480, 120), RED)
+    });
     assert!(near(point(&desktop, 160, 120), GREEN));
     let changed = events.wait_for("wallpaper_changed");
-    assert_eq!((&changed["source"], &changed["monitors"]), (&json!("restore"), &json!(["DUMMY1"])));
+    assert_eq!(
+        (&changed["source"], &changed["monitors"]),
+        (&json!("restore"), &json!(["DUMMY1"]))
+    );
     let current = daemon.client().get("/wallpaper/current").ok();
     assert_eq!(current["monitors"][1]["image_id"], images[0]);
     // The same for a monitor that is connected while the daemon is stopped.

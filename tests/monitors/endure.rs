@@ -37,12 +37,22 @@ fn picture_stays_while_the_daemon_restarts() {
             events.wait_for("wallpaper_changed");
         }
     });
-    assert_eq!(running("swaybg", &runtime), process, "taken over, not replaced");
-    let answer = daemon.client().post("/shutdown", &json!({ "clear": true })).ok();
+    assert_eq!(
+        running("swaybg", &runtime),
+        process,
+        "taken over, not replaced"
+    );
+    let answer = daemon
+        .client()
+        .post("/shutdown", &json!({ "clear": true }))
+        .ok();
     assert_eq!(answer["status"], "shutting_down");
     assert_eq!(daemon.wait().code(), Some(0));
     assert!(running("swaybg", &runtime).is_empty());
-    for backends in fs::read_dir(Path::new(&runtime).join("murald")).unwrap().flatten() {
+    for backends in fs::read_dir(Path::new(&runtime).join("murald"))
+        .unwrap()
+        .flatten()
+    {
         let left: Vec<_> = fs::read_dir(backends.path()).unwrap().flatten().collect();
         assert!(left.is_empty(), "{left:?}");
     }
@@ -60,17 +70,36 @@ fn backend_that_dies_is_restarted() {
     for pause in [0, 1, 2] {
         let victim = running("swaybg", &runtime)[0];
         let killed = Instant::now();
-        assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-9", &victim.to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         let changed = events.wait_for("wallpaper_changed");
-        assert!(killed.elapsed().as_secs() >= pause, "{pause} s: {:?}", killed.elapsed());
+        assert!(
+            killed.elapsed().as_secs() >= pause,
+            "{pause} s: {:?}",
+            killed.elapsed()
+        );
         assert_eq!(changed["source"], "restore");
         see(&desktop, &daemon, "HEADLESS-1", RED);
     }
     // The fourth exit within a minute is one too many.
     let victim = running("swaybg", &runtime)[0];
-    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-9", &victim.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     let gone = events.wait_for("backend_unavailable");
-    assert_eq!((&gone["backend"], gone.get("retrying")), (&json!("swaybg"), None));
+    assert_eq!(
+        (&gone["backend"], gone.get("retrying")),
+        (&json!("swaybg"), None)
+    );
     let why = daemon.client().get("/why").ok()[0].clone();
     let told = why["text"].as_str().unwrap();
     assert!(
@@ -93,15 +122,32 @@ fn reconnected_monitor_gets_its_picture_back() {
     see(&desktop, &daemon, "DUMMY1", GREEN);
     desktop.run("unplug", &["DUMMY1"]);
     wait_until("one monitor less", || {
-        daemon.client().get("/monitors").ok().as_array().unwrap().len() == 1
+        daemon
+            .client()
+            .get("/monitors")
+            .ok()
+            .as_array()
+            .unwrap()
+            .len()
+            == 1
     });
-    let body =
-        daemon.client().post("/wallpaper/set", &json!({"image_id": red, "monitor": "DUMMY1"}));
-    assert!(body.fails(400)["error"].as_str().unwrap().contains("DUMMY0"));
+    let body = daemon.client().post(
+        "/wallpaper/set",
+        &json!({"image_id": red, "monitor": "DUMMY1"}),
+    );
+    assert!(
+        body.fails(400)["error"]
+            .as_str()
+            .unwrap()
+            .contains("DUMMY0")
+    );
     let mut events = daemon.events("wallpaper_changed");
     assert_eq!(desktop.run("plug", &["1024x768"]), "DUMMY1");
     let changed = events.wait_for("wallpaper_changed");
-    assert_eq!((&changed["source"], &changed["image_id"]), (&json!("restore"), &json!(green)));
+    assert_eq!(
+        (&changed["source"], &changed["image_id"]),
+        (&json!("restore"), &json!(green))
+    );
     see(&desktop, &daemon, "DUMMY1", GREEN);
     see(&desktop, &daemon, "DUMMY0", RED);
 }
@@ -109,13 +155,19 @@ fn reconnected_monitor_gets_its_picture_back() {
 #[test]
 fn pictures_are_restored_after_the_compositor_was_killed() {
     let (desktop, _daemon) = killed_twice("swaybg");
-    assert_eq!(running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(), 1);
+    assert_eq!(
+        running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(),
+        1
+    );
 }
 
 #[test]
 fn builtin_draws_again_after_the_compositor_was_killed() {
     let (_desktop, daemon) = killed_twice("builtin");
-    assert_eq!(daemon.client().get("/wallpaper/current").ok()["backend"], "builtin");
+    assert_eq!(
+        daemon.client().get("/wallpaper/current").ok()["backend"],
+        "builtin"
+    );
 }
 
 /// A desktop that was killed twice while a backend showed pictures.
@@ -130,10 +182,16 @@ fn killed_twice(backend: &str) -> (Desktop, TestDaemon) {
     for _ in 0..2 {
         let mut events = daemon.events("wallpaper_changed,backend_unavailable");
         desktop.again();
-        let mut back = [events.wait_for("wallpaper_changed"), events.wait_for("wallpaper_changed")];
+        let mut back = [
+            events.wait_for("wallpaper_changed"),
+            events.wait_for("wallpaper_changed"),
+        ];
         back.sort_by_key(|event| event["image_id"].as_i64());
         for (event, id) in back.iter().zip([red, green]) {
-            assert_eq!((&event["source"], &event["image_id"]), (&json!("restore"), &json!(id)));
+            assert_eq!(
+                (&event["source"], &event["image_id"]),
+                (&json!("restore"), &json!(id))
+            );
             assert_eq!(event["backend"], backend);
         }
         see(&desktop, &daemon, "HEADLESS-1", RED);
@@ -153,21 +211,40 @@ fn backend_that_is_installed_later_is_found() {
     let [red, ..] = three(&daemon);
     let refused = set(&daemon, red, "HEADLESS-1").fails(503);
     assert_eq!(refused["error_code"], "no_backend");
-    assert!(refused["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")));
+    assert!(
+        refused["meta"]["checked"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("swaybg"))
+    );
     let told = refused["error"].as_str().unwrap();
-    assert!(told.contains("backend.builtin.enabled") && told.contains(", swaybg"), "{told}");
+    assert!(
+        told.contains("backend.builtin.enabled") && told.contains(", swaybg"),
+        "{told}"
+    );
     let current = daemon.client().get("/wallpaper/current").fails(503);
     assert_eq!(current["error"], refused["error"]);
-    let random = daemon.client().post("/wallpaper/random", &json!({})).fails(503);
+    let random = daemon
+        .client()
+        .post("/wallpaper/random", &json!({}))
+        .fails(503);
     assert_eq!(random["error_code"], "no_backend");
     let known = || {
         let all = daemon.client().get("/backends").ok();
         let mut all = all.as_array().unwrap().iter();
-        all.find(|backend| backend["name"] == "swaybg").unwrap().clone()
+        all.find(|backend| backend["name"] == "swaybg")
+            .unwrap()
+            .clone()
     };
-    assert_eq!((&known()["installed"], &known()["missing"]), (&json!(false), &json!(["swaybg"])));
+    assert_eq!(
+        (&known()["installed"], &known()["missing"]),
+        (&json!(false), &json!(["swaybg"]))
+    );
     std::os::unix::fs::symlink(swaybg, daemon.root().join("only/swaybg")).unwrap();
-    assert_eq!((&known()["installed"], &known()["available"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&known()["installed"], &known()["available"]),
+        (&json!(true), &json!(true))
+    );
     daemon.client().get("/wallpaper/current").ok();
     assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "swaybg");
     see(&desktop, &daemon, "HEADLESS-1", RED);
@@ -185,13 +262,27 @@ fn builtin_draws_if_nothing_else_is_installed() {
     assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "builtin");
     see(&desktop, &daemon, "HEADLESS-1", RED);
     let all = daemon.client().get("/backends").ok();
-    let names: Vec<_> = all.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let names: Vec<_> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
     assert_eq!((names.len(), names[6]), (7, &json!("builtin")));
     let own = &all[6];
-    assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(true)));
-    assert_eq!((&own["active"], &own["missing"]), (&json!(true), &json!([])));
+    assert_eq!(
+        (&own["installed"], &own["available"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        (&own["active"], &own["missing"]),
+        (&json!(true), &json!([]))
+    );
     // The next daemon adopts it. No other process has this desktop's directory in its arguments.
-    let words = format!("[d]raw --socket {}", desktop.var("XDG_RUNTIME_DIR").unwrap());
+    let words = format!(
+        "[d]raw --socket {}",
+        desktop.var("XDG_RUNTIME_DIR").unwrap()
+    );
     let drawing = || desktop.output("sh", &["-c", &format!("pgrep -f '{words}' || [ $? = 1 ]")]);
     let before = drawing();
     daemon.kill9();
@@ -202,12 +293,17 @@ fn builtin_draws_if_nothing_else_is_installed() {
     see(&desktop, &daemon, "HEADLESS-1", GREEN);
     // The process is killed, and restarted.
     desktop.output("kill", &["-9", &before]);
-    wait_until("another process", || !["", before.as_str()].contains(&drawing().as_str()));
+    wait_until("another process", || {
+        !["", before.as_str()].contains(&drawing().as_str())
+    });
     see(&desktop, &daemon, "HEADLESS-1", GREEN);
     // A backend that was installed in the meantime is used once it is activated.
     std::os::unix::fs::symlink(swaybg, daemon.root().join("only/swaybg")).unwrap();
     assert_eq!(set(&daemon, blue, "HEADLESS-1").ok()["backend"], "builtin");
-    daemon.client().post("/backends/swaybg/activate", &json!({})).ok();
+    daemon
+        .client()
+        .post("/backends/swaybg/activate", &json!({}))
+        .ok();
     assert_eq!(set(&daemon, red, "HEADLESS-1").ok()["backend"], "swaybg");
     see(&desktop, &daemon, "HEADLESS-1", RED);
 }
@@ -224,13 +320,22 @@ fn picture_that_leaves_the_library_stays_on_its_monitor() {
     for id in [green, blue] {
         daemon
             .client()
-            .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+            .send(
+                "DELETE",
+                "/images",
+                "",
+                json!({ "ids": [id] }).to_string().as_bytes(),
+            )
             .ok();
     }
     assert!(!daemon.images().join("green.png").exists());
     // Another swaybg has to show what was deleted.
     set(&daemon, red, "HEADLESS-2").ok();
-    for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
+    for (output, color) in [
+        ("HEADLESS-1", BLUE),
+        ("HEADLESS-2", RED),
+        ("HEADLESS-3", GREEN),
+    ] {
         see(&desktop, &daemon, output, color);
     }
     let held = daemon.root().join("cache/murald/backends/swaybg/retained");
@@ -248,14 +353,26 @@ fn picture_that_leaves_the_library_stays_on_its_monitor() {
         let mut events = daemon.events("wallpaper_changed");
         set(&daemon, red, "HEADLESS-2").ok();
         events.wait_for("wallpaper_changed");
-        for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
+        for (output, color) in [
+            ("HEADLESS-1", BLUE),
+            ("HEADLESS-2", RED),
+            ("HEADLESS-3", GREEN),
+        ] {
             see(&desktop, &daemon, output, color);
         }
-        assert_eq!(running("swaybg", runtime), process, "taken over, not replaced");
+        assert_eq!(
+            running("swaybg", runtime),
+            process,
+            "taken over, not replaced"
+        );
     }
     let blue = daemon.import(&[&plain(&daemon, "blue.png", BLUE)])[0];
     set(&daemon, blue, "HEADLESS-2").ok();
-    for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", BLUE), ("HEADLESS-3", GREEN)] {
+    for (output, color) in [
+        ("HEADLESS-1", BLUE),
+        ("HEADLESS-2", BLUE),
+        ("HEADLESS-3", GREEN),
+    ] {
         see(&desktop, &daemon, output, color);
     }
     set(&daemon, red, "*").ok();
@@ -273,7 +390,12 @@ fn pictures_whose_files_are_missing_blank_no_monitor() {
     let crowd: Vec<_> = (0..24u8)
         .map(|number| plain(&daemon, &format!("crowd-{number}.png"), [number, 7, 7]))
         .collect();
-    daemon.import(&crowd.iter().map(std::path::PathBuf::as_path).collect::<Vec<_>>());
+    daemon.import(
+        &crowd
+            .iter()
+            .map(std::path::PathBuf::as_path)
+            .collect::<Vec<_>>(),
+    );
     set(&daemon, red, "HEADLESS-1").ok();
     set(&daemon, green, "HEADLESS-2").ok();
     assert_eq!(daemon.stop(), Some(0));
@@ -299,7 +421,10 @@ fn pictures_whose_files_are_missing_blank_no_monitor() {
     daemon.start();
     see(&desktop, &daemon, "HEADLESS-2", GREEN);
     wait_until("the guard", || guarded(&daemon));
-    assert_eq!(daemon.client().get(&format!("/images/{red}")).ok()["id"], red);
+    assert_eq!(
+        daemon.client().get(&format!("/images/{red}")).ok()["id"],
+        red
+    );
     set(&daemon, blue, "HEADLESS-1").ok();
     see(&desktop, &daemon, "HEADLESS-1", BLUE);
     see(&desktop, &daemon, "HEADLESS-2", GREEN);
@@ -314,8 +439,14 @@ fn backend_whose_activation_cannot_be_written_shows_nothing() {
     let directory = daemon.config_file().parent().unwrap().to_owned();
     fs::set_permissions(&directory, Permissions::from_mode(0o500)).unwrap();
     let mut events = daemon.events("wallpaper_changed");
-    let refused = daemon.client().post("/backends/builtin/activate", &json!({})).fails(500);
-    assert!(refused["error"].as_str().unwrap().contains("config.toml"), "{refused}");
+    let refused = daemon
+        .client()
+        .post("/backends/builtin/activate", &json!({}))
+        .fails(500);
+    assert!(
+        refused["error"].as_str().unwrap().contains("config.toml"),
+        "{refused}"
+    );
     assert!(daemon.drawing().is_empty());
     fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
     assert_eq!(set(&daemon, green, "HEADLESS-1").ok()["backend"], "swaybg");

@@ -14,7 +14,9 @@ const BLACK: Rgb = [0, 0, 0];
 fn square(daemon: &TestDaemon) -> i64 {
     let path: PathBuf = daemon.root().join("square.png");
     let color = |_, y| image::Rgb(if y < 140 { RED } else { BLUE });
-    image::RgbImage::from_fn(200, 200, color).save(&path).unwrap();
+    image::RgbImage::from_fn(200, 200, color)
+        .save(&path)
+        .unwrap();
     daemon.import(&[&path])[0]
 }
 
@@ -36,12 +38,19 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     let set = |daemon: &TestDaemon, body: Value| daemon.client().post("/wallpaper/set", &body);
     set(&daemon, json!({ "image_id": id })).ok();
     see_edge(desktop, &daemon, one, RED);
-    set(&daemon, json!({ "image_id": id, "monitor": one, "position": "10%,100%" })).ok();
+    set(
+        &daemon,
+        json!({ "image_id": id, "monitor": one, "position": "10%,100%" }),
+    )
+    .ok();
     see_edge(desktop, &daemon, one, BLUE);
     // The image's own position is used at once where none was requested.
     let own = |position: Value| {
         let path = format!("/images/{id}");
-        let image = daemon.client().patch(&path, &json!({ "position": position })).ok();
+        let image = daemon
+            .client()
+            .patch(&path, &json!({ "position": position }))
+            .ok();
         assert_eq!(image["position"], position);
     };
     own("bottom-left".into());
@@ -70,9 +79,15 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     assert_eq!(word.status, 400);
     let text = word.text();
     assert!(text.contains("spiral") && text.contains(backend), "{text}");
-    assert_eq!(set(&daemon, json!({ "image_id": id, "fit": "wide" })).status, 400);
+    assert_eq!(
+        set(&daemon, json!({ "image_id": id, "fit": "wide" })).status,
+        400
+    );
     let refused = set(&daemon, json!({ "image_id": id, "position": "middle" })).text();
-    assert!(refused.contains("position must be center, top, "), "{refused}");
+    assert!(
+        refused.contains("position must be center, top, "),
+        "{refused}"
+    );
     // A colour, which looks the same with any fit, changes none.
     set(&daemon, json!({ "color": "#283cc8", "monitor": other })).ok();
     see_edge(desktop, &daemon, other, BLUE);
@@ -81,7 +96,10 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     see_edge(desktop, &daemon, one, RED);
     // The wallpaper before had its own fit and position.
     for color in [BLACK, BLUE] {
-        daemon.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
+        daemon
+            .client()
+            .post("/wallpaper/back", &json!({ "monitor": one }))
+            .ok();
         see_edge(desktop, &daemon, one, color);
     }
 }

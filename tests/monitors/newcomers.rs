@@ -26,10 +26,25 @@ fn new_monitor_shows_the_default(backend: &str) {
     set(&daemon, red, "*").ok();
     let body = json!({ "image_id": green, "default": true, "fit": "contain" });
     let answer = daemon.client().post("/wallpaper/set", &body).ok();
-    assert_eq!((&answer["status"], &answer["monitors"]), (&json!("set"), &json!([])));
+    assert_eq!(
+        (&answer["status"], &answer["monitors"]),
+        (&json!("set"), &json!([]))
+    );
     let current = daemon.client().get("/wallpaper/current").ok();
-    assert_eq!((&current["default_image_id"], &current["image_id"]), (&json!(green), &json!(red)));
-    assert_eq!(daemon.client().get("/images/history").ok().as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&current["default_image_id"], &current["image_id"]),
+        (&json!(green), &json!(red))
+    );
+    assert_eq!(
+        daemon
+            .client()
+            .get("/images/history")
+            .ok()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     // The default survives a restart.
     daemon.kill9();
     daemon.start();
@@ -39,7 +54,12 @@ fn new_monitor_shows_the_default(backend: &str) {
         let path = daemon.root().join("whole.png");
         desktop.shot(&path, &second);
         let picture = image::open(&path).unwrap().into_rgb8();
-        near(picture.get_pixel(picture.width() / 2, picture.height() / 30).0, [0, 0, 0])
+        near(
+            picture
+                .get_pixel(picture.width() / 2, picture.height() / 30)
+                .0,
+            [0, 0, 0],
+        )
     });
     see(&desktop, &daemon, "WL-1", RED);
     let named = json!({ "image_id": blue, "default": true, "monitor": "WL-1" });
@@ -63,9 +83,13 @@ fn new_monitor_shows_the_newest_picture_if_there_is_no_default() {
     let shown = || {
         let current = daemon.client().get("/wallpaper/current").ok();
         let monitors = current["monitors"].as_array().unwrap().iter();
-        monitors.map(|one| one["monitor_name"].clone()).collect::<Vec<_>>()
+        monitors
+            .map(|one| one["monitor_name"].clone())
+            .collect::<Vec<_>>()
     };
-    wait_until("both are shown again", || shown() == [json!("WL-1"), json!(third)]);
+    wait_until("both are shown again", || {
+        shown() == [json!("WL-1"), json!(third)]
+    });
     set(&daemon, blue, &third).ok();
     see(&desktop, &daemon, &third, BLUE);
     see(&desktop, &daemon, "WL-1", RED);
@@ -81,14 +105,20 @@ fn new_monitor_shows_the_picture_of_the_running_playlist_once() {
     let client = daemon.client();
     let body = json!({ "name": "evening", "type": "manual", "images": [{ "image_id": green }] });
     let playlist = client.post("/playlists", &body).ok()["id"].clone();
-    client.post(&format!("/playlists/{playlist}/start"), &json!({})).ok();
+    client
+        .post(&format!("/playlists/{playlist}/start"), &json!({}))
+        .ok();
     let stretched = json!({ "image_id": blue, "mode": "extend" });
     client.post("/wallpaper/set", &stretched).ok();
     let mut events = daemon.events("wallpaper_changed");
     let second = desktop.run("plug", &["800x600"]);
     let changed = events.wait_for("wallpaper_changed");
     assert_eq!(
-        (&changed["source"], &changed["image_id"], &changed["monitors"]),
+        (
+            &changed["source"],
+            &changed["image_id"],
+            &changed["monitors"]
+        ),
         (&json!("playlist"), &json!(green), &json!([second]))
     );
     see(&desktop, &daemon, &second, GREEN);
@@ -97,6 +127,10 @@ fn new_monitor_shows_the_picture_of_the_running_playlist_once() {
     set(&daemon, red, "WL-1").ok();
     assert_eq!(events.wait_for("wallpaper_changed")["image_id"], red);
     let history = daemon.client().get("/images/history").ok();
-    let shown = history.as_array().unwrap().iter().map(|entry| entry["image_id"].clone());
+    let shown = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["image_id"].clone());
     assert_eq!(shown.collect::<Vec<_>>(), [red, green, blue, green, red]);
 }

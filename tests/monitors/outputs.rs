@@ -18,7 +18,11 @@ fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
 }
 
 fn names(outputs: &Outputs) -> Vec<String> {
-    outputs.list().iter().map(|output| output.name.clone()).collect()
+    outputs
+        .list()
+        .iter()
+        .map(|output| output.name.clone())
+        .collect()
 }
 
 /// The outputs of `swaymsg -t get_outputs`, in murald's terms; `scale` is what was set.
@@ -26,8 +30,16 @@ fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
     let json = desktop.output("swaymsg", &["-r", "-t", "get_outputs"]);
     let all: Vec<Value> = serde_json::from_str(&json).unwrap();
     // Sway rotates clockwise, wl_output counter-clockwise.
-    let turned =
-        ["normal", "270", "180", "90", "flipped", "flipped-270", "flipped-180", "flipped-90"];
+    let turned = [
+        "normal",
+        "270",
+        "180",
+        "90",
+        "flipped",
+        "flipped-270",
+        "flipped-180",
+        "flipped-90",
+    ];
     let number = |value: &Value| u32::try_from(value.as_u64().unwrap()).unwrap();
     let place = |value: &Value| i32::try_from(value.as_i64().unwrap()).unwrap();
     let output = |o: &Value| Output {
@@ -41,13 +53,21 @@ fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
         logical_height: number(&o["rect"]["height"]),
         scale: o["scale"].as_f64().unwrap(),
         refresh_rate: o["current_mode"]["refresh"].as_f64().unwrap() / 1000.0,
-        transform: turned.iter().position(|t| o["transform"] == **t).unwrap().try_into().unwrap(),
+        transform: turned
+            .iter()
+            .position(|t| o["transform"] == **t)
+            .unwrap()
+            .try_into()
+            .unwrap(),
         primary: false,
         identity: Identity::default(),
         instance: 0,
         heads: Vec::new(),
     };
-    all.iter().filter(|o| o["active"] == true).map(output).collect()
+    all.iter()
+        .filter(|o| o["active"] == true)
+        .map(output)
+        .collect()
 }
 
 fn agree(desktop: &Desktop, outputs: &Outputs) {
@@ -68,7 +88,11 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
     // Newer versions of sway answer before the change is done.
     wait_for("its outputs", || {
         let (ours, theirs) = (ours(), sorted(sway_outputs(desktop)));
-        if ours == theirs { Ok(()) } else { Err((ours, theirs)) }
+        if ours == theirs {
+            Ok(())
+        } else {
+            Err((ours, theirs))
+        }
     });
 }
 
@@ -77,8 +101,16 @@ fn outputs_of_sway_are_listed() {
     let desktop = Desktop::wayland(&["3"]);
     let (_watch, outputs, _deaths) = watch(&desktop.env());
     wait_until("three outputs", || outputs.list().len() == 3);
-    assert_eq!(outputs.session().map(|s| s.compositor()), Some(Compositor::Wayland));
-    assert!(outputs.list().iter().all(|output| !output.description.is_empty()));
+    assert_eq!(
+        outputs.session().map(|s| s.compositor()),
+        Some(Compositor::Wayland)
+    );
+    assert!(
+        outputs
+            .list()
+            .iter()
+            .all(|output| !output.description.is_empty())
+    );
     agree(&desktop, &outputs);
     let changes = [
         "output HEADLESS-1 scale 1.5",
@@ -128,7 +160,10 @@ fn connection_outlives_hot_plugged_monitors() {
         wait_until("it is gone", || connected() == 1);
     }
     let log = daemon.log();
-    assert!(!log.contains("lost the connection to the compositor"), "{log}");
+    assert!(
+        !log.contains("lost the connection to the compositor"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -149,7 +184,12 @@ fn compositor_that_restarts_is_found_again() {
         symlink(socket, &named).unwrap();
         wait_until("its outputs", || outputs.list().len().to_string() == count);
         assert!(ring.try_recv().is_ok());
-        assert_eq!(outputs.session(), Some(Session::Wayland { socket: named.clone() }));
+        assert_eq!(
+            outputs.session(),
+            Some(Session::Wayland {
+                socket: named.clone()
+            })
+        );
         drop(desktop);
         wait_until("nothing", || outputs.session().is_none());
         assert!(ring.try_recv().is_ok());
@@ -171,7 +211,11 @@ fn xrandr_monitors(desktop: &Desktop) -> Vec<String> {
         let (size, position) = place.split_once('+').unwrap();
         let (width, height) = size.split_once('x').unwrap();
         let pixels = |side: &str| side.split('/').next().unwrap().to_owned();
-        format!("{name} {}x{}+{position}{primary}", pixels(width), pixels(height))
+        format!(
+            "{name} {}x{}+{position}{primary}",
+            pixels(width),
+            pixels(height)
+        )
     };
     text.lines().skip(1).map(monitor).collect()
 }
@@ -198,7 +242,10 @@ fn monitors_of_an_x_server_are_listed() {
     wait_until("three monitors", || outputs.list().len() == 3);
     agree_x11(&desktop, &outputs);
     let first = outputs.list()[0].clone();
-    assert_eq!((first.width, first.height, first.transform), (1920, 1080, 0));
+    assert_eq!(
+        (first.width, first.height, first.transform),
+        (1920, 1080, 0)
+    );
     assert!(
         matches!(outputs.session(), Some(Session::X11 { display }) if Some(display.as_str()) == desktop.var("DISPLAY"))
     );
@@ -217,11 +264,22 @@ fn monitors_are_plugged_and_unplugged_over_x11() {
     wait_until("two monitors", || outputs.list().len() == 2);
     agree_x11(&desktop, &outputs);
     assert!((outputs.list()[0].refresh_rate - 60.0).abs() < 0.1);
-    desktop.output("xrandr", &["--output", "DUMMY1", "--primary", "--pos", "0x800"]);
+    desktop.output(
+        "xrandr",
+        &["--output", "DUMMY1", "--primary", "--pos", "0x800"],
+    );
     agree_x11(&desktop, &outputs);
-    let second = outputs.list().iter().find(|output| output.name == "DUMMY1").cloned().unwrap();
+    let second = outputs
+        .list()
+        .iter()
+        .find(|output| output.name == "DUMMY1")
+        .cloned()
+        .unwrap();
     assert!(second.primary);
-    assert_eq!((second.width, second.height, second.x, second.y), (1280, 720, 0, 800));
+    assert_eq!(
+        (second.width, second.height, second.x, second.y),
+        (1280, 720, 0, 800)
+    );
     desktop.run("unplug", &["DUMMY0"]);
     agree_x11(&desktop, &outputs);
     let name = desktop.run("plug", &["800x450"]);

@@ -20,16 +20,26 @@ fn gallery(desktop: &Desktop, count: u32) -> (TestDaemon, Vec<Photograph>, Vec<i
     let directory = daemon.root().join("photographs");
     let photographs = take(&directory, count);
     assert_eq!(daemon.import(&[&directory]).len(), photographs.len());
-    let page = daemon.client().get("/images?per_page=200&sort_by=name&sort_order=asc").ok();
+    let page = daemon
+        .client()
+        .get("/images?per_page=200&sort_by=name&sort_order=asc")
+        .ok();
     let images = page["data"].as_array().unwrap();
     for (image, photograph) in images.iter().zip(&photographs) {
         let stem = photograph.path.file_stem().unwrap().to_str().unwrap();
         assert_eq!(image["name"], stem);
         // The size as shown, also of photographs that are stored rotated.
         let (width, height) = photograph.picture.dimensions();
-        assert_eq!((&image["width"], &image["height"]), (&json!(width), &json!(height)), "{stem}");
+        assert_eq!(
+            (&image["width"], &image["height"]),
+            (&json!(width), &json!(height)),
+            "{stem}"
+        );
     }
-    let ids = images.iter().map(|image| image["id"].as_i64().unwrap()).collect();
+    let ids = images
+        .iter()
+        .map(|image| image["id"].as_i64().unwrap())
+        .collect();
     (daemon, photographs, ids)
 }
 
@@ -50,12 +60,19 @@ fn each_its_own(desktop: &Desktop, outputs: [&str; 2], count: u32) {
         }
         for (number, output) in [(one, outputs[0]), (other, outputs[1])] {
             wait_until(&format!("photograph {number} on {output}"), || {
-                distance(&shot(desktop, &daemon, output), &photographs[number].picture) < NEAR
+                distance(
+                    &shot(desktop, &daemon, output),
+                    &photographs[number].picture,
+                ) < NEAR
             });
             let seen = shot(desktop, &daemon, output);
             for (stranger, photograph) in photographs.iter().enumerate() {
                 let far = distance(&seen, &photograph.picture);
-                assert_eq!(far < NEAR * 2.0, stranger == number, "{stranger} for {number}: {far}");
+                assert_eq!(
+                    far < NEAR * 2.0,
+                    stranger == number,
+                    "{stranger} for {number}: {far}"
+                );
             }
         }
     }
@@ -63,12 +80,20 @@ fn each_its_own(desktop: &Desktop, outputs: [&str; 2], count: u32) {
 
 #[test]
 fn monitors_of_sway_show_their_photographs() {
-    each_its_own(&Desktop::wayland(&["960x540", "800x600"]), ["HEADLESS-1", "HEADLESS-2"], 30);
+    each_its_own(
+        &Desktop::wayland(&["960x540", "800x600"]),
+        ["HEADLESS-1", "HEADLESS-2"],
+        30,
+    );
 }
 
 #[test]
 fn monitors_of_x_show_their_photographs() {
-    each_its_own(&Desktop::x11(&["960x540", "800x600"]), ["VIRTUAL-1", "VIRTUAL-2"], 15);
+    each_its_own(
+        &Desktop::x11(&["960x540", "800x600"]),
+        ["VIRTUAL-1", "VIRTUAL-2"],
+        15,
+    );
 }
 
 #[test]
@@ -78,10 +103,17 @@ fn x_shows_no_frame_without_a_picture() {
     let colors = [[200, 30, 30], [30, 180, 60]];
     let ids = colors.map(|color| {
         let path = daemon.root().join(format!("{}.png", color[0]));
-        image::RgbImage::from_pixel(2560, 1440, image::Rgb(color)).save(&path).unwrap();
+        image::RgbImage::from_pixel(2560, 1440, image::Rgb(color))
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path])[0]
     });
-    let hang = |id: i64| daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    let hang = |id: i64| {
+        daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": id }))
+            .ok()
+    };
     hang(ids[0]);
     let mut middle = eye(&desktop);
     wait_until("the first picture", || near(middle(), colors[0]));
@@ -109,7 +141,9 @@ fn eye(desktop: &Desktop) -> impl FnMut() -> [u8; 3] + Send {
     let (connection, screen) = x11rb::connect(desktop.var("DISPLAY")).unwrap();
     let root = connection.setup().roots[screen].root;
     move || {
-        let asked = connection.get_image(ImageFormat::Z_PIXMAP, root, 640, 360, 1, 1, !0).unwrap();
+        let asked = connection
+            .get_image(ImageFormat::Z_PIXMAP, root, 640, 360, 1, 1, !0)
+            .unwrap();
         let data = asked.reply().unwrap().data;
         // Blue first, as on every little-endian X server of 24 bits.
         [data[2], data[1], data[0]]

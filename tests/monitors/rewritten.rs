@@ -13,7 +13,9 @@ use crate::support::TestDaemon;
 fn draw(path: &Path, color: Rgb) {
     let part = path.with_extension("part");
     let picture = image::RgbImage::from_pixel(640, 120, image::Rgb(color));
-    picture.save_with_format(&part, image::ImageFormat::Png).unwrap();
+    picture
+        .save_with_format(&part, image::ImageFormat::Png)
+        .unwrap();
     fs::rename(part, path).unwrap();
 }
 
@@ -21,7 +23,9 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     let mut daemon = TestDaemon::on(desktop);
     let walls = daemon.root().join("walls");
     fs::create_dir(&walls).unwrap();
-    daemon.configure(&format!("backend.type = '{backend}'\n[library]\nwatch = [{walls:?}]\n"));
+    daemon.configure(&format!(
+        "backend.type = '{backend}'\n[library]\nwatch = [{walls:?}]\n"
+    ));
     let (path, still) = (walls.join("mine.png"), walls.join("still.png"));
     draw(&path, RED);
     fs::copy(plain(&daemon, "blue.png", BLUE), &still).unwrap();
@@ -31,7 +35,9 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
         let list = client.get(&format!("/images?name={name}")).ok();
         list["data"].get(0).and_then(|image| image["id"].as_i64())
     };
-    wait_until("both pictures", || id("mine").is_some() && id("still").is_some());
+    wait_until("both pictures", || {
+        id("mine").is_some() && id("still").is_some()
+    });
     let (mine, second) = (id("mine").unwrap(), id("still").unwrap());
     let body = json!({ "image_id": mine, "monitor": one, "fit": "contain", "transition": "none" });
     client.post("/wallpaper/set", &body).ok();
@@ -56,7 +62,9 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     daemon.start();
     see(desktop, &daemon, one, RED);
     see(desktop, &daemon, other, BLUE);
-    wait_until("the same assignment", || (history(), current(&daemon, one)) == before);
+    wait_until("the same assignment", || {
+        (history(), current(&daemon, one)) == before
+    });
     // Later changes show the file as it is now.
     set(&daemon, second, one).ok();
     see(desktop, &daemon, one, BLUE);
@@ -85,7 +93,10 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
         String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     };
     let said = delete(&[]);
-    assert!(said.contains("1 image removed from the library") && still.exists(), "{said}");
+    assert!(
+        said.contains("1 image removed from the library") && still.exists(),
+        "{said}"
+    );
     assert_eq!(told(other), [Value::Null, json!("still"), json!(true)]);
     assert_eq!(delete(&[]), "murald: still was deleted\n");
     assert_eq!(delete(&["--files"]), "1 file deleted\n");
@@ -106,7 +117,12 @@ fn current(daemon: &TestDaemon, monitor: &str) -> Value {
 #[track_caller]
 fn expect(event: &Value, image: i64, monitor: &str, backend: &str) {
     let told = ["image_id", "monitors", "source", "backend"].map(|field| event[field].clone());
-    let expected = [json!(image), json!([monitor]), json!("restore"), json!(backend)];
+    let expected = [
+        json!(image),
+        json!([monitor]),
+        json!("restore"),
+        json!(backend),
+    ];
     assert_eq!(told, expected, "{event}");
 }
 

@@ -19,7 +19,9 @@ pub(crate) const BLUE: Rgb = [40, 60, 200];
 /// A plain picture; backends may darken it by a level or two.
 pub(crate) fn plain(daemon: &TestDaemon, name: &str, color: Rgb) -> PathBuf {
     let path = daemon.root().join(name);
-    image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
+    image::RgbImage::from_pixel(640, 360, image::Rgb(color))
+        .save(&path)
+        .unwrap();
     path
 }
 
@@ -28,7 +30,9 @@ pub(crate) fn seen(desktop: &Desktop, daemon: &TestDaemon, output: &str) -> Rgb 
     let path = daemon.root().join(format!("shot-{output}.png"));
     desktop.shot(&path, output);
     let picture = image::open(&path).unwrap().into_rgb8();
-    picture.get_pixel(picture.width() / 2, picture.height() / 2).0
+    picture
+        .get_pixel(picture.width() / 2, picture.height() / 2)
+        .0
 }
 
 pub(crate) fn near(one: Rgb, other: Rgb) -> bool {
@@ -37,11 +41,16 @@ pub(crate) fn near(one: Rgb, other: Rgb) -> bool {
 
 #[track_caller]
 pub(crate) fn see(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: Rgb) {
-    wait_until(&format!("{color:?} on {output}"), || near(seen(desktop, daemon, output), color));
+    wait_until(&format!("{color:?} on {output}"), || {
+        near(seen(desktop, daemon, output), color)
+    });
 }
 
 pub(crate) fn set(daemon: &TestDaemon, image: i64, monitor: &str) -> Answer {
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor }))
+    daemon.client().post(
+        "/wallpaper/set",
+        &json!({ "image_id": image, "monitor": monitor }),
+    )
 }
 
 /// Red, green and blue in the library.
@@ -57,14 +66,20 @@ pub(crate) fn three(daemon: &TestDaemon) -> [i64; 3] {
 pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+        let Ok(pid) = entry.file_name().to_string_lossy().parse() else {
+            continue;
+        };
         let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
         let name = read("comm");
         let environment = read("environ");
         let wanted = format!("XDG_RUNTIME_DIR={runtime}");
-        let ours = environment.split(|&byte| byte == 0).any(|one| one == wanted.as_bytes());
-        let words =
-            read("cmdline").split(|&byte| byte == 0).filter(|word| !word.is_empty()).count();
+        let ours = environment
+            .split(|&byte| byte == 0)
+            .any(|one| one == wanted.as_bytes());
+        let words = read("cmdline")
+            .split(|&byte| byte == 0)
+            .filter(|word| !word.is_empty())
+            .count();
         if ours && words > 1 && String::from_utf8_lossy(&name).trim() == program {
             pids.push(pid);
         }
@@ -87,7 +102,10 @@ pub(crate) fn watch_for_gaps(
             let mut samples = 0;
             while !done.load(Ordering::Relaxed) {
                 let color = middle(desktop, daemon, output);
-                assert!(allowed.iter().any(|&one| near(color, one)), "saw {color:?} on {output}");
+                assert!(
+                    allowed.iter().any(|&one| near(color, one)),
+                    "saw {color:?} on {output}"
+                );
                 samples += 1;
             }
             samples
@@ -113,7 +131,9 @@ fn middle(desktop: &Desktop, daemon: &TestDaemon, output: &str) -> Rgb {
     let (width, height) = size.split_once(' ').unwrap();
     let (width, height): (usize, usize) = (width.parse().unwrap(), height.parse().unwrap());
     let pixels = lines.nth(1).unwrap();
-    pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
+    pixels[(height / 2 * width + width / 2) * 3..][..3]
+        .try_into()
+        .unwrap()
 }
 
 pub(crate) fn in_library(daemon: &TestDaemon) -> PathBuf {

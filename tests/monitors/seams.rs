@@ -27,7 +27,13 @@ impl Place {
             _ => (logical("height"), logical("width")),
         };
         let name = monitor["name"].as_str().unwrap().to_owned();
-        Self { name, x: number("x"), y: number("y"), width, height }
+        Self {
+            name,
+            x: number("x"),
+            y: number("y"),
+            width,
+            height,
+        }
     }
 }
 
@@ -50,7 +56,10 @@ fn compare(desktop: &Desktop, daemon: &TestDaemon, round: usize) {
     let least = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MAX, f64::min);
     let most = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MIN, f64::max);
     let (left, top) = (least(|p| p.x), least(|p| p.y));
-    let (width, height) = (most(|p| p.x + p.width) - left, most(|p| p.y + p.height) - top);
+    let (width, height) = (
+        most(|p| p.x + p.width) - left,
+        most(|p| p.y + p.height) - top,
+    );
     let picture = RgbImage::from_fn(width as u32, height as u32, |x, y| {
         Rgb(color(x.into(), y.into(), width).map(|level| level as u8))
     });
@@ -58,13 +67,18 @@ fn compare(desktop: &Desktop, daemon: &TestDaemon, round: usize) {
     picture.save(&path).unwrap();
     let id = daemon.import(&[&path])[0];
     let body = json!({ "image_id": id, "mode": "extend" });
-    assert_eq!(daemon.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
+    assert_eq!(
+        daemon.client().post("/wallpaper/set", &body).ok()["mode"],
+        "extend"
+    );
     for place in &places {
         let shot = daemon.root().join("shot.png");
         desktop.shot(&shot, &place.name);
         let seen = image::open(&shot).unwrap().into_rgb8();
         let (across, down) = (spots(seen.width()), spots(seen.height()));
-        let pairs = across.iter().flat_map(|&x| down.iter().map(move |&y| (x, y)));
+        let pairs = across
+            .iter()
+            .flat_map(|&x| down.iter().map(move |&y| (x, y)));
         for (x, y) in pairs {
             let at = |pixel: u32, pixels: u32, length: f64| {
                 (f64::from(pixel) + 0.5) / f64::from(pixels) * length - 0.5
@@ -72,9 +86,15 @@ fn compare(desktop: &Desktop, daemon: &TestDaemon, round: usize) {
             let across = place.x - left + at(x, seen.width(), place.width);
             let down = place.y - top + at(y, seen.height(), place.height);
             let (found, wanted) = (seen.get_pixel(x, y).0, color(across, down, width));
-            let off = found.iter().zip(wanted).map(|(&f, w)| (f64::from(f) - w).abs());
+            let off = found
+                .iter()
+                .zip(wanted)
+                .map(|(&f, w)| (f64::from(f) - w).abs());
             let off = off.fold(0.0, f64::max);
-            assert!(off <= 6.0, "{place:?} at {x},{y}: {found:?}, not {wanted:?}; round {round}");
+            assert!(
+                off <= 6.0,
+                "{place:?} at {x},{y}: {found:?}, not {wanted:?}; round {round}"
+            );
         }
     }
 }
@@ -86,7 +106,9 @@ fn spots(length: u32) -> Vec<u32> {
 }
 
 fn settle(daemon: &TestDaemon, holds: impl Fn(&Value) -> bool) {
-    wait_until("the layout", || holds(&daemon.client().get("/monitors").ok()));
+    wait_until("the layout", || {
+        holds(&daemon.client().get("/monitors").ok())
+    });
 }
 
 #[test]
@@ -98,7 +120,11 @@ fn picture_spans_monitors_of_sway_of_all_kinds() {
     // The scale, the rotation in sway's terms and in Wayland's, and the position of each monitor.
     let layouts = [
         // Side by side with gaps: one rotated, one with scale 2.
-        [(1.0, "normal", 0, 0, 0), (1.0, "90", 3, 700, -50), (2.0, "normal", 0, 1150, 250)],
+        [
+            (1.0, "normal", 0, 0, 0),
+            (1.0, "90", 3, 700, -50),
+            (2.0, "normal", 0, 1150, 250),
+        ],
         // One above the other: upside down, mirrored and rotated, with fractional scales.
         [
             (1.5, "180", 2, -150, 450),
@@ -109,7 +135,10 @@ fn picture_spans_monitors_of_sway_of_all_kinds() {
     for (round, layout) in layouts.iter().enumerate() {
         for (number, (scale, turn, _, x, y)) in (1..).zip(layout) {
             let how = format!("scale {scale} transform {turn} position {x} {y}");
-            desktop.output("swaymsg", &["-q", &format!("output HEADLESS-{number} {how}")]);
+            desktop.output(
+                "swaymsg",
+                &["-q", &format!("output HEADLESS-{number} {how}")],
+            );
         }
         // Newer versions of sway answer before the change is done, and report it in parts.
         settle(&daemon, |all| {
@@ -153,14 +182,20 @@ fn see_bands(desktop: &Desktop, daemon: &TestDaemon, names: &[&str]) {
     let mut places = Vec::new();
     settle(daemon, |all| {
         let all = all.as_array().unwrap();
-        all.len() == names.len() && all.iter().all(|m| names.contains(&m["name"].as_str().unwrap()))
+        all.len() == names.len()
+            && all
+                .iter()
+                .all(|m| names.contains(&m["name"].as_str().unwrap()))
     });
     wait_until(&format!("the bands on {names:?}"), || {
         // Compositors may move the others a moment later.
         let all = daemon.client().get("/monitors").ok();
         places = all.as_array().unwrap().iter().map(Place::of).collect();
         let left = places.iter().map(|place| place.x).fold(f64::MAX, f64::min);
-        let right = places.iter().map(|place| place.x + place.width).fold(f64::MIN, f64::max);
+        let right = places
+            .iter()
+            .map(|place| place.x + place.width)
+            .fold(f64::MIN, f64::max);
         // All monitors have the picture's height, so it is enlarged only if they are wider than the
         // picture.
         let band = BAND.max((right - left) / 3.0);
@@ -187,7 +222,13 @@ fn remaining_layout_is_cut_at_once() {
     let desktop = Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]);
     let daemon = TestDaemon::started_on(&desktop);
     let id = bands(&daemon);
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": id, "mode": "extend" })).ok();
+    daemon
+        .client()
+        .post(
+            "/wallpaper/set",
+            &json!({ "image_id": id, "mode": "extend" }),
+        )
+        .ok();
     let all = ["DUMMY0", "DUMMY1", "DUMMY2"];
     see_bands(&desktop, &daemon, &all);
     desktop.run("unplug", &["DUMMY2"]);
@@ -197,7 +238,12 @@ fn remaining_layout_is_cut_at_once() {
     // The same after the picture has left the library.
     daemon
         .client()
-        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [id] }).to_string().as_bytes(),
+        )
         .ok();
     desktop.run("unplug", &["DUMMY2"]);
     see_bands(&desktop, &daemon, &all[..2]);
@@ -213,7 +259,10 @@ fn picture_of_a_playlist_is_cut_for_the_connected_monitors() {
     });
     let playlist = daemon.client().post("/playlists", &playlist).ok()["id"].clone();
     let body = json!({ "monitors": ["WL-1", "WL-2", "WL-3", "WL-4"], "extend": true });
-    daemon.client().post(&format!("/playlists/{playlist}/start"), &body).ok();
+    daemon
+        .client()
+        .post(&format!("/playlists/{playlist}/start"), &body)
+        .ok();
     see_bands(&desktop, &daemon, &["WL-1", "WL-2", "WL-3"]);
     desktop.run("unplug", &["WL-2"]);
     see_bands(&desktop, &daemon, &["WL-1", "WL-3"]);
@@ -223,10 +272,15 @@ fn picture_of_a_playlist_is_cut_for_the_connected_monitors() {
     see_bands(&desktop, &daemon, &["WL-3", "WL-4"]);
     // The same after it has left the library, and with it the playlist.
     let body = json!({ "ids": [id] }).to_string();
-    daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    daemon
+        .client()
+        .send("DELETE", "/images", "", body.as_bytes())
+        .ok();
     desktop.output("swaymsg", &["-q", "output WL-4 position 2400 0"]);
     settle(&daemon, |all| all[1]["x"] == 2400);
     see_bands(&desktop, &daemon, &["WL-3", "WL-4"]);
     let slices = daemon.root().join("cache/murald/backends/swaybg/slices");
-    wait_until("only what is shown is kept", || std::fs::read_dir(&slices).unwrap().count() == 2);
+    wait_until("only what is shown is kept", || {
+        std::fs::read_dir(&slices).unwrap().count() == 2
+    });
 }

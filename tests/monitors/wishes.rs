@@ -32,18 +32,39 @@ fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
             json!({ "image_id": red, "monitor": "VIRTUAL-1", "monitors": ["VIRTUAL-2"] }),
             "contradict",
         ),
-        ("set", json!({ "image_id": green, "moniter": "VIRTUAL-2" }), "did you mean `monitor`?"),
-        ("random", json!({ "monitr": "VIRTUAL-2" }), "did you mean `monitor`?"),
-        ("random", json!({ "monitors": "VIRTUAL-2" }), "monitors must be a list"),
-        ("random", json!({ "monitors": ["DP-9"] }), "VIRTUAL-1, VIRTUAL-2"),
+        (
+            "set",
+            json!({ "image_id": green, "moniter": "VIRTUAL-2" }),
+            "did you mean `monitor`?",
+        ),
+        (
+            "random",
+            json!({ "monitr": "VIRTUAL-2" }),
+            "did you mean `monitor`?",
+        ),
+        (
+            "random",
+            json!({ "monitors": "VIRTUAL-2" }),
+            "monitors must be a list",
+        ),
+        (
+            "random",
+            json!({ "monitors": ["DP-9"] }),
+            "VIRTUAL-1, VIRTUAL-2",
+        ),
     ] {
-        let refused = client.post(&format!("/wallpaper/{path}"), &body).fails(400).to_string();
+        let refused = client
+            .post(&format!("/wallpaper/{path}"), &body)
+            .fails(400)
+            .to_string();
         assert!(refused.contains(says), "{body}: {refused}");
     }
     // A random picture on one monitor; the other keeps its own.
     for _ in 0..4 {
         let before = client.get("/wallpaper/current").ok()["monitors"][1]["image_id"].clone();
-        let shown = client.post("/wallpaper/random", &json!({ "monitors": ["VIRTUAL-2"] })).ok();
+        let shown = client
+            .post("/wallpaper/random", &json!({ "monitors": ["VIRTUAL-2"] }))
+            .ok();
         assert_eq!(shown["monitors"], json!(["VIRTUAL-2"]));
         assert_ne!(shown["image_id"], before, "another than is shown now");
         let current = client.get("/wallpaper/current").ok();

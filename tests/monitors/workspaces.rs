@@ -18,11 +18,15 @@ struct Scene {
 
 impl Scene {
     fn show(&self, workspace: &str) {
-        self.desktop.output("swaymsg", &["-q", &format!("workspace {workspace}")]);
+        self.desktop
+            .output("swaymsg", &["-q", &format!("workspace {workspace}")]);
     }
 
     fn patch(&self, entries: &Value) {
-        self.daemon.client().patch("/config/workspaces", entries).ok();
+        self.daemon
+            .client()
+            .patch("/config/workspaces", entries)
+            .ok();
     }
 
     /// The workspace whose wallpaper the first monitor shows, and the image.
@@ -34,11 +38,22 @@ impl Scene {
 
     fn entry(&self, name: &str) -> Value {
         let all = self.daemon.client().get("/workspaces").ok();
-        all.as_array().unwrap().iter().find(|one| one["name"] == name).cloned().unwrap_or_default()
+        all.as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["name"] == name)
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn history(&self) -> usize {
-        self.daemon.client().get("/images/history").ok().as_array().unwrap().len()
+        self.daemon
+            .client()
+            .get("/images/history")
+            .ok()
+            .as_array()
+            .unwrap()
+            .len()
     }
 
     #[track_caller]
@@ -79,15 +94,27 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
     scene.show("3");
     scene.sees(GREEN);
     let event = events.wait_for("wallpaper_changed");
-    assert_eq!((&event["source"], &event["monitors"]), (&json!("workspace"), &json!([OUTPUT])));
+    assert_eq!(
+        (&event["source"], &event["monitors"]),
+        (&json!("workspace"), &json!([OUTPUT]))
+    );
     assert_eq!(scene.current(), (json!("3"), json!("green")));
     wait_until("its monitor", || scene.entry("3")["monitor"] == OUTPUT);
     see(&scene.desktop, &scene.daemon, "HEADLESS-2", RED);
     // A wallpaper that is set there is hidden.
     let answer = set(&scene.daemon, blue, OUTPUT).ok();
     assert_eq!(answer["hidden_by"], json!({ OUTPUT: "3" }));
-    assert!(answer["warnings"][0].as_str().unwrap().contains("workspace 3"), "{answer}");
-    assert_eq!((scene.history(), scene.current().0), (before + 1, json!("3")));
+    assert!(
+        answer["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("workspace 3"),
+        "{answer}"
+    );
+    assert_eq!(
+        (scene.history(), scene.current().0),
+        (before + 1, json!("3"))
+    );
     assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), GREEN));
     // After a kill, the daemon still shows it.
     scene.daemon.kill9();
@@ -97,9 +124,15 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
     let mut events = scene.daemon.events("wallpaper_changed");
     scene.show("1");
     scene.sees(BLUE);
-    wait_until("the restored one", || events.wait_for("wallpaper_changed")["source"] == "restore");
+    wait_until("the restored one", || {
+        events.wait_for("wallpaper_changed")["source"] == "restore"
+    });
     assert_eq!(scene.current(), (Value::Null, json!("blue")));
-    let why = scene.daemon.client().get(&format!("/why?monitor={OUTPUT}")).ok();
+    let why = scene
+        .daemon
+        .client()
+        .get(&format!("/why?monitor={OUTPUT}"))
+        .ok();
     assert_eq!(why[0]["source"]["type"], "manual");
     // An entry that matches no image leaves the assignment visible.
     scene.show("5");
@@ -126,7 +159,10 @@ fn playlist_that_a_workspace_hides_says_so() {
         assert_eq!(answer["warnings"], json!([hidden]), "{action}");
     }
     let printed = scene.daemon.murald(&["next"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&printed.stderr).contains(hidden), "{printed:?}");
+    assert!(
+        String::from_utf8_lossy(&printed.stderr).contains(hidden),
+        "{printed:?}"
+    );
     assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), GREEN));
     assert_eq!(scene.daemon.stop(), Some(0));
 }
@@ -140,8 +176,13 @@ fn entries_follow_renames_deletions_and_playlists() {
     scene.show("3");
     scene.sees(GREEN);
     let client = scene.daemon.client();
-    client.patch(&format!("/images/{green}"), &json!({ "name": "lake" })).ok();
-    assert_eq!(client.get("/config/workspaces").ok(), json!({ "3": "lake", "4": "playlist:sea" }));
+    client
+        .patch(&format!("/images/{green}"), &json!({ "name": "lake" }))
+        .ok();
+    assert_eq!(
+        client.get("/config/workspaces").ok(),
+        json!({ "3": "lake", "4": "playlist:sea" })
+    );
     assert_eq!(scene.current(), (json!("3"), json!("lake")));
     // Two renames at once leave the entry with one of the names; without the file there is none.
     std::thread::scope(|scope| {
@@ -153,31 +194,51 @@ fn entries_follow_renames_deletions_and_playlists() {
         }
     });
     assert_eq!(scene.entry("3")["image_id"], green);
-    client.patch(&format!("/images/{green}"), &json!({ "name": "lake" })).ok();
+    client
+        .patch(&format!("/images/{green}"), &json!({ "name": "lake" }))
+        .ok();
     let file = scene.daemon.config_file();
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, "[").unwrap();
-    client.patch(&format!("/images/{green}"), &json!({ "name": "sea" })).fails(409);
+    client
+        .patch(&format!("/images/{green}"), &json!({ "name": "sea" }))
+        .fails(409);
     fs::write(&file, text).unwrap();
     assert_eq!(scene.current(), (json!("3"), json!("lake")));
     // The picture of a playlist is shown as soon as the playlist exists, and follows its changes.
     scene.show("4");
     scene.sees(RED);
-    let images: Vec<Value> = [blue, green].iter().map(|id| json!({ "image_id": id })).collect();
+    let images: Vec<Value> = [blue, green]
+        .iter()
+        .map(|id| json!({ "image_id": id }))
+        .collect();
     let playlist =
         json!({ "name": "sea", "images": images, "configuration": { "type": "manual" } });
     let playlist = client.post("/playlists", &playlist).ok()["id"].clone();
     scene.sees(BLUE);
     assert_eq!(scene.entry("4")["playlist_id"], playlist);
     let on = json!({ "monitors": ["HEADLESS-2"] });
-    client.post(&format!("/playlists/{playlist}/start"), &on).ok();
-    client.post(&format!("/playlists/{playlist}/next"), &json!({})).ok();
+    client
+        .post(&format!("/playlists/{playlist}/start"), &on)
+        .ok();
+    client
+        .post(&format!("/playlists/{playlist}/next"), &json!({}))
+        .ok();
     scene.sees(GREEN);
-    client.post(&format!("/playlists/{playlist}/stop"), &json!({})).ok();
+    client
+        .post(&format!("/playlists/{playlist}/stop"), &json!({}))
+        .ok();
     scene.sees(BLUE);
     scene.show("3");
     scene.sees(GREEN);
-    client.send("DELETE", "/images", "", json!({ "ids": [green] }).to_string().as_bytes()).ok();
+    client
+        .send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [green] }).to_string().as_bytes(),
+        )
+        .ok();
     scene.sees(RED);
     let entry = scene.entry("3");
     assert_eq!(
@@ -186,13 +247,21 @@ fn entries_follow_renames_deletions_and_playlists() {
     );
     scene.show("4");
     scene.sees(BLUE);
-    client.patch("/config/workspaces", &json!({ "4": 7 })).fails(400);
+    client
+        .patch("/config/workspaces", &json!({ "4": 7 }))
+        .fails(400);
     // The answer comes once the change is visible.
-    client.patch("/config/workspaces", &json!({ "4": null })).ok();
+    client
+        .patch("/config/workspaces", &json!({ "4": null }))
+        .ok();
     assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), RED));
     // The same if the first entry starts the follower.
-    client.patch("/config/workspaces", &json!({ "3": null })).ok();
-    client.patch("/config/workspaces", &json!({ "4": "blue" })).ok();
+    client
+        .patch("/config/workspaces", &json!({ "3": null }))
+        .ok();
+    client
+        .patch("/config/workspaces", &json!({ "4": "blue" }))
+        .ok();
     assert!(near(seen(&scene.desktop, &scene.daemon, OUTPUT), BLUE));
     client.post("/config/reset", &json!({})).ok();
     assert_eq!(client.get("/workspaces").ok(), json!([]));
@@ -217,7 +286,9 @@ fn many_switches_leave_the_right_picture_and_leak_nothing() {
     }
     scene.sees(BLUE);
     // Only the last of many is shown.
-    scene.desktop.output("swaymsg", &["-q", &"workspace 3; workspace 4; ".repeat(20)]);
+    scene
+        .desktop
+        .output("swaymsg", &["-q", &"workspace 3; workspace 4; ".repeat(20)]);
     scene.show("3");
     scene.sees(GREEN);
     assert_eq!(scene.history(), before);
@@ -235,10 +306,21 @@ impl I3 {
         let config = daemon.root().join("i3");
         fs::write(&config, "# i3 config file (v4)\n").unwrap();
         let mut i3 = desktop.command("i3");
-        let i3 = i3.arg("-c").arg(config).stdout(Stdio::null()).stderr(Stdio::null());
+        let i3 = i3
+            .arg("-c")
+            .arg(config)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let i3 = Self(i3.spawn().ok()?);
-        let version = || desktop.command("i3-msg").args(["-t", "get_version"]).output();
-        wait_until("i3", || version().is_ok_and(|output| output.status.success()));
+        let version = || {
+            desktop
+                .command("i3-msg")
+                .args(["-t", "get_version"])
+                .output()
+        };
+        wait_until("i3", || {
+            version().is_ok_and(|output| output.status.success())
+        });
         Some(i3)
     }
 }
@@ -260,7 +342,13 @@ fn workspaces_of_i3_show_their_wallpapers() {
     let show = |name: &str| drop(desktop.output("i3-msg", &["-q", &format!("workspace {name}")]));
     let [red, ..] = three(&daemon);
     set(&daemon, red, "*").ok();
-    daemon.client().patch("/config/workspaces", &json!({ "3": "green", "4:web": "blue" })).ok();
+    daemon
+        .client()
+        .patch(
+            "/config/workspaces",
+            &json!({ "3": "green", "4:web": "blue" }),
+        )
+        .ok();
     for (workspace, color) in [("3", GREEN), ("4:web", BLUE), ("1", RED)] {
         show(workspace);
         see(&desktop, &daemon, "VIRTUAL-1", color);

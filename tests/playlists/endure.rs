@@ -33,7 +33,12 @@ fn position_pause_order_and_monitors_survive_a_kill() {
     let (mut daemon, ids) = daemon(&desktop, 6);
     let random = json!({ "type": "timer", "interval": 3600, "order": "random" });
     let one = make(&daemon, "random", random, &ids);
-    let held = make(&daemon, "held", json!({ "type": "timer", "interval": 1 }), &ids[..2]);
+    let held = make(
+        &daemon,
+        "held",
+        json!({ "type": "timer", "interval": 1 }),
+        &ids[..2],
+    );
     let mut events = daemon.events("playlist_image_changed");
     start(&daemon, one, &["HEADLESS-1", "DP-9"]);
     let mut way = vec![change(&mut events).2];
@@ -71,12 +76,19 @@ fn position_pause_order_and_monitors_survive_a_kill() {
         tell(&daemon, one, step);
         assert_eq!(change(&mut events).2, image, "{step}: {way:?}");
     }
-    see(&desktop, "HEADLESS-1", ids.iter().position(|id| *id == drawn).unwrap());
+    see(
+        &desktop,
+        "HEADLESS-1",
+        ids.iter().position(|id| *id == drawn).unwrap(),
+    );
     // The paused playlist is still paused, and can be resumed.
     let index = before[1]["current_index"].as_i64().unwrap();
     see(&desktop, "HEADLESS-2", index as usize);
     tell(&daemon, held, "resume");
-    assert_eq!(change(&mut events), (held, 1 - index, ids[1 - index as usize]));
+    assert_eq!(
+        change(&mut events),
+        (held, 1 - index, ids[1 - index as usize])
+    );
 }
 
 #[test]
@@ -93,10 +105,19 @@ fn shutdown_does_not_wait_for_a_hanging_backend() {
     daemon.stub("swaybg", &script);
     daemon.start();
     let ids = pictures_of(&daemon, 3);
-    let id = make(&daemon, "hangs", json!({ "type": "timer", "interval": 1 }), &ids);
+    let id = make(
+        &daemon,
+        "hangs",
+        json!({ "type": "timer", "interval": 1 }),
+        &ids,
+    );
     start(&daemon, id, &[]);
     fs::write(&cue, "").unwrap();
-    let told = || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'));
+    let told = || {
+        fs::read_to_string(&pid)
+            .ok()
+            .filter(|text| text.ends_with('\n'))
+    };
     wait_until("the process", || told().is_some());
     let first = told();
     // The playlists' thread waits for no backend, but a client that asks for a step waits for its
@@ -104,17 +125,27 @@ fn shutdown_does_not_wait_for_a_hanging_backend() {
     wait_until("a step", || active(&daemon)[0]["current_index"] == 1);
     tell(&daemon, id, "pause");
     std::thread::scope(|scope| {
-        let step =
-            scope.spawn(|| daemon.client().post(&format!("/playlists/{id}/next"), &json!({})));
+        let step = scope.spawn(|| {
+            daemon
+                .client()
+                .post(&format!("/playlists/{id}/next"), &json!({}))
+        });
         // The first process is killed after its time limit.
         wait_until("the second process", || told().is_some() && told() != first);
         daemon.signal("-TERM");
         assert_ne!(step.join().unwrap().status, 200);
     });
     assert_eq!(daemon.wait().code(), Some(0));
-    assert!(!daemon.log().contains("continuing without"), "{}", daemon.log());
+    assert!(
+        !daemon.log().contains("continuing without"),
+        "{}",
+        daemon.log()
+    );
     let pid = fs::read_to_string(&pid).unwrap();
-    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the hanging process is still there");
+    assert!(
+        !Path::new("/proc").join(pid.trim()).exists(),
+        "the hanging process is still there"
+    );
     // After a restart the playlist is still paused.
     fs::remove_file(&cue).unwrap();
     daemon.start();
@@ -125,7 +156,12 @@ fn shutdown_does_not_wait_for_a_hanging_backend() {
 fn several_changes_missed_in_a_suspend_become_one() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (daemon, ids) = daemon(&desktop, 6);
-    let id = make(&daemon, "sleeps", json!({ "type": "timer", "interval": 1 }), &ids);
+    let id = make(
+        &daemon,
+        "sleeps",
+        json!({ "type": "timer", "interval": 1 }),
+        &ids,
+    );
     let mut events = daemon.events("playlist_image_changed");
     start(&daemon, id, &[]);
     assert_eq!(change(&mut events), (id, 0, ids[0]));

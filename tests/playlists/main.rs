@@ -50,12 +50,16 @@ pub fn daemon(desktop: &Desktop, pictures: usize) -> (TestDaemon, Vec<i64>) {
 }
 
 pub fn pictures_of(daemon: &TestDaemon, number: usize) -> Vec<i64> {
-    (0..number).map(|at| daemon.import(&[&plain(daemon, at)])[0]).collect()
+    (0..number)
+        .map(|at| daemon.import(&[&plain(daemon, at)])[0])
+        .collect()
 }
 
 fn plain(daemon: &TestDaemon, at: usize) -> PathBuf {
     let path = daemon.root().join(format!("plain-{at}.png"));
-    image::RgbImage::from_pixel(640, 360, image::Rgb(COLORS[at])).save(&path).unwrap();
+    image::RgbImage::from_pixel(640, 360, image::Rgb(COLORS[at]))
+        .save(&path)
+        .unwrap();
     path
 }
 
@@ -64,13 +68,18 @@ fn plain(daemon: &TestDaemon, at: usize) -> PathBuf {
 pub fn make(daemon: &TestDaemon, name: &str, configuration: Value, images: &[i64]) -> i64 {
     let images: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
     let body = json!({ "name": name, "configuration": configuration, "images": images });
-    daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
+    daemon.client().post("/playlists", &body).ok()["id"]
+        .as_i64()
+        .unwrap()
 }
 
 /// Sends an action to a playlist.
 #[track_caller]
 pub fn tell(daemon: &TestDaemon, id: i64, action: &str) -> Value {
-    daemon.client().post(&format!("/playlists/{id}/{action}"), &json!({})).ok()
+    daemon
+        .client()
+        .post(&format!("/playlists/{id}/{action}"), &json!({}))
+        .ok()
 }
 
 #[track_caller]
@@ -82,12 +91,21 @@ pub fn start(daemon: &TestDaemon, id: i64, monitors: &[&str]) {
 #[track_caller]
 pub fn start_with_warnings(daemon: &TestDaemon, id: i64, monitors: &[&str]) -> Value {
     let path = format!("/playlists/{id}/start");
-    daemon.client().post(&path, &json!({ "monitors": monitors })).ok()
+    daemon
+        .client()
+        .post(&path, &json!({ "monitors": monitors }))
+        .ok()
 }
 
 #[track_caller]
 pub fn active(daemon: &TestDaemon) -> Vec<Value> {
-    daemon.client().get("/playlists/active").ok().as_array().unwrap().clone()
+    daemon
+        .client()
+        .get("/playlists/active")
+        .ok()
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 /// Playlist, index and image of the next change.
@@ -95,13 +113,20 @@ pub fn active(daemon: &TestDaemon) -> Vec<Value> {
 pub fn change(events: &mut Events) -> (i64, i64, i64) {
     let event = events.wait_for("playlist_image_changed");
     let number = |name: &str| event[name].as_i64().unwrap();
-    (number("playlist_id"), number("image_index"), number("image_id"))
+    (
+        number("playlist_id"),
+        number("image_index"),
+        number("image_id"),
+    )
 }
 
 /// The colour in the middle of an output, as grim captures it.
 pub fn middle(desktop: &Desktop, output: &str) -> Rgb {
     let mut grim = desktop.command("grim");
-    let shot = grim.args(["-t", "ppm", "-o", output, "-"]).stderr(Stdio::inherit()).output();
+    let shot = grim
+        .args(["-t", "ppm", "-o", output, "-"])
+        .stderr(Stdio::inherit())
+        .output();
     let shot = shot.unwrap();
     assert!(shot.status.success(), "grim failed on {output}");
     // A header of three lines, then the pixels, row by row.
@@ -110,7 +135,9 @@ pub fn middle(desktop: &Desktop, output: &str) -> Rgb {
     let (width, height) = size.split_once(' ').unwrap();
     let (width, height): (usize, usize) = (width.parse().unwrap(), height.parse().unwrap());
     let pixels = lines.nth(1).unwrap();
-    pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
+    pixels[(height / 2 * width + width / 2) * 3..][..3]
+        .try_into()
+        .unwrap()
 }
 
 /// The index of this colour.

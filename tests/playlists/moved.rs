@@ -23,13 +23,28 @@ fn edid() -> Vec<u8> {
 fn plug(desktop: &Desktop, connector: &str, monitor: &[u8]) {
     let (server, screen) = x11rb::connect(desktop.var("DISPLAY")).unwrap();
     let root = server.setup().roots[screen].root;
-    let resources = server.randr_get_screen_resources_current(root).unwrap().reply().unwrap();
+    let resources = server
+        .randr_get_screen_resources_current(root)
+        .unwrap()
+        .reply()
+        .unwrap();
     let is_it = |output: &&u32| {
-        let info = server.randr_get_output_info(**output, resources.config_timestamp).unwrap();
+        let info = server
+            .randr_get_output_info(**output, resources.config_timestamp)
+            .unwrap();
         info.reply().unwrap().name == connector.as_bytes()
     };
-    let output = resources.outputs.iter().find(is_it).expect("a connector of this name");
-    let atom = server.intern_atom(false, b"EDID").unwrap().reply().unwrap().atom;
+    let output = resources
+        .outputs
+        .iter()
+        .find(is_it)
+        .expect("a connector of this name");
+    let atom = server
+        .intern_atom(false, b"EDID")
+        .unwrap()
+        .reply()
+        .unwrap()
+        .atom;
     let kind = u32::from(AtomEnum::INTEGER);
     let length = monitor.len().try_into().unwrap();
     server
@@ -48,10 +63,22 @@ fn playlist_follows_its_monitor_to_another_connector() {
     let list = make(&daemon, "mine", json!({ "type": "manual" }), &ids);
     start(&daemon, list, &["DUMMY0"]);
     desktop.output("xrandr", &["--output", "DUMMY0", "--off"]);
-    wait_until("no monitor", || daemon.client().get("/monitors").ok() == json!([]));
+    wait_until("no monitor", || {
+        daemon.client().get("/monitors").ok() == json!([])
+    });
     plug(&desktop, "DUMMY0", &[]);
     plug(&desktop, "DUMMY1", &edid());
-    desktop.output("xrandr", &["--output", "DUMMY1", "--mode", "640x360-murald", "--pos", "0x0"]);
+    desktop.output(
+        "xrandr",
+        &[
+            "--output",
+            "DUMMY1",
+            "--mode",
+            "640x360-murald",
+            "--pos",
+            "0x0",
+        ],
+    );
     wait_until("the playlist on the other connector", || {
         active(&daemon)[0]["applied_to"] == json!(["DUMMY1"])
     });

@@ -43,9 +43,16 @@ fn playlists_pause_while_locked_or_idle_if_set() {
     power(json!({ "pause_when_locked": true }));
     assert_eq!(resting(&daemon), (json!("locked"), true));
     let rows = daemon.murald(&["playlist", "active"]).output().unwrap();
-    assert!(String::from_utf8(rows.stdout).unwrap().contains("\tpaused (locked)\t"));
+    assert!(
+        String::from_utf8(rows.stdout)
+            .unwrap()
+            .contains("\tpaused (locked)\t")
+    );
     // A step by hand works during the pause, and does not end it.
-    daemon.client().post("/playlists/active/next", &json!({})).ok();
+    daemon
+        .client()
+        .post("/playlists/active/next", &json!({}))
+        .ok();
     see(&desktop, "HEADLESS-1", 1);
     assert_eq!(resting(&daemon), (json!("locked"), true));
     told(&daemon, "unlocked");
@@ -59,12 +66,17 @@ fn playlists_pause_while_locked_or_idle_if_set() {
     assert_eq!(resting(&daemon), (json!("locked"), true));
     assert_eq!(daemon.client().send("PUT", "/power", "", b"{}").status, 400);
     assert_eq!(
-        daemon.client().patch("/config/power", &json!({ "pause_when_idle": 1 })).status,
+        daemon
+            .client()
+            .patch("/config/power", &json!({ "pause_when_idle": 1 }))
+            .status,
         400
     );
     // A new session is not locked, though its runtime directory is the same.
     desktop.again();
-    wait_until("the new session is known", || resting(&daemon) == (Value::Null, false));
+    wait_until("the new session is known", || {
+        resting(&daemon) == (Value::Null, false)
+    });
 }
 
 /// Writes files as the kernel's for a battery or mains supply.
@@ -80,10 +92,14 @@ fn supply(directory: &Path, name: &str, fields: &[(&str, &str)]) {
 
 /// Voluntary context switches of the thread that watches the battery; `None` if there is no such thread.
 fn sleeps(daemon: &TestDaemon) -> Option<u64> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap().flatten();
+    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid()))
+        .unwrap()
+        .flatten();
     let mut of_all = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
     let status = of_all.find(|status| status.starts_with("Name:\tbattery\n"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
     line.trim().parse().ok()
 }
 
@@ -92,7 +108,11 @@ fn playlists_pause_on_battery_if_set() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = TestDaemon::on(&desktop);
     let supplies = daemon.root().join("supplies");
-    supply(&supplies, "BAT0", &[("type", "Battery"), ("status", "Discharging")]);
+    supply(
+        &supplies,
+        "BAT0",
+        &[("type", "Battery"), ("status", "Discharging")],
+    );
     supply(&supplies, "AC", &[("type", "Mains"), ("online", "0")]);
     daemon.env("MURALD_POWER_SUPPLY", &supplies);
     daemon.start();
@@ -107,9 +127,15 @@ fn playlists_pause_on_battery_if_set() {
         (power["battery"].clone(), resting)
     };
     let power = |daemon: &TestDaemon, on: bool| {
-        daemon.client().patch("/config/power", &json!({ "pause_on_battery": on })).ok();
+        daemon
+            .client()
+            .patch("/config/power", &json!({ "pause_on_battery": on }))
+            .ok();
     };
-    assert_eq!((now(&daemon), sleeps(&daemon)), ((Value::Null, Value::Null), None));
+    assert_eq!(
+        (now(&daemon), sleeps(&daemon)),
+        ((Value::Null, Value::Null), None)
+    );
     power(&daemon, true);
     assert_eq!(now(&daemon), (json!(true), json!("battery")));
     // The thread sets its name itself, a moment later.
@@ -119,7 +145,9 @@ fn playlists_pause_on_battery_if_set() {
     daemon.start();
     assert_eq!(now(&daemon), (json!(true), json!("battery")));
     supply(&supplies, "AC", &[("online", "1")]);
-    wait_until("mains", || daemon.client().get("/power").ok()["battery"] == false);
+    wait_until("mains", || {
+        daemon.client().get("/power").ok()["battery"] == false
+    });
     assert_eq!(now(&daemon), (json!(false), Value::Null));
     // While nothing changes, the thread sleeps: long enough for any timer of ours to fire.
     wait_until("three seconds in which the thread does not wake up", || {
@@ -128,13 +156,20 @@ fn playlists_pause_on_battery_if_set() {
         sleeps(&daemon) == before
     });
     supply(&supplies, "AC", &[("online", "0")]);
-    wait_until("battery", || daemon.client().get("/power").ok()["battery"] == true);
+    wait_until("battery", || {
+        daemon.client().get("/power").ok()["battery"] == true
+    });
     let rows = daemon.murald(&["power"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
-    assert!(rows.contains("battery\ttrue\n") && rows.contains("paused\tbattery\n"), "{rows}");
+    assert!(
+        rows.contains("battery\ttrue\n") && rows.contains("paused\tbattery\n"),
+        "{rows}"
+    );
     power(&daemon, false);
     assert_eq!(now(&daemon), (Value::Null, Value::Null));
-    wait_until("the end of the battery's thread", || sleeps(&daemon).is_none());
+    wait_until("the end of the battery's thread", || {
+        sleeps(&daemon).is_none()
+    });
     daemon.ends_well();
 }
 
@@ -148,11 +183,16 @@ fn swayidle_line_of_the_manual_pauses_playlists() {
     daemon.start();
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/murald.1");
     let manual = fs::read_to_string(manual).unwrap().replace("\\(aq", "'");
-    let line = manual.lines().find(|line| line.starts_with("swayidle ")).unwrap();
+    let line = manual
+        .lines()
+        .find(|line| line.starts_with("swayidle "))
+        .unwrap();
     // A second instead of five minutes.
     let line = line.replace(" 300 ", " 1 ");
     let mut swayidle = daemon.command("/bin/sh");
-    swayidle.args(["-c", &format!("exec {line}")]).stdout(Stdio::null());
+    swayidle
+        .args(["-c", &format!("exec {line}")])
+        .stdout(Stdio::null());
     let _swayidle = Ended(swayidle.spawn().unwrap());
     let resting = || daemon.client().get("/power").ok()["resting"].clone();
     wait_until("the pause", || resting() == "idle");

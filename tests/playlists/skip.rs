@@ -16,7 +16,9 @@ fn page(daemon: &TestDaemon, name: &str) -> i64 {
     let root = daemon.root().join(name);
     fs::create_dir(&root).unwrap();
     fs::write(root.join("index.html"), "<html><title>page</title></html>").unwrap();
-    let answer = daemon.client().post("/images/import-web", &json!({ "path": root }));
+    let answer = daemon
+        .client()
+        .post("/images/import-web", &json!({ "path": root }));
     answer.ok()["id"].as_i64().unwrap()
 }
 
@@ -56,7 +58,10 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     let mut events = daemon.events(EVENTS);
     let started = start_with_warnings(&daemon, id, &[]);
     let warning = started["warnings"][0].as_str().unwrap_or_default();
-    assert!(warning.starts_with("swaybg cannot show \"page\""), "{started}");
+    assert!(
+        warning.starts_with("swaybg cannot show \"page\""),
+        "{started}"
+    );
     let (kind, event) = events.next();
     assert_eq!(kind, "playlist_no_compatible_item");
     let expected = json!({
@@ -66,12 +71,21 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     assert_eq!(event, expected);
     // The playlist keeps running. A step fails, too, which publishes no second event.
     assert_eq!(active(&daemon)[0]["playlist_id"], id);
-    let refused = daemon.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
+    let refused = daemon
+        .client()
+        .post(&format!("/playlists/{id}/next"), &json!({}))
+        .fails(400);
     assert_eq!(refused["error_code"], "incompatible_backend");
     let images = json!({ "images": [{ "image_id": page }, { "image_id": ids[0] }] });
-    daemon.client().patch(&format!("/playlists/{id}"), &images).ok();
+    daemon
+        .client()
+        .patch(&format!("/playlists/{id}"), &images)
+        .ok();
     let (kind, event) = events.next();
-    assert_eq!((&*kind, &event["applied_index"]), ("playlist_skipped_incompatible", &json!(1)));
+    assert_eq!(
+        (&*kind, &event["applied_index"]),
+        ("playlist_skipped_incompatible", &json!(1))
+    );
     assert_eq!(change(&mut events), (id, 1, ids[0]));
     see(&desktop, "HEADLESS-1", 0);
 }
@@ -86,12 +100,24 @@ fn missing_compatible_image_is_fixed_by_another_backend() {
     let ids = pictures_of(&daemon, 1);
     let id = make(&daemon, "still", json!({ "type": "manual" }), &ids);
     let mut events = daemon.events(EVENTS);
-    let started = daemon.murald(&["playlist", "start", "still"]).output().unwrap();
+    let started = daemon
+        .murald(&["playlist", "start", "still"])
+        .output()
+        .unwrap();
     let told = String::from_utf8_lossy(&started.stderr).into_owned();
-    assert!(started.status.success() && told.contains("mpvpaper cannot show"), "{told}");
+    assert!(
+        started.status.success() && told.contains("mpvpaper cannot show"),
+        "{told}"
+    );
     let (kind, event) = events.next();
-    assert_eq!((&*kind, &event["backend"]), ("playlist_no_compatible_item", &json!("mpvpaper")));
-    daemon.client().post("/backends/swaybg/activate", &json!({})).ok();
+    assert_eq!(
+        (&*kind, &event["backend"]),
+        ("playlist_no_compatible_item", &json!("mpvpaper"))
+    );
+    daemon
+        .client()
+        .post("/backends/swaybg/activate", &json!({}))
+        .ok();
     assert_eq!(change(&mut events), (id, 0, ids[0]));
     see(&desktop, "HEADLESS-1", 0);
 }

@@ -10,7 +10,9 @@ use crate::support::TestDaemon;
 
 fn draw(path: &std::path::Path, at: usize) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    image::RgbImage::from_pixel(64, 36, image::Rgb(COLORS[at])).save(path).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb(COLORS[at]))
+        .save(path)
+        .unwrap();
 }
 
 fn run(daemon: &TestDaemon, words: &[&str]) -> (Option<i32>, String) {
@@ -32,7 +34,10 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     let (code, said) = run(&daemon, &["slideshow", &format!("{path}/a.png")]);
     assert!(code == Some(1) && said.contains("murald set"), "{said}");
     let (code, said) = run(&daemon, &["slideshow", path, "--interval", "1h"]);
-    assert!(code == Some(0) && said.starts_with(&format!("started slideshow of {path}")), "{said}");
+    assert!(
+        code == Some(0) && said.starts_with(&format!("started slideshow of {path}")),
+        "{said}"
+    );
     assert!(
         said.ends_with("(1) on HEADLESS-1: 2 pictures; `murald playlist stop 1` stops it\n"),
         "{said}"
@@ -42,7 +47,10 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     });
     let playlists = daemon.client().get("/playlists").ok();
     let made = &playlists[0];
-    assert_eq!((&made["name"], &made["configuration"]["interval"]), (&json!(path), &json!(3600)));
+    assert_eq!(
+        (&made["name"], &made["configuration"]["interval"]),
+        (&json!(path), &json!(3600))
+    );
     let listed = format!("/playlists/{}/images", made["id"]);
     let total = || daemon.client().get(&listed).ok()["pagination"]["total_items"].clone();
     wait_until("both pictures", || total() == 2);
@@ -64,19 +72,31 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     let (code, said) = run(&daemon, &["slideshow", below.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
     see(&desktop, "HEADLESS-1", 1);
-    let watched = daemon.client().get("/library/watch").ok()["watch"].as_array().unwrap().len();
+    let watched = daemon.client().get("/library/watch").ok()["watch"]
+        .as_array()
+        .unwrap()
+        .len();
     assert_eq!(watched, 1);
     // The images of these copies have their paths in the other directory.
     let favourites = daemon.root().join("favourites");
     fs::create_dir(&favourites).unwrap();
     for name in ["a.png", "below/b.png"] {
-        fs::copy(directory.join(name), favourites.join(name.rsplit('/').next().unwrap())).unwrap();
+        fs::copy(
+            directory.join(name),
+            favourites.join(name.rsplit('/').next().unwrap()),
+        )
+        .unwrap();
     }
     let (code, said) = run(&daemon, &["slideshow", favourites.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
     let source = json!({ "directory": favourites });
     let playlists = daemon.client().get("/playlists").ok();
-    let made = playlists.as_array().unwrap().iter().find(|one| one["source"] == source).unwrap();
+    let made = playlists
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["source"] == source)
+        .unwrap();
     let listed = format!("/playlists/{}/images", made["id"]);
     let total = || daemon.client().get(&listed).ok()["pagination"]["total_items"].clone();
     wait_until("both copies", || total() == 2);
@@ -84,7 +104,10 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     wait_until("a copy that came later", || total() == 3);
     fs::remove_file(favourites.join("late.png")).unwrap();
     wait_until("the removal of the copy", || total() == 2);
-    assert_eq!(daemon.client().get("/images").ok()["pagination"]["total_items"], 3);
+    assert_eq!(
+        daemon.client().get("/images").ok()["pagination"]["total_items"],
+        3
+    );
 }
 
 #[test]
@@ -97,11 +120,16 @@ fn slideshow_each_shows_a_different_picture_on_each_monitor() {
     assert_eq!(code, Some(0), "{said}");
     let total = || daemon.client().get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("both pictures", || total() == 2);
-    let (code, said) = run(&daemon, &["slideshow", directory.to_str().unwrap(), "--each"]);
+    let (code, said) = run(
+        &daemon,
+        &["slideshow", directory.to_str().unwrap(), "--each"],
+    );
     assert_eq!(code, Some(0), "{said}");
     let shown = || {
         let of = |name| known(middle(&desktop, name));
         [of("HEADLESS-1"), of("HEADLESS-2")]
     };
-    wait_until("two pictures", || matches!(shown(), [Some(0), Some(1)] | [Some(1), Some(0)]));
+    wait_until("two pictures", || {
+        matches!(shown(), [Some(0), Some(1)] | [Some(1), Some(0)])
+    });
 }

@@ -17,9 +17,17 @@ const STEPS: usize = 3;
 fn current(daemon: &TestDaemon) -> Vec<(String, i64)> {
     let hung = daemon.client().get("/wallpaper/current").ok();
     let of = |entry: &Value| {
-        (entry["monitor_name"].as_str().unwrap().to_owned(), entry["image_id"].as_i64().unwrap())
+        (
+            entry["monitor_name"].as_str().unwrap().to_owned(),
+            entry["image_id"].as_i64().unwrap(),
+        )
     };
-    hung["monitors"].as_array().unwrap().iter().map(of).collect()
+    hung["monitors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(of)
+        .collect()
 }
 
 /// Sends simultaneous steps of all playlists, on two monitors.
@@ -27,8 +35,10 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> TestDaemon {
     let (daemon, ids) = daemon(desktop, 2 * (STEPS + 1));
     let by_hand = json!({ "type": "manual" });
     let lists = [&ids[..STEPS + 1], &ids[STEPS + 1..]];
-    let playlists =
-        [make(&daemon, "one", by_hand.clone(), lists[0]), make(&daemon, "two", by_hand, lists[1])];
+    let playlists = [
+        make(&daemon, "one", by_hand.clone(), lists[0]),
+        make(&daemon, "two", by_hand, lists[1]),
+    ];
     let mut events = daemon.events("playlist_image_changed,playlist_paused");
     for (id, output) in playlists.iter().zip(outputs) {
         start(&daemon, *id, &[output]);
@@ -37,7 +47,10 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> TestDaemon {
     std::thread::scope(|scope| {
         for _ in 0..STEPS {
             scope.spawn(|| {
-                let answer = daemon.client().post("/playlists/active/next", &json!({})).ok();
+                let answer = daemon
+                    .client()
+                    .post("/playlists/active/next", &json!({}))
+                    .ok();
                 assert_eq!(answer["advanced"], 2);
             });
         }
@@ -52,21 +65,36 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> TestDaemon {
         told[which].push(index);
     }
     assert_eq!(told, [[1, 2, 3], [1, 2, 3]]);
-    daemon.client().post("/playlists/active/pause", &json!({})).ok();
-    assert_eq!(events.next().0, "playlist_paused", "a change has two events");
+    daemon
+        .client()
+        .post("/playlists/active/pause", &json!({}))
+        .ok();
+    assert_eq!(
+        events.next().0,
+        "playlist_paused",
+        "a change has two events"
+    );
     let last = [lists[0][STEPS], lists[1][STEPS]];
     let mut hung = current(&daemon);
     hung.sort_by_key(|(monitor, _)| outputs.iter().position(|output| output == monitor));
-    let expected: Vec<_> = outputs.iter().map(|name| (*name).to_owned()).zip(last).collect();
+    let expected: Vec<_> = outputs
+        .iter()
+        .map(|name| (*name).to_owned())
+        .zip(last)
+        .collect();
     assert_eq!(hung, expected);
     let history = daemon.client().get("/images/history?limit=100").ok();
     let noted = history.as_array().unwrap().iter();
-    let noted: Vec<i64> = noted.map(|entry| entry["image_id"].as_i64().unwrap()).collect();
+    let noted: Vec<i64> = noted
+        .map(|entry| entry["image_id"].as_i64().unwrap())
+        .collect();
     let once: BTreeSet<i64> = noted.iter().copied().collect();
     assert_eq!(noted.len(), once.len(), "a picture twice: {history}");
     assert!(last.iter().all(|id| once.contains(id)), "{history}");
-    let places: Vec<Value> =
-        active(&daemon).iter().map(|one| one["current_index"].clone()).collect();
+    let places: Vec<Value> = active(&daemon)
+        .iter()
+        .map(|one| one["current_index"].clone())
+        .collect();
     assert_eq!(places, [STEPS, STEPS]);
     daemon
 }
@@ -93,12 +121,17 @@ fn test_outputs(desktop: &Desktop) -> Vec<String> {
     let daemon = TestDaemon::started_on(desktop);
     let monitors = daemon.client().get("/monitors").ok();
     let monitors = monitors.as_array().unwrap().iter();
-    monitors.map(|monitor| monitor["name"].as_str().unwrap().to_owned()).collect()
+    monitors
+        .map(|monitor| monitor["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Runs a command that the daemon must refuse.
 fn refused(daemon: &TestDaemon, line: &str) {
-    let output = daemon.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+    let output = daemon
+        .murald(&line.split(' ').collect::<Vec<_>>())
+        .output()
+        .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
     assert!(errors.contains("swaybg"), "{line}: {errors}");
@@ -134,7 +167,10 @@ fn failing_backend_leaves_steps_and_starts_undone() {
         format!("/playlists/{two}/start"),
     ] {
         let answer = daemon.client().post(&path, &json!({})).fails(500);
-        assert!(answer["details"].to_string().contains("out of order"), "{path}: {answer}");
+        assert!(
+            answer["details"].to_string().contains("out of order"),
+            "{path}: {answer}"
+        );
     }
     for line in [
         format!("playlist next {one}"),
@@ -157,7 +193,10 @@ fn failing_backend_leaves_steps_and_starts_undone() {
     tell(&daemon, one, "next");
     // No failed step has published an event.
     let (kind, event) = events.next();
-    assert_eq!((&*kind, &event["image_index"]), ("playlist_image_changed", &json!(1)));
+    assert_eq!(
+        (&*kind, &event["image_index"]),
+        ("playlist_image_changed", &json!(1))
+    );
     see(&desktop, "HEADLESS-1", 1);
     start(&daemon, two, &[]);
     assert_eq!(events.next().0, "playlist_stopped");

@@ -50,7 +50,10 @@ fn playlist_events_match_the_screen() {
     let (daemon, ids) = daemon(&desktop, 7);
     let photos = photographs::take(&daemon.root().join("photos"), 60);
     let paths: Vec<_> = photos.iter().map(|photo| &photo.path).collect();
-    daemon.client().post("/images", &json!({ "paths": paths })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": paths }))
+        .ok();
     let interval = interval_for(&desktop, &daemon, ids[6], 6);
     let timer = json!({ "type": "timer", "interval": interval });
     let lists = [&ids[..3], &ids[3..6]];
@@ -73,7 +76,10 @@ fn playlist_events_match_the_screen() {
             assert_eq!(event["image_id"], image, "{event}");
             told[which].push(ids.iter().position(|id| *id == image).unwrap());
         }
-        let answer = daemon.client().post("/playlists/active/stop", &json!({})).ok();
+        let answer = daemon
+            .client()
+            .post("/playlists/active/stop", &json!({}))
+            .ok();
         assert_eq!(answer["stopped"], 2);
         // A change under way at the stop is shown and published, or not made.
         let hung = daemon.client().get("/wallpaper/current").ok();
@@ -93,7 +99,10 @@ fn playlist_events_match_the_screen() {
         all[1..].to_vec()
     });
     assert_eq!(seen, told, "the monitors and the events");
-    assert!(told.iter().all(|list| list.len() > 3), "both went on: {told:?}");
+    assert!(
+        told.iter().all(|list| list.len() > 3),
+        "both went on: {told:?}"
+    );
     assert!(active(&daemon).is_empty());
 }
 
@@ -112,7 +121,10 @@ fn monitor_has_one_playlist_and_missing_monitors_join_later() {
         "applied_to": ["WL-1"], "extend": false, "timestamp": begun["timestamp"],
     });
     assert_eq!(begun, expected);
-    assert_eq!(events.wait_for("playlist_image_changed")["monitors"], json!(["WL-1"]));
+    assert_eq!(
+        events.wait_for("playlist_image_changed")["monitors"],
+        json!(["WL-1"])
+    );
     see(&desktop, "WL-1", 0);
     // The second monitor is plugged in, and gets the playlist at once.
     desktop.run("plug", &[]);
@@ -137,7 +149,9 @@ fn extended_playlist_spans_both_monitors() {
     let wide = |name: &str, left: usize, right: usize| {
         let path = daemon.root().join(name);
         let paint = |x, _| image::Rgb(COLORS[if x < 640 { left } else { right }]);
-        image::RgbImage::from_fn(1280, 360, paint).save(&path).unwrap();
+        image::RgbImage::from_fn(1280, 360, paint)
+            .save(&path)
+            .unwrap();
         daemon.import(&[&path])[0]
     };
     let ids = [wide("one.png", 0, 1), wide("two.png", 2, 3)];
@@ -147,7 +161,10 @@ fn extended_playlist_spans_both_monitors() {
     daemon.client().post(&path, &json!({ "extend": true })).ok();
     let hung = events.wait_for("wallpaper_changed");
     assert_eq!(events.wait_for("playlist_started")["extend"], true);
-    assert_eq!((&hung["mode"], &hung["source"]), (&json!("extend"), &json!("playlist")));
+    assert_eq!(
+        (&hung["mode"], &hung["source"]),
+        (&json!("extend"), &json!("playlist"))
+    );
     // The order is the compositor's, which differs between versions of sway.
     let monitors = hung["monitors"].as_array().unwrap();
     assert!(monitors.len() == 2 && OUTPUTS.iter().all(|&name| monitors.contains(&json!(name))));

@@ -21,28 +21,42 @@ fn playlist_commands_change_and_control_playlists() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (daemon, ids) = daemon(&desktop, 3);
     let run = |line: &str| run(&daemon, line);
-    let [a, b, c] = ids[..] else { panic!("{ids:?}") };
-    let made = run(&format!("playlist create evening {a} {b} --interval 10m --order random"));
+    let [a, b, c] = ids[..] else {
+        panic!("{ids:?}")
+    };
+    let made = run(&format!(
+        "playlist create evening {a} {b} --interval 10m --order random"
+    ));
     let configuration = json!({
         "type": "timer", "interval": 600, "order": "random", "always_start_on_first_image": false,
     });
-    assert_eq!((&made["name"], &made["configuration"]), (&json!("evening"), &configuration));
+    assert_eq!(
+        (&made["name"], &made["configuration"]),
+        (&json!("evening"), &configuration)
+    );
     let id = made["id"].as_i64().unwrap();
-    let edited = run(&format!("playlist edit {id} --name dusk --type manual --order ordered"));
+    let edited = run(&format!(
+        "playlist edit {id} --name dusk --type manual --order ordered"
+    ));
     assert_eq!(
         (&edited["name"], &edited["configuration"]["type"]),
         (&json!("dusk"), &json!("manual"))
     );
     let images = |record: &Value| -> Vec<i64> {
         let items = record["images"].as_array().unwrap().iter();
-        items.map(|item| item["image_id"].as_i64().unwrap()).collect()
+        items
+            .map(|item| item["image_id"].as_i64().unwrap())
+            .collect()
     };
     assert_eq!(images(&run(&format!("playlist add {id} {c}"))), [a, b, c]);
     assert_eq!(images(&run(&format!("playlist remove {id} {b}"))), [a, c]);
     assert_eq!(run("playlist list")[0]["id"], id);
     assert_eq!(images(&run(&format!("playlist show {id}"))), [a, c]);
     assert_eq!(run("playlist active"), json!([]));
-    assert_eq!(run(&format!("playlist start {id} --monitor HEADLESS-1"))["status"], "started");
+    assert_eq!(
+        run(&format!("playlist start {id} --monitor HEADLESS-1"))["status"],
+        "started"
+    );
     assert_eq!(run("playlist active HEADLESS-1")["current_image_id"], a);
     let current = || run("playlist active")[0]["current_image_id"].clone();
     for (line, shown) in [("next", c), ("previous", a)] {
@@ -54,7 +68,11 @@ fn playlist_commands_change_and_control_playlists() {
         assert_eq!(current(), shown, "playlist {line}, all");
     }
     let paused = || run("playlist active")[0]["paused"] == true;
-    for form in [format!("playlist %s {id}"), "playlist %s".into(), "%s".into()] {
+    for form in [
+        format!("playlist %s {id}"),
+        "playlist %s".into(),
+        "%s".into(),
+    ] {
         run(&form.replace("%s", "pause"));
         assert!(paused(), "{form}");
         run(&form.replace("%s", "resume"));
@@ -63,7 +81,10 @@ fn playlist_commands_change_and_control_playlists() {
     assert_eq!(run(&format!("playlist stop {id}"))["status"], "stopped");
     run(&format!("playlist start {id}"));
     assert_eq!(run("playlist stop")["stopped"], 1);
-    let refused = daemon.murald(&["playlist", "next", &id.to_string()]).output().unwrap();
+    let refused = daemon
+        .murald(&["playlist", "next", &id.to_string()])
+        .output()
+        .unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("is not running"));
     assert_eq!(run(&format!("playlist delete {id}"))["status"], "deleted");
@@ -75,19 +96,37 @@ fn impossible_step_fails_with_a_reason() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (daemon, ids) = daemon(&desktop, 1);
     let day = format!("{}@00:00", ids[0]);
-    run(&daemon, &format!("playlist create day {day} --type time_of_day"));
+    run(
+        &daemon,
+        &format!("playlist create day {day} --type time_of_day"),
+    );
     let refused = |line: &str, why: &str| {
-        let output = daemon.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let output = daemon
+            .murald(&line.split(' ').collect::<Vec<_>>())
+            .output()
+            .unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{line}: {told}");
-        assert!(output.stdout.is_empty() && told.contains(why), "{line}: {told}");
+        assert!(
+            output.stdout.is_empty() && told.contains(why),
+            "{line}: {told}"
+        );
     };
     for line in ["next", "previous", "prev", "playlist next"] {
         refused(line, "no playlist is running");
     }
     run(&daemon, "playlist start day");
-    for line in ["next", "prev", "playlist next", "playlist next day", "playlist previous day"] {
+    for line in [
+        "next",
+        "prev",
+        "playlist next",
+        "playlist next day",
+        "playlist previous day",
+    ] {
         refused(line, "next and previous do not apply");
     }
-    assert_eq!(run(&daemon, "playlist active")[0]["current_image_id"], ids[0]);
+    assert_eq!(
+        run(&daemon, "playlist active")[0]["current_image_id"],
+        ids[0]
+    );
 }

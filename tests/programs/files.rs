@@ -23,7 +23,9 @@ pub fn started(desktop: &Desktop) -> TestDaemon {
 /// A picture of one colour in the library.
 pub fn picture(daemon: &TestDaemon, name: &str, color: [u8; 3]) -> i64 {
     let path = daemon.root().join(format!("{name}.png"));
-    image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+        .save(&path)
+        .unwrap();
     daemon.import(&[&path])[0]
 }
 
@@ -49,8 +51,17 @@ fn in_library(daemon: &TestDaemon, name: &str) -> PathBuf {
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    let paths = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| {
+        if path.is_dir() {
+            files_below(&path)
+        } else {
+            vec![path]
+        }
+    };
     paths.flat_map(below).collect()
 }
 
@@ -58,23 +69,47 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 fn links_and_colour_files_follow_every_change() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let mut daemon = started(&desktop);
-    let (red, night) =
-        (picture(&daemon, "red", [200, 30, 30]), picture(&daemon, "n'ight", [8, 8, 24]));
+    let (red, night) = (
+        picture(&daemon, "red", [200, 30, 30]),
+        picture(&daemon, "n'ight", [8, 8, 24]),
+    );
     let answer = set(&daemon, &json!({ "image_id": red }));
     // The order is the compositor's.
     assert_eq!(answer["monitors"].as_array().unwrap().len(), 2);
     for name in ["HEADLESS-1", "HEADLESS-2", "all"] {
-        assert_eq!(link(&daemon, name), Some(in_library(&daemon, "red.png")), "{name}");
+        assert_eq!(
+            link(&daemon, name),
+            Some(in_library(&daemon, "red.png")),
+            "{name}"
+        );
     }
-    set(&daemon, &json!({ "image_id": night, "monitor": "HEADLESS-2" }));
-    assert_eq!(link(&daemon, "HEADLESS-1"), Some(in_library(&daemon, "red.png")));
-    assert_eq!(link(&daemon, "HEADLESS-2"), Some(in_library(&daemon, "n'ight.png")));
-    assert_eq!(link(&daemon, "all"), Some(in_library(&daemon, "n'ight.png")));
+    set(
+        &daemon,
+        &json!({ "image_id": night, "monitor": "HEADLESS-2" }),
+    );
+    assert_eq!(
+        link(&daemon, "HEADLESS-1"),
+        Some(in_library(&daemon, "red.png"))
+    );
+    assert_eq!(
+        link(&daemon, "HEADLESS-2"),
+        Some(in_library(&daemon, "n'ight.png"))
+    );
+    assert_eq!(
+        link(&daemon, "all"),
+        Some(in_library(&daemon, "n'ight.png"))
+    );
     let found = palette(&daemon);
     let newest = &found["newest"];
     assert_eq!(*newest, found["monitors"]["HEADLESS-2"]);
-    assert_eq!((&newest["monitor"], &newest["image_id"]), (&json!("HEADLESS-2"), &json!(night)));
-    assert_eq!((&newest["image_name"], &newest["appearance"]), (&json!("n'ight"), &json!("dark")));
+    assert_eq!(
+        (&newest["monitor"], &newest["image_id"]),
+        (&json!("HEADLESS-2"), &json!(night))
+    );
+    assert_eq!(
+        (&newest["image_name"], &newest["appearance"]),
+        (&json!("n'ight"), &json!("dark"))
+    );
     assert_eq!(
         (&newest["background"], &newest["colors"]),
         (&json!("#080818"), &json!(["#080818"]))
@@ -86,16 +121,25 @@ fn links_and_colour_files_follow_every_change() {
         state(&daemon).display()
     );
     let said = Command::new("sh").args(["-c", &script]).output().unwrap();
-    let expected = format!("{} #080818 #080818 dark", in_library(&daemon, "n'ight.png").display());
+    let expected = format!(
+        "{} #080818 #080818 dark",
+        in_library(&daemon, "n'ight.png").display()
+    );
     assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
 
     // An image is renamed, another is deleted.
-    daemon.client().patch(&format!("/images/{red}"), &json!({ "name": "rose" })).ok();
+    daemon
+        .client()
+        .patch(&format!("/images/{red}"), &json!({ "name": "rose" }))
+        .ok();
     wait_until("the link follows the name", || {
         link(&daemon, "HEADLESS-1") == Some(in_library(&daemon, "rose.png"))
     });
     let ids = json!({ "ids": [night] }).to_string();
-    daemon.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
+    daemon
+        .client()
+        .send("DELETE", "/images", "", ids.as_bytes())
+        .ok();
     // The monitor now shows the image that was set for all.
     wait_until("no link to the deleted image", || {
         let gone = Some(in_library(&daemon, "n'ight.png"));
@@ -104,7 +148,10 @@ fn links_and_colour_files_follow_every_change() {
     });
     wait_until("the palettes of the new image", || {
         let of = palette(&daemon)["monitors"].clone();
-        of.as_object().unwrap().values().all(|of| of["image_id"] == red)
+        of.as_object()
+            .unwrap()
+            .values()
+            .all(|of| of["image_id"] == red)
     });
 
     // Files stay after a stop, are written again at a start, and are removed by `stop --clear`.
@@ -113,8 +160,12 @@ fn links_and_colour_files_follow_every_change() {
     assert_eq!(left, Some(in_library(&daemon, "rose.png")));
     fs::remove_dir_all(state(&daemon)).unwrap();
     daemon.start();
-    wait_until("the files are there again", || link(&daemon, "HEADLESS-1") == left);
-    wait_until("the palette, too", || state(&daemon).join("colors.rasi").exists());
+    wait_until("the files are there again", || {
+        link(&daemon, "HEADLESS-1") == left
+    });
+    wait_until("the palette, too", || {
+        state(&daemon).join("colors.rasi").exists()
+    });
     // The parts of an extended image are cached while they are shown.
     set(&daemon, &json!({ "image_id": red, "mode": "extend" }));
     let cache = daemon.root().join("cache/murald/backends");
@@ -130,32 +181,47 @@ fn links_and_colour_files_follow_every_change() {
     set(&daemon, &json!({ "image_id": red }));
     let mine = state(&daemon).join("current/mine");
     std::os::unix::fs::symlink("/nowhere", &mine).unwrap();
-    set(&daemon, &json!({ "image_id": red, "monitor": "HEADLESS-1" }));
+    set(
+        &daemon,
+        &json!({ "image_id": red, "monitor": "HEADLESS-1" }),
+    );
     daemon.kill9();
     let clear = || daemon.murald(&["stop", "--clear"]).output().unwrap();
     let first = clear();
     let told = String::from_utf8_lossy(&first.stdout).into_owned();
-    assert!(first.status.success() && told.contains("; stopped 1 process"), "{first:?}");
+    assert!(
+        first.status.success() && told.contains("; stopped 1 process"),
+        "{first:?}"
+    );
     assert_eq!(files_below(&state(&daemon)), std::slice::from_ref(&mine));
     fs::remove_file(&mine).unwrap();
     fs::remove_dir(mine.parent().unwrap()).unwrap();
     let again = clear();
     let told = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert!(again.status.success() && told.contains("no wallpaper"), "{again:?}");
+    assert!(
+        again.status.success() && told.contains("no wallpaper"),
+        "{again:?}"
+    );
     let status = daemon.murald(&["status"]).output().unwrap();
     assert_eq!(status.status.code(), Some(69), "none was started");
 }
 
 /// Number of changes; `MURALD_CHANGES` sets it.
 fn changes() -> usize {
-    std::env::var("MURALD_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
+    std::env::var("MURALD_CHANGES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(200)
 }
 
 #[test]
 fn readers_never_find_a_missing_or_partial_file() {
     let desktop = Desktop::wayland(&["640x360"]);
     let daemon = started(&desktop);
-    let ids = [picture(&daemon, "one", [200, 30, 30]), picture(&daemon, "two", [30, 30, 200])];
+    let ids = [
+        picture(&daemon, "one", [200, 30, 30]),
+        picture(&daemon, "two", [30, 30, 200]),
+    ];
     set(&daemon, &json!({ "image_id": ids[0] }));
     let mut events = daemon.events("wallpaper_changed");
     let (done, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -190,16 +256,24 @@ fn readers_never_find_a_missing_or_partial_file() {
 fn look(state: &Path) {
     for name in ["HEADLESS-1", "all"] {
         let bytes = fs::read(state.join("current").join(name)).unwrap();
-        assert!(bytes.starts_with(b"\x89PNG") && bytes.ends_with(b"IEND\xaeB`\x82"), "{name}");
+        assert!(
+            bytes.starts_with(b"\x89PNG") && bytes.ends_with(b"IEND\xaeB`\x82"),
+            "{name}"
+        );
     }
     let json: Value =
         serde_json::from_slice(&fs::read(state.join("palette.json")).unwrap()).unwrap();
     assert!(json["newest"]["accent"].is_string());
-    for (name, end) in
-        [("colors.sh", "appearance='dark'\n"), ("colors.css", ";\n"), ("colors.rasi", "}\n")]
-    {
+    for (name, end) in [
+        ("colors.sh", "appearance='dark'\n"),
+        ("colors.css", ";\n"),
+        ("colors.rasi", "}\n"),
+    ] {
         let text = fs::read_to_string(state.join(name)).unwrap();
-        assert!(text.contains("color7") && text.ends_with(end), "{name}: {text}");
+        assert!(
+            text.contains("color7") && text.ends_with(end),
+            "{name}: {text}"
+        );
     }
 }
 
@@ -209,8 +283,14 @@ fn animation_has_a_still_while_it_is_shown() {
     let daemon = started(&desktop);
     let still = |id: i64| {
         let image = daemon.client().get(&format!("/images/{id}")).ok();
-        let checksum = image["checksum"].as_str().unwrap().strip_prefix("sha256:").unwrap();
-        state(&daemon).join("stills").join(format!("{checksum}.png"))
+        let checksum = image["checksum"]
+            .as_str()
+            .unwrap()
+            .strip_prefix("sha256:")
+            .unwrap();
+        state(&daemon)
+            .join("stills")
+            .join(format!("{checksum}.png"))
     };
     let path = daemon.root().join("moves.gif");
     let frames = [[10, 200, 10], [200, 10, 10]].map(|color| {
@@ -232,7 +312,10 @@ fn animation_has_a_still_while_it_is_shown() {
     let picture = image::open(&made).unwrap().into_rgb8();
     assert_eq!(picture.dimensions(), (64, 36));
     let [r, g, b] = picture.get_pixel(3, 3).0;
-    assert!(r < 40 && g > 170 && b < 40, "{r} {g} {b} is not the first frame");
+    assert!(
+        r < 40 && g > 170 && b < 40,
+        "{r} {g} {b} is not the first frame"
+    );
     set(&daemon, &json!({ "image_id": plain }));
     assert_eq!(link(&daemon, "all"), Some(in_library(&daemon, "plain.png")));
     wait_until("the unused still is removed", || !made.exists());
@@ -246,28 +329,58 @@ fn animation_has_a_still_while_it_is_shown() {
     set(&daemon, &json!({ "image_id": photo }));
     assert_eq!(link(&daemon, "HEADLESS-1"), Some(still(photo)));
     let size = image::image_dimensions(still(photo)).unwrap();
-    assert_eq!((json!(size.0), json!(size.1)), (image["width"].clone(), image["height"].clone()));
+    assert_eq!(
+        (json!(size.0), json!(size.1)),
+        (image["width"].clone(), image["height"].clone())
+    );
     // Colours of a telephone, which most programs would show pale.
     let photo = daemon.root().join("wide.jpg");
     let mut encoder = image::codecs::jpeg::JpegEncoder::new(fs::File::create(&photo).unwrap());
-    encoder.set_icc_profile(moxcms::ColorProfile::new_display_p3().encode().unwrap()).unwrap();
+    encoder
+        .set_icc_profile(moxcms::ColorProfile::new_display_p3().encode().unwrap())
+        .unwrap();
     let pixels = image::RgbImage::from_pixel(64, 36, image::Rgb([180, 120, 90]));
     encoder.encode_image(&pixels).unwrap();
     let photo = daemon.import(&[&photo])[0];
     set(&daemon, &json!({ "image_id": photo }));
     assert_eq!(link(&daemon, "HEADLESS-1"), Some(still(photo)));
-    let image::Rgb(pixel) = *image::open(still(photo)).unwrap().into_rgb8().get_pixel(9, 9);
-    let is_near = pixel.iter().zip([190, 117, 84]).all(|(is, srgb)| is.abs_diff(srgb) < 4);
+    let image::Rgb(pixel) = *image::open(still(photo))
+        .unwrap()
+        .into_rgb8()
+        .get_pixel(9, 9);
+    let is_near = pixel
+        .iter()
+        .zip([190, 117, 84])
+        .all(|(is, srgb)| is.abs_diff(srgb) < 4);
     assert!(is_near, "{pixel:?} is not sRGB");
-    assert!(!fs::read(still(photo)).unwrap().windows(4).any(|chunk| chunk == b"iCCP"));
+    assert!(
+        !fs::read(still(photo))
+            .unwrap()
+            .windows(4)
+            .any(|chunk| chunk == b"iCCP")
+    );
     set(&daemon, &json!({ "image_id": plain }));
     let mut events = daemon.events("config_changed");
-    daemon.client().patch("/config/desktop", &json!({ "stills": "png" })).ok();
-    assert_eq!(events.wait_for("config_changed")["sections"], json!(["desktop"]));
-    wait_until("the PNG copy", || link(&daemon, "HEADLESS-1") == Some(still(plain)));
+    daemon
+        .client()
+        .patch("/config/desktop", &json!({ "stills": "png" }))
+        .ok();
+    assert_eq!(
+        events.wait_for("config_changed")["sections"],
+        json!(["desktop"])
+    );
+    wait_until("the PNG copy", || {
+        link(&daemon, "HEADLESS-1") == Some(still(plain))
+    });
     assert!(still(plain).exists());
-    daemon.client().patch("/config/desktop", &json!({ "stills": "jpg" })).fails(400);
-    daemon.client().patch("/config/desktop", &json!({ "still": "png" })).fails(400);
+    daemon
+        .client()
+        .patch("/config/desktop", &json!({ "stills": "jpg" }))
+        .fails(400);
+    daemon
+        .client()
+        .patch("/config/desktop", &json!({ "still": "png" }))
+        .fails(400);
 }
 
 #[test]
@@ -279,7 +392,10 @@ fn unwritable_state_directory_does_not_prevent_a_change() {
     fs::create_dir_all(state(&daemon).parent().unwrap()).unwrap();
     fs::write(state(&daemon), "").unwrap();
     daemon.start();
-    let ids = [picture(&daemon, "one", [200, 30, 30]), picture(&daemon, "two", [30, 30, 200])];
+    let ids = [
+        picture(&daemon, "one", [200, 30, 30]),
+        picture(&daemon, "two", [30, 30, 200]),
+    ];
     for id in ids {
         assert_eq!(set(&daemon, &json!({ "image_id": id }))["status"], "set");
     }

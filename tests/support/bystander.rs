@@ -42,7 +42,11 @@ impl Waits {
             let begun = Instant::now();
             let answer = client.get(path);
             assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-            assert!(begun.elapsed() < LONGEST, "{path} took {:?}", begun.elapsed());
+            assert!(
+                begun.elapsed() < LONGEST,
+                "{path} took {:?}",
+                begun.elapsed()
+            );
             waits.push(begun.elapsed().as_secs_f64() * 1e3);
         };
         ask("/healthz", &mut self.health);
@@ -63,7 +67,10 @@ impl Bystander {
         for waits in [&mut quiet.health, &mut quiet.thumbnail] {
             waits.sort_by(f64::total_cmp);
             let half = part(waits, 0.5);
-            assert!(half < SLOW, "half of the answers take longer than {half:.0} ms");
+            assert!(
+                half < SLOW,
+                "half of the answers take longer than {half:.0} ms"
+            );
         }
         let (end, ended) = channel();
         let asking = std::thread::spawn(move || {
@@ -82,10 +89,14 @@ impl Bystander {
         self.end.send(()).ok();
         let Waits { health, thumbnail } =
             self.asking.join().expect("a quiet client was not served");
-        let Waits { health: before, thumbnail: thumbnail_before } = self.quiet;
-        for (what, mut waits, before) in
-            [("/healthz", health, before), ("a thumbnail", thumbnail, thumbnail_before)]
-        {
+        let Waits {
+            health: before,
+            thumbnail: thumbnail_before,
+        } = self.quiet;
+        for (what, mut waits, before) in [
+            ("/healthz", health, before),
+            ("a thumbnail", thumbnail, thumbnail_before),
+        ] {
             if waits.is_empty() {
                 continue;
             }
@@ -98,7 +109,10 @@ impl Bystander {
                 part(&waits, 1.0),
                 waits.len()
             );
-            assert!(half < SLOW + LATER * before, "{what} beside {beside}: {half} ms");
+            assert!(
+                half < SLOW + LATER * before,
+                "{what} beside {beside}: {half} ms"
+            );
         }
     }
 }
@@ -106,5 +120,8 @@ impl Bystander {
 /// Returns the quantile `part` of sorted response times.
 fn part(waits: &[f64], part: f64) -> f64 {
     let last = waits.len().saturating_sub(1);
-    waits.get((last as f64 * part) as usize).copied().unwrap_or_default()
+    waits
+        .get((last as f64 * part) as usize)
+        .copied()
+        .unwrap_or_default()
 }

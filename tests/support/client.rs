@@ -23,7 +23,9 @@ pub struct Answer {
 
 impl Client {
     pub fn new(socket: &Path) -> Self {
-        Self { socket: socket.to_owned() }
+        Self {
+            socket: socket.to_owned(),
+        }
     }
 
     pub fn get(&self, path: &str) -> Answer {
@@ -51,7 +53,8 @@ impl Client {
     /// Whether a new client is served. The connection of a refused client may be closed before the
     /// client has sent its request or read the answer.
     pub fn is_served(&self, path: &str) -> bool {
-        self.try_send("GET", path, "", b"").is_ok_and(|answer| answer.status == 200)
+        self.try_send("GET", path, "", b"")
+            .is_ok_and(|answer| answer.status == 200)
     }
 
     fn try_send(
@@ -92,7 +95,11 @@ impl Asked {
         let (status, headers) = read_head(&mut self.0)?;
         let mut body = Vec::new();
         self.0.read_to_end(&mut body)?;
-        Ok(Answer { status, headers, body })
+        Ok(Answer {
+            status,
+            headers,
+            body,
+        })
     }
 }
 
@@ -104,7 +111,12 @@ impl Answer {
     /// Returns the body of a successful response.
     #[track_caller]
     pub fn ok(&self) -> Value {
-        assert!((200..300).contains(&self.status), "{}: {}", self.status, self.text());
+        assert!(
+            (200..300).contains(&self.status),
+            "{}: {}",
+            self.status,
+            self.text()
+        );
         self.json()
     }
 
@@ -119,12 +131,20 @@ impl Answer {
         assert_eq!(self.status, status, "{}", self.text());
         let body = self.json();
         assert_eq!(body["code"], status, "{body}");
-        assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{body}");
+        assert!(
+            body["error"]
+                .as_str()
+                .is_some_and(|error| !error.is_empty()),
+            "{body}"
+        );
         body
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -136,7 +156,11 @@ pub struct Events {
 impl Events {
     pub fn new(socket: &Path, types: &str) -> Self {
         let mut stream = connect(socket);
-        let query = if types.is_empty() { String::new() } else { format!("?types={types}") };
+        let query = if types.is_empty() {
+            String::new()
+        } else {
+            format!("?types={types}")
+        };
         // The stream is not chunked with HTTP/1.0.
         write!(stream, "GET /events{query} HTTP/1.0\r\n\r\n").unwrap();
         let mut reader = BufReader::new(stream);

@@ -25,12 +25,17 @@ impl DeadDisk {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(holder.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         if line != "mounted\n" {
             holder.wait().unwrap();
             return None;
         }
-        Some(Self { at: at.to_owned(), holder })
+        Some(Self {
+            at: at.to_owned(),
+            holder,
+        })
     }
 }
 

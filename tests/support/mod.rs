@@ -121,7 +121,8 @@ impl TestDaemon {
     }
 
     pub fn env(&mut self, name: &str, value: impl AsRef<OsStr>) {
-        self.environment.push((name.into(), value.as_ref().to_owned()));
+        self.environment
+            .push((name.into(), value.as_ref().to_owned()));
     }
 
     /// Puts a script with this name on `PATH`, before all other directories.
@@ -199,7 +200,10 @@ impl TestDaemon {
         let ready = UnixDatagram::bind(&notify).unwrap();
         ready.set_read_timeout(Some(PATIENCE)).unwrap();
         let errors = fs::File::create(self.root.join("stderr")).unwrap();
-        command.env("NOTIFY_SOCKET", &notify).stdout(Stdio::null()).stderr(errors);
+        command
+            .env("NOTIFY_SOCKET", &notify)
+            .stdout(Stdio::null())
+            .stderr(errors);
         self.child = Some(command.spawn().unwrap());
         let mut buffer = [0; 256];
         loop {
@@ -220,14 +224,22 @@ impl TestDaemon {
     /// Returns the processor time that the daemon has used, which does not depend on other load.
     pub fn processor_time(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
-        let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
+        let fields = stat
+            .rsplit_once(") ")
+            .unwrap()
+            .1
+            .split(' ')
+            .skip(11)
+            .take(2);
         let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
         // The clock ticks of Linux are hundredths of a second.
         Duration::from_millis(ticks * 10)
     }
 
     pub fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.pid().to_string()]).status();
+        let status = Command::new("kill")
+            .args([signal, &self.pid().to_string()])
+            .status();
         assert!(status.unwrap().success());
     }
 
@@ -247,8 +259,10 @@ impl TestDaemon {
     pub fn ends_well(&mut self) {
         assert_eq!(self.stop(), Some(0));
         let log = self.log();
-        let late: Vec<&str> =
-            log.lines().filter(|line| line.contains("continuing without")).collect();
+        let late: Vec<&str> = log
+            .lines()
+            .filter(|line| line.contains("continuing without"))
+            .collect();
         assert!(late.is_empty(), "{late:#?}");
     }
 
@@ -283,7 +297,9 @@ impl TestDaemon {
     /// events.
     pub fn import(&self, paths: &[&Path]) -> Vec<i64> {
         let mut events = self.events("image_processed,image_error,processing_complete");
-        let answer = self.client().post("/images", &serde_json::json!({ "paths": paths }));
+        let answer = self
+            .client()
+            .post("/images", &serde_json::json!({ "paths": paths }));
         assert_eq!(answer.status, 202, "{}", answer.text());
         let mut ids = Vec::new();
         loop {
@@ -307,10 +323,16 @@ pub fn left_out(what: &str, why: &str) {
 /// Whether `unshare` may create these namespaces here. If not, reports that the test is skipped:
 /// containers and Ubuntu's AppArmor do not allow them.
 pub fn may_unshare(test: &str, namespaces: &[&str]) -> bool {
-    let probe = Command::new("unshare").args(namespaces).arg("true").output();
+    let probe = Command::new("unshare")
+        .args(namespaces)
+        .arg("true")
+        .output();
     let allowed = probe.is_ok_and(|output| output.status.success());
     if !allowed {
-        left_out(test, &format!("unshare {} is not allowed here", namespaces.join(" ")));
+        left_out(
+            test,
+            &format!("unshare {} is not allowed here", namespaces.join(" ")),
+        );
     }
     allowed
 }
@@ -352,7 +374,9 @@ impl Drop for TestDaemon {
             let log = self.log();
             let tail: Vec<&str> = log.lines().rev().take(30).collect();
             eprintln!("the end of the log, in {}:", self.root.display());
-            tail.into_iter().rev().for_each(|line| eprintln!("  {line}"));
+            tail.into_iter()
+                .rev()
+                .for_each(|line| eprintln!("  {line}"));
             std::mem::forget(self.directory.take());
         }
     }

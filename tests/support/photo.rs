@@ -12,10 +12,16 @@ pub(crate) fn photo(width: u32, height: u32, number: u32) -> Vec<u8> {
         let sky = v < 0.2 + 0.1 * smooth(u * 6.0, 0.5, seed + 60);
         let grain = (hash(x, y, seed + 99) - 0.5) * if sky { 0.02 } else { 0.07 };
         let light = if sky { 0.6 + 0.3 * light } else { light };
-        let tint = if sky { [0.55, 0.75, 1.1] } else { [0.9, 0.75 + 0.3 * hue, 0.5 + 0.4 * hue] };
+        let tint = if sky {
+            [0.55, 0.75, 1.1]
+        } else {
+            [0.9, 0.75 + 0.3 * hue, 0.5 + 0.4 * hue]
+        };
         tint.map(|tint| ((light * tint + grain).clamp(0.0, 1.0) * 255.0) as u8)
     };
-    (0..height).flat_map(|y| (0..width).flat_map(move |x| pixel(x, y))).collect()
+    (0..height)
+        .flat_map(|y| (0..width).flat_map(move |x| pixel(x, y)))
+        .collect()
 }
 
 fn fractal(u: f32, v: f32, seed: u32) -> f32 {

@@ -8,8 +8,14 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{Rgb, RgbImage};
 
 /// Width and height as shown: landscape, portrait, square, wide.
-const SIZES: [(u32, u32); 6] =
-    [(800, 450), (640, 480), (450, 800), (480, 480), (1000, 320), (600, 400)];
+const SIZES: [(u32, u32); 6] = [
+    (800, 450),
+    (640, 480),
+    (450, 800),
+    (480, 480),
+    (1000, 320),
+    (600, 400),
+];
 
 /// The grid for comparisons: means over these fields hide noise and scaling.
 const FIELDS: (u32, u32) = (16, 9);
@@ -29,7 +35,15 @@ pub fn take(directory: &Path, count: u32) -> Vec<Photograph> {
     let one = |number| {
         let picture = draw(number);
         let path = directory.join(format!("photo-{number:02}.jpg"));
-        fs::write(&path, if number % 5 == 4 { upright(&picture) } else { jpeg(&picture) }).unwrap();
+        fs::write(
+            &path,
+            if number % 5 == 4 {
+                upright(&picture)
+            } else {
+                jpeg(&picture)
+            },
+        )
+        .unwrap();
         Photograph { path, picture }
     };
     (0..count).map(one).collect()
@@ -68,8 +82,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u32) -> u32 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as u32 % sides
     }
 
@@ -80,7 +96,9 @@ impl Dice {
 
 fn jpeg(picture: &RgbImage) -> Vec<u8> {
     let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut bytes, 88).encode_image(picture).unwrap();
+    JpegEncoder::new_with_quality(&mut bytes, 88)
+        .encode_image(picture)
+        .unwrap();
     bytes
 }
 
@@ -109,7 +127,10 @@ pub fn distance(shot: &RgbImage, picture: &RgbImage) -> f32 {
     let top = (picture.height() as f32 - height) / 2.0;
     let seen = fields(shot, (0.0, 0.0, shot.width() as f32, shot.height() as f32));
     let expected = fields(picture, (left, top, width, height));
-    let differences = seen.iter().zip(&expected).map(|(one, other)| (one - other).abs());
+    let differences = seen
+        .iter()
+        .zip(&expected)
+        .map(|(one, other)| (one - other).abs());
     differences.sum::<f32>() / seen.len() as f32
 }
 
@@ -125,7 +146,9 @@ fn fields(picture: &RgbImage, (left, top, width, height): (f32, f32, f32, f32)) 
             let x = left + across / (columns * SAMPLES) as f32 * width;
             let y = top + down / (rows * SAMPLES) as f32 * height;
             let pixel = picture.get_pixel(x as u32, y as u32).0;
-            sum.iter_mut().zip(pixel).for_each(|(sum, part)| *sum += u32::from(part));
+            sum.iter_mut()
+                .zip(pixel)
+                .for_each(|(sum, part)| *sum += u32::from(part));
         }
         sum.map(|sum| sum as f32 / (SAMPLES * SAMPLES) as f32)
     };

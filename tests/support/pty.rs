@@ -28,13 +28,24 @@ impl Pty {
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
-        let slave =
-            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())
-                .unwrap();
-        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let slave = rustix::fs::open(
+            name,
+            OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .unwrap();
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         tcsetwinsize(&slave, size).unwrap();
         let end = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
-        command.stdin(end(&slave)).stdout(end(&slave)).stderr(end(&slave));
+        command
+            .stdin(end(&slave))
+            .stdout(end(&slave))
+            .stderr(end(&slave));
         let child = command.spawn().unwrap();
         // These hold descriptors of the terminal, which would keep it open after the program's end.
         drop((command, slave));
@@ -50,7 +61,12 @@ impl Pty {
                 }
             }
         });
-        Self { child, master, shown, text: Vec::new() }
+        Self {
+            child,
+            master,
+            shown,
+            text: Vec::new(),
+        }
     }
 
     pub fn types(&mut self, bytes: &[u8]) {
@@ -62,7 +78,10 @@ impl Pty {
     pub fn until(&mut self, wanted: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let found = self.text.windows(wanted.len()).position(|part| part == wanted.as_bytes());
+            let found = self
+                .text
+                .windows(wanted.len())
+                .position(|part| part == wanted.as_bytes());
             if let Some(at) = found {
                 let rest = self.text.split_off(at + wanted.len());
                 let before = std::mem::replace(&mut self.text, rest);
@@ -91,6 +110,9 @@ impl Pty {
                 Err(RecvTimeoutError::Timeout) => panic!("somebody holds the terminal"),
             }
         }
-        (code, String::from_utf8_lossy(&self.text).replace("\r\n", "\n"))
+        (
+            code,
+            String::from_utf8_lossy(&self.text).replace("\r\n", "\n"),
+        )
     }
 }

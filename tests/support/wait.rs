@@ -21,7 +21,10 @@ pub fn wait_for<T, E: Debug>(what: &str, mut look: impl FnMut() -> Result<T, E>)
         match look() {
             Ok(found) => return found,
             Err(instead) => {
-                assert!(Instant::now() < deadline, "waited in vain: {what}: {instead:?}")
+                assert!(
+                    Instant::now() < deadline,
+                    "waited in vain: {what}: {instead:?}"
+                )
             }
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -34,7 +34,10 @@ impl Screen {
     fn encode(&self, name: &str, program: &str, arguments: &[&str]) -> Option<PathBuf> {
         let path = self.daemon.root().join(name);
         let mut command = Command::new(program);
-        command.current_dir(self.daemon.root()).args(arguments).arg(&path);
+        command
+            .current_dir(self.daemon.root())
+            .args(arguments)
+            .arg(&path);
         match command.stdout(Stdio::null()).stderr(Stdio::null()).status() {
             Ok(status) => assert!(status.success(), "{program} {arguments:?}"),
             Err(error) => {
@@ -64,8 +67,15 @@ impl Screen {
             let alpha = u32::from(pixel.get(3).copied().unwrap_or(255));
             [0, 1, 2].map(|at| (u32::from(pixel[at]) * alpha / 255) as u8)
         };
-        assert_near(&format!("thumbnail of {shown}"), quarters((width, height), pixel), colors);
-        self.daemon.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+        assert_near(
+            &format!("thumbnail of {shown}"),
+            quarters((width, height), pixel),
+            colors,
+        );
+        self.daemon
+            .client()
+            .post("/wallpaper/set", &json!({ "image_id": id }))
+            .ok();
         self.see("HEADLESS-1", colors);
         self.daemon.client().get(&format!("/images/{id}")).ok()
     }
@@ -75,7 +85,10 @@ impl Screen {
         wait_until(&format!("{colors:?} on {output}"), || {
             self.desktop.shot(&shot, output);
             let shot = image::open(&shot).unwrap().into_rgb8();
-            is_near(quarters(shot.dimensions(), |x, y| shot.get_pixel(x, y).0), colors)
+            is_near(
+                quarters(shot.dimensions(), |x, y| shot.get_pixel(x, y).0),
+                colors,
+            )
         });
     }
 }
@@ -87,11 +100,17 @@ fn quarters((width, height): (u32, u32), pixel: impl Fn(u32, u32) -> Rgb) -> [Rg
 }
 
 fn is_near(seen: [Rgb; 4], expected: [Rgb; 4]) -> bool {
-    seen.iter().flatten().zip(expected.iter().flatten()).all(|(a, &b)| a.abs_diff(b) <= 6)
+    seen.iter()
+        .flatten()
+        .zip(expected.iter().flatten())
+        .all(|(a, &b)| a.abs_diff(b) <= 6)
 }
 
 fn assert_near(what: &str, seen: [Rgb; 4], expected: [Rgb; 4]) {
-    assert!(is_near(seen, expected), "{what} has {seen:?}, not {expected:?}");
+    assert!(
+        is_near(seen, expected),
+        "{what} has {seen:?}, not {expected:?}"
+    );
 }
 
 fn order(corners: [usize; 4]) -> [Rgb; 4] {
@@ -111,7 +130,9 @@ fn write_sources(root: &Path) {
         Rgba([r, g, b, if x < SIZE.0 / 2 { 0 } else { 255 }])
     });
     halved.save(root.join("alpha.png")).unwrap();
-    image::RgbImage::from_pixel(64, 64, image::Rgb([148; 3])).save(root.join("gray.png")).unwrap();
+    image::RgbImage::from_pixel(64, 64, image::Rgb([148; 3]))
+        .save(root.join("gray.png"))
+        .unwrap();
     image::RgbImage::from_pixel(64, 64, image::Rgb([128, 102, 77]))
         .save(root.join("p3.png"))
         .unwrap();
@@ -141,17 +162,45 @@ fn images_that_other_programs_decode_are_shown_correctly() {
     avif("plain", &[], "q.png", upright);
     avif("deep", &["-d", "10", "-y", "444"], "q.png", upright);
     avif("grid", &["--grid", "2x2"], "q.png", upright);
-    avif("cropped", &["--crop", "0,0,192,108"], "q.png", order([0; 4]));
-    if let Some(turned) = avif("turned", &["--exif", "turn.exif"], "q.png", order([3, 0, 1, 2])) {
-        assert_eq!((&turned["width"], &turned["height"]), (&json!(216), &json!(384)));
+    avif(
+        "cropped",
+        &["--crop", "0,0,192,108"],
+        "q.png",
+        order([0; 4]),
+    );
+    if let Some(turned) = avif(
+        "turned",
+        &["--exif", "turn.exif"],
+        "q.png",
+        order([3, 0, 1, 2]),
+    ) {
+        assert_eq!(
+            (&turned["width"], &turned["height"]),
+            (&json!(216), &json!(384))
+        );
     }
-    avif("mirrored", &["--irot", "1", "--imir", "1"], "q.png", order([2, 1, 0, 3]));
+    avif(
+        "mirrored",
+        &["--irot", "1", "--imir", "1"],
+        "q.png",
+        order([2, 1, 0, 3]),
+    );
     // heif-convert refuses this file, and ffmpeg shows it upside down.
-    avif("deep-mirrored", &["-d", "10", "--imir", "0"], "q.png", order([3, 2, 1, 0]));
+    avif(
+        "deep-mirrored",
+        &["-d", "10", "--imir", "0"],
+        "q.png",
+        order([3, 2, 1, 0]),
+    );
     let half = [[0; 3], QUARTERS[1], QUARTERS[2], [0; 3]];
     avif("alpha", &[], "alpha.png", half);
     // The samples mean white in PQ, not grey.
-    avif("pq", &["-d", "10", "--cicp", "9/16/9"], "gray.png", [[231; 3]; 4]);
+    avif(
+        "pq",
+        &["-d", "10", "--cicp", "9/16/9"],
+        "gray.png",
+        [[231; 3]; 4],
+    );
     avif("p3", &["--cicp", "12/13/6"], "p3.png", [[132, 101, 74]; 4]);
     let bytes = |name: &str, bytes: &[u8], corners| {
         let path = screen.daemon.root().join(name);
@@ -164,16 +213,34 @@ fn images_that_other_programs_decode_are_shown_correctly() {
         screen.check(&path, upright);
     }
     // swaybg ignores colour profiles; this is Display P3 by code points.
-    bytes("wide.png", &wide_png(&screen.daemon.root().join("p3.png")), [[132, 101, 74]; 4]);
+    bytes(
+        "wide.png",
+        &wide_png(&screen.daemon.root().join("p3.png")),
+        [[132, 101, 74]; 4],
+    );
     drawing(&screen);
-    screen.daemon.client().post("/wallpaper/set", &json!({ "image_id": 1, "mode": "extend" })).ok();
+    screen
+        .daemon
+        .client()
+        .post(
+            "/wallpaper/set",
+            &json!({ "image_id": 1, "mode": "extend" }),
+        )
+        .ok();
     screen.see("HEADLESS-1", order([0, 0, 3, 3]));
     screen.see("HEADLESS-2", order([1, 1, 2, 2]));
     let copies = screen.daemon.root().join("cache/murald/backends");
     let copies = fs::read_dir(copies).into_iter().flatten().flatten();
-    let copies = copies.filter_map(|at| fs::read_dir(at.path().join("copies")).ok()).flatten();
+    let copies = copies
+        .filter_map(|at| fs::read_dir(at.path().join("copies")).ok())
+        .flatten();
     let names: Vec<_> = copies.flatten().map(|at| at.file_name()).collect();
-    assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
+    assert!(
+        names
+            .iter()
+            .all(|name| !name.to_string_lossy().starts_with('.')),
+        "{names:?}"
+    );
 }
 
 /// Adds a chunk with the code points of Display P3 to a PNG.
@@ -192,15 +259,26 @@ fn wide_png(path: &Path) -> Vec<u8> {
 fn drawing(screen: &Screen) {
     let [a, b, c, d] = QUARTERS.map(|[r, g, b]| format!("rgb({r},{g},{b})"));
     let rect = |x, y, fill| format!("<rect x='{x}' y='{y}' width='8' height='4.5' fill='{fill}'/>");
-    let (a, b, c, d) = (rect(0., 0., a), rect(8., 0., b), rect(8., 4.5, c), rect(0., 4.5, d));
+    let (a, b, c, d) = (
+        rect(0., 0., a),
+        rect(8., 0., b),
+        rect(8., 4.5, c),
+        rect(0., 4.5, d),
+    );
     let svg = format!(
         "<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 9'>{a}{b}{c}{d}</svg>"
     );
     let path = screen.daemon.root().join("drawing.svg");
     fs::write(&path, svg).unwrap();
     let record = screen.check(&path, order([0, 1, 2, 3]));
-    assert_eq!((&record["format"], &record["width"]), (&json!("svg"), &json!(1920)));
-    let copies = screen.daemon.root().join("cache/murald/backends/swaybg/copies");
+    assert_eq!(
+        (&record["format"], &record["width"]),
+        (&json!("svg"), &json!(1920))
+    );
+    let copies = screen
+        .daemon
+        .root()
+        .join("cache/murald/backends/swaybg/copies");
     let sizes: Vec<_> = fs::read_dir(copies)
         .unwrap()
         .map(|entry| image::image_dimensions(entry.unwrap().path()).unwrap())
@@ -217,7 +295,10 @@ fn image_that_no_installed_program_decodes_correctly_is_refused_with_a_suggestio
         let path = daemon.root().join(name);
         fs::write(&path, bytes).unwrap();
         let mut events = daemon.events("image_error");
-        daemon.client().post("/images", &json!({ "paths": [path] })).ok();
+        daemon
+            .client()
+            .post("/images", &json!({ "paths": [path] }))
+            .ok();
         events.next().1["error"].as_str().unwrap().to_owned()
     };
     let tiles =
@@ -228,6 +309,12 @@ fn image_that_no_installed_program_decodes_correctly_is_refused_with_a_suggestio
     // ffmpeg tries this file, and fails.
     let head = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08mdat";
     let failed = refused("a.heic", head);
-    assert!(failed.ends_with("; install heif-dec or heif-convert, which decodes HEIC"), "{failed}");
-    assert!(!failed.contains("/tmp") && !failed.contains(".murald"), "{failed}");
+    assert!(
+        failed.ends_with("; install heif-dec or heif-convert, which decodes HEIC"),
+        "{failed}"
+    );
+    assert!(
+        !failed.contains("/tmp") && !failed.contains(".murald"),
+        "{failed}"
+    );
 }

@@ -13,7 +13,10 @@ use crate::video::{H264, MOVING, has_encoder, make, real};
 /// Imports a file; returns its record, or the reason why it was refused.
 fn import(daemon: &TestDaemon, path: &Path) -> Result<Value, String> {
     let mut events = daemon.events("image_processed,image_error");
-    daemon.client().post("/images", &json!({ "paths": [path] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [path] }))
+        .ok();
     match events.next() {
         (kind, data) if kind == "image_processed" => Ok(data["image"].clone()),
         (_, data) => Err(data["error"].as_str().unwrap().to_owned()),
@@ -31,7 +34,10 @@ fn thumbnail(daemon: &TestDaemon, id: &Value, resolution: &str) -> ((u32, u32), 
     let picture = probe.decode(&mut webp, size).unwrap();
     let bytes = picture.pixels().len() / (size.0 * size.1) as usize;
     let middle = (size.1 / 2 * size.0 + size.0 / 2) as usize * bytes;
-    (size, picture.pixels()[middle..middle + 3].try_into().unwrap())
+    (
+        size,
+        picture.pixels()[middle..middle + 3].try_into().unwrap(),
+    )
 }
 
 #[test]
@@ -44,15 +50,34 @@ fn all_containers_and_codecs_are_imported_with_their_properties() {
             left_out(name, &format!("this ffmpeg has no {encoder}"));
             return;
         }
-        let options = [&sound[..], &["-c:v", encoder, "-pix_fmt", "yuv420p"], options].concat();
+        let options = [
+            &sound[..],
+            &["-c:v", encoder, "-pix_fmt", "yuv420p"],
+            options,
+        ]
+        .concat();
         let image = import(&daemon, &make(&daemon, name, MOVING, &options)).unwrap();
         let (stem, format) = name.rsplit_once('.').unwrap();
-        assert_eq!((&image["name"], &image["format"]), (&json!(stem), &json!(format)));
-        assert_eq!((&image["media_type"], &image["animated"]), (&json!("video"), &json!(false)));
-        assert_eq!((&image["width"], &image["height"]), (&json!(320), &json!(180)), "{name}");
+        assert_eq!(
+            (&image["name"], &image["format"]),
+            (&json!(stem), &json!(format))
+        );
+        assert_eq!(
+            (&image["media_type"], &image["animated"]),
+            (&json!("video"), &json!(false))
+        );
+        assert_eq!(
+            (&image["width"], &image["height"]),
+            (&json!(320), &json!(180)),
+            "{name}"
+        );
         let duration = image["duration"].as_f64().unwrap();
         assert!((duration - 4.0).abs() < 0.1, "{name}: {duration} s");
-        assert!(image["colors"].as_array().unwrap().len() > 2, "{name}: {}", image["colors"]);
+        assert!(
+            image["colors"].as_array().unwrap().len() > 2,
+            "{name}: {}",
+            image["colors"]
+        );
         assert_eq!(image["audio_enabled"], false);
         assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
         assert_eq!(thumbnail(&daemon, &image["id"], "default").0, (320, 180));
@@ -61,15 +86,34 @@ fn all_containers_and_codecs_are_imported_with_their_properties() {
     check("h264.mp4", "libx264", &["-preset", "ultrafast"]);
     check("quick.mov", "libx264", &["-preset", "ultrafast"]);
     check("matroska.mkv", "libx264", &["-preset", "ultrafast"]);
-    check("vp9.webm", "libvpx-vp9", &["-deadline", "realtime", "-cpu-used", "8"]);
-    check("vp9-too.mp4", "libvpx-vp9", &["-deadline", "realtime", "-cpu-used", "8"]);
+    check(
+        "vp9.webm",
+        "libvpx-vp9",
+        &["-deadline", "realtime", "-cpu-used", "8"],
+    );
+    check(
+        "vp9-too.mp4",
+        "libvpx-vp9",
+        &["-deadline", "realtime", "-cpu-used", "8"],
+    );
     check("av1.webm", "libsvtav1", &["-preset", "12"]);
     check(
         "hevc.mp4",
         "libx265",
-        &["-preset", "ultrafast", "-tag:v", "hvc1", "-x265-params", "log-level=1"],
+        &[
+            "-preset",
+            "ultrafast",
+            "-tag:v",
+            "hvc1",
+            "-x265-params",
+            "log-level=1",
+        ],
     );
-    check("hevc-too.mkv", "libx265", &["-preset", "ultrafast", "-x265-params", "log-level=1"]);
+    check(
+        "hevc-too.mkv",
+        "libx265",
+        &["-preset", "ultrafast", "-x265-params", "log-level=1"],
+    );
     check("mpeg4.avi", "mpeg4", &["-c:a", "libmp3lame"]);
     assert!(checked >= 6, "only {checked} could be made");
     let total =
@@ -91,7 +135,10 @@ fn poster_is_the_frame_at_one_tenth_and_thumbnails_are_recreated() {
     let color = image["colors"][0].as_str().unwrap();
     let (size, [red, green, blue]) = thumbnail(&daemon, &image["id"], "default");
     assert_eq!(size, (500, 281));
-    assert!(red < 20 && green > 235 && blue < 20, "{red} {green} {blue}, {color}");
+    assert!(
+        red < 20 && green > 235 && blue < 20,
+        "{red} {green} {blue}, {color}"
+    );
     assert_eq!(image["hue_group"], 4, "{color}");
     assert_eq!(thumbnail(&daemon, &image["id"], "720p").0, (1280, 720));
     assert_eq!(
@@ -115,7 +162,13 @@ fn posters_of_hdr_videos_have_standard_brightness() {
             "scale=out_color_matrix=bt709,format=yuv444p,zscale=min=bt709:tin=bt709:pin=bt709:\
              t={transfer}:p=bt2020:m=bt2020nc:npl=203:r=tv,format=yuv444p10le"
         );
-        let colors = ["-color_primaries", "bt2020", "-colorspace", "bt2020nc", "-color_trc"];
+        let colors = [
+            "-color_primaries",
+            "bt2020",
+            "-colorspace",
+            "bt2020nc",
+            "-color_trc",
+        ];
         // Makes the bytes of each file different.
         let title = format!("title={name}");
         let coding = ["-vf", &filter, "-c:v", "libx264", "-metadata", &title];
@@ -123,19 +176,30 @@ fn posters_of_hdr_videos_have_standard_brightness() {
         let image = import(daemon, &make(daemon, name, source, &options)).unwrap();
         let (size, color) = thumbnail(daemon, &image["id"], "default");
         assert_eq!(size, (320, 180));
-        assert!(color.iter().all(|level| level.abs_diff(expected) < 12), "{name} is {color:?}");
+        assert!(
+            color.iter().all(|level| level.abs_diff(expected) < 12),
+            "{name} is {color:?}"
+        );
     };
     check(&daemon, "pq.mp4", "smpte2084", 0xb4);
     check(&daemon, "hlg.mkv", "arib-std-b67", 0xb4);
     // Without zimg, the poster is paler, unless ffmpeg marks the PNG as PQ, which murald converts.
     let pq = "setparams=color_primaries=bt2020:color_trc=smpte2084";
     let png = make(&daemon, "pq.png", source, &["-vf", pq, "-frames:v", "1"]);
-    let is_marked = fs::read(png).unwrap().windows(4).any(|chunk| chunk == b"cICP");
+    let is_marked = fs::read(png)
+        .unwrap()
+        .windows(4)
+        .any(|chunk| chunk == b"cICP");
     daemon.stub("ffmpeg", WITHOUT_ZIMG);
     daemon.env("REAL_FFMPEG", real("ffmpeg"));
     assert_eq!(daemon.stop(), Some(0));
     daemon.start();
-    check(&daemon, "pale.mp4", "smpte2084", if is_marked { 0xb4 } else { 0x7d });
+    check(
+        &daemon,
+        "pale.mp4",
+        "smpte2084",
+        if is_marked { 0xb4 } else { 0x7d },
+    );
 }
 
 const WITHOUT_ZIMG: &str = r#"#!/bin/sh
@@ -151,8 +215,16 @@ fn rotation_and_pixel_aspect_ratio_are_applied() {
     let standing = daemon.root().join("standing.mp4");
     let turn = |before: &[&str], after: &[&str]| {
         let mut ffmpeg = std::process::Command::new("ffmpeg");
-        ffmpeg.args(["-nostdin", "-v", "error", "-y"]).args(before).arg("-i").arg(&lying);
-        let turned = ffmpeg.args(["-c", "copy"]).args(after).arg(&standing).status();
+        ffmpeg
+            .args(["-nostdin", "-v", "error", "-y"])
+            .args(before)
+            .arg("-i")
+            .arg(&lying);
+        let turned = ffmpeg
+            .args(["-c", "copy"])
+            .args(after)
+            .arg(&standing)
+            .status();
         turned.unwrap().success()
     };
     // ffmpeg 6 added the option and dropped the old way.
@@ -160,12 +232,18 @@ fn rotation_and_pixel_aspect_ratio_are_applied() {
         turn(&["-display_rotation:v:0", "90"], &[]) || turn(&[], &["-metadata:s:v:0", "rotate=90"]);
     assert!(turned);
     let image = import(&daemon, &standing).unwrap();
-    assert_eq!((&image["width"], &image["height"]), (&json!(180), &json!(320)));
+    assert_eq!(
+        (&image["width"], &image["height"]),
+        (&json!(180), &json!(320))
+    );
     assert_eq!(thumbnail(&daemon, &image["id"], "default").0, (180, 320));
     // A widescreen DVD.
     let source = "color=white:s=720x576:r=25:d=1,setsar=64/45";
     let image = import(&daemon, &make(&daemon, "wide.mkv", source, H264)).unwrap();
-    assert_eq!((&image["width"], &image["height"]), (&json!(1024), &json!(576)));
+    assert_eq!(
+        (&image["width"], &image["height"]),
+        (&json!(1024), &json!(576))
+    );
     assert_eq!(thumbnail(&daemon, &image["id"], "default").0, (500, 281));
 }
 
@@ -174,7 +252,12 @@ fn damaged_and_unsupported_files_are_refused() {
     let daemon = TestDaemon::started();
     let videos = [
         make(&daemon, "index-behind.mp4", MOVING, H264),
-        make(&daemon, "index-in-front.mp4", MOVING, &[H264, &["-movflags", "+faststart"]].concat()),
+        make(
+            &daemon,
+            "index-in-front.mp4",
+            MOVING,
+            &[H264, &["-movflags", "+faststart"]].concat(),
+        ),
         make(&daemon, "a.mkv", MOVING, H264),
         make(&daemon, "a.avi", MOVING, &["-c:v", "mpeg4"]),
     ];
@@ -195,7 +278,11 @@ fn damaged_and_unsupported_files_are_refused() {
         .status();
     assert!(made.unwrap().success());
     assert_eq!(import(&daemon, &sound).unwrap_err(), "contains no picture");
-    assert_eq!(fs::read_dir(daemon.images()).unwrap().count(), 4, "nothing else is left");
+    assert_eq!(
+        fs::read_dir(daemon.images()).unwrap().count(),
+        4,
+        "nothing else is left"
+    );
     assert_eq!(scratch(&daemon), 0);
 }
 

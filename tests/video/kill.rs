@@ -25,7 +25,10 @@ const FRAME: f64 = 1.0 / 30.0;
 
 #[test]
 fn killed_replacement_leaves_the_video_or_its_loop() {
-    let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(16);
+    let rounds = std::env::var("MURALD_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(16);
     let mut daemon = TestDaemon::started();
     // Every loop is one frame shorter, so it differs from the earlier ones.
     let source = format!("testsrc2=s=64x64:r=30:d={}", 3 + rounds / 30);
@@ -36,20 +39,34 @@ fn killed_replacement_leaves_the_video_or_its_loop() {
     let mut replaced = 0;
     for round in 0..rounds {
         let before = image(&daemon, id);
-        kill_at(&mut daemon, &before, round, (round + 1 < rounds).then_some(whole));
+        kill_at(
+            &mut daemon,
+            &before,
+            round,
+            (round + 1 < rounds).then_some(whole),
+        );
         daemon.start();
         let after = settled(&daemon, id, round);
         check(&after, round);
         let shorter = before["duration"].as_f64().unwrap() - after["duration"].as_f64().unwrap();
-        assert!(shorter.abs() < 0.01 || (shorter - FRAME).abs() < 0.01, "{round}: {shorter} s");
+        assert!(
+            shorter.abs() < 0.01 || (shorter - FRAME).abs() < 0.01,
+            "{round}: {shorter} s"
+        );
         replaced += u32::from(before["checksum"] != after["checksum"]);
         if after["name"] != "video" {
             // The daemon was killed before the name was restored.
-            daemon.client().patch(&format!("/images/{id}"), &json!({ "name": "video" })).ok();
+            daemon
+                .client()
+                .patch(&format!("/images/{id}"), &json!({ "name": "video" }))
+                .ok();
         }
     }
     eprintln!("{rounds} kills, {replaced} of them with the loop in place");
-    assert!((1..rounds).contains(&replaced), "no kill came before the loop, or none after it");
+    assert!(
+        (1..rounds).contains(&replaced),
+        "no kill came before the loop, or none after it"
+    );
     replace(&daemon.client(), &image(&daemon, id));
 }
 
@@ -69,7 +86,9 @@ fn kill_at(daemon: &mut TestDaemon, image: &Value, round: u32, whole: Option<Dur
         }
         Some(_) => {
             let lands = |name: &String| name.starts_with("video_1");
-            wait_until("it lands", || asked.is_finished() || files(daemon).iter().any(lands));
+            wait_until("it lands", || {
+                asked.is_finished() || files(daemon).iter().any(lands)
+            });
             thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 12_000));
         }
     }
@@ -91,8 +110,13 @@ fn settled(daemon: &TestDaemon, id: i64, round: u32) -> Value {
     let store = Store::open(&daemon.database()).unwrap();
     wait_for(&format!("round {round}: nothing left over"), || {
         let image = image(daemon, id);
-        let name = Path::new(image["path"].as_str().unwrap()).file_name().unwrap();
-        let hex = image["checksum"].as_str().unwrap().trim_start_matches("sha256:");
+        let name = Path::new(image["path"].as_str().unwrap())
+            .file_name()
+            .unwrap();
+        let hex = image["checksum"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("sha256:");
         let whole = Left {
             files: vec![name.to_str().unwrap().to_owned()],
             thumbnails: vec![format!("{hex}.webp")],
@@ -100,7 +124,11 @@ fn settled(daemon: &TestDaemon, id: i64, round: u32) -> Value {
             renames: 0,
         };
         let left = left(daemon, &store);
-        if left == whole { Ok(image) } else { Err(format!("{left:?}, not {whole:?}")) }
+        if left == whole {
+            Ok(image)
+        } else {
+            Err(format!("{left:?}, not {whole:?}"))
+        }
     })
 }
 
@@ -108,7 +136,10 @@ fn left(daemon: &TestDaemon, store: &Store) -> Left {
     let thumbnails = fs::read_dir(daemon.root().join("cache/murald/thumbnails/default")).unwrap();
     let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
     let pending: Vec<_> = store.read(pending_files::list).unwrap();
-    let renames = store.read(edits::renames).map_err(|error: store::Error| error).unwrap();
+    let renames = store
+        .read(edits::renames)
+        .map_err(|error: store::Error| error)
+        .unwrap();
     Left {
         files: files(daemon),
         thumbnails: thumbnails.map(name).collect(),
@@ -124,7 +155,10 @@ fn check(image: &Value, round: u32) {
     assert_eq!(image["checksum"], checksum, "round {round}");
     assert_eq!(image["file_size"], content.len(), "round {round}");
     let duration: f64 = probe(path, "format=duration").parse().unwrap();
-    assert!((image["duration"].as_f64().unwrap() - duration).abs() < 0.001, "round {round}");
+    assert!(
+        (image["duration"].as_f64().unwrap() - duration).abs() < 0.001,
+        "round {round}"
+    );
 }
 
 /// Replaces a video by a loop of all but its last frame.
@@ -132,5 +166,7 @@ fn replace(client: &Client, image: &Value) {
     let out = image["duration"].as_f64().unwrap() - FRAME;
     let body = json!({ "in_seconds": 0, "out_seconds": out, "preset": "mp4_h264",
         "action": "replace" });
-    client.post(&format!("/images/{}/video-loop-export", image["id"]), &body).ok();
+    client
+        .post(&format!("/images/{}/video-loop-export", image["id"]), &body)
+        .ok();
 }

@@ -19,7 +19,9 @@ fn daemon() -> (TestDaemon, i64) {
 }
 
 fn post(daemon: &TestDaemon, id: i64, action: &str, body: &Value) -> Answer {
-    daemon.client().post(&format!("/images/{id}/{action}"), body)
+    daemon
+        .client()
+        .post(&format!("/images/{id}/{action}"), body)
 }
 
 fn export(daemon: &TestDaemon, id: i64, body: &Value) -> Answer {
@@ -44,8 +46,15 @@ fn preview_is_made_once_and_removed_with_its_video() {
     let mut events = daemon.events("gallery_changed");
     let first = post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     let path = PathBuf::from(first["preview_path"].as_str().unwrap());
-    assert_eq!(probe(&path, "stream=codec_name,width,height,pix_fmt"), "h264,320,180,yuv420p");
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600, "ffmpeg's files are ours");
+    assert_eq!(
+        probe(&path, "stream=codec_name,width,height,pix_fmt"),
+        "h264,320,180,yuv420p"
+    );
+    assert_eq!(
+        fs::metadata(&path).unwrap().mode() & 0o777,
+        0o600,
+        "ffmpeg's files are ours"
+    );
     assert_eq!(events.next().1["domain"], "images");
     assert_eq!(image(&daemon, id)["preview_path"], first["preview_path"]);
     let made = fs::metadata(&path).unwrap().modified().unwrap();
@@ -54,7 +63,13 @@ fn preview_is_made_once_and_removed_with_its_video() {
     assert_eq!(again(), made, "it was there");
     post(&daemon, id, "ensure-browser-preview?force=1", &json!({})).ok();
     assert!(again() > made, "made anew");
-    post(&daemon, id, "ensure-browser-preview?force=maybe", &json!({})).fails(400);
+    post(
+        &daemon,
+        id,
+        "ensure-browser-preview?force=maybe",
+        &json!({}),
+    )
+    .fails(400);
     // A deleted cache is filled again.
     let listed = || daemon.client().get("/images").ok()["data"][0]["preview_path"].clone();
     assert_eq!(listed(), first["preview_path"]);
@@ -65,7 +80,12 @@ fn preview_is_made_once_and_removed_with_its_video() {
     assert_eq!(previews(&daemon), [path]);
     daemon
         .client()
-        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [id] }).to_string().as_bytes(),
+        )
         .ok();
     assert_eq!(previews(&daemon).len(), 0);
     assert_eq!(files(&daemon.images()).len(), 0);
@@ -78,7 +98,12 @@ fn video_can_be_deleted_after_its_cache() {
     fs::remove_dir_all(daemon.root().join("cache/murald/thumbnails")).unwrap();
     daemon
         .client()
-        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [id] }).to_string().as_bytes(),
+        )
         .ok();
     assert_eq!(files(&daemon.images()).len(), 0);
 }
@@ -92,10 +117,16 @@ fn palette_is_taken_at_the_requested_time() {
     let palette = |at: f64| {
         let body = json!({ "time_seconds": at });
         let taken = post(&daemon, id, "extract-video-palette", &body).ok();
-        assert_eq!((&taken["image_id"], &taken["colors"]), (&json!(id), &taken["image"]["colors"]));
+        assert_eq!(
+            (&taken["image_id"], &taken["colors"]),
+            (&json!(id), &taken["image"]["colors"])
+        );
         assert_eq!(image(&daemon, id)["colors"], taken["colors"]);
         let hue = taken["image"]["hue_group"].clone();
-        let shown = daemon.client().get(&format!("/images?hue_group={hue}")).ok();
+        let shown = daemon
+            .client()
+            .get(&format!("/images?hue_group={hue}"))
+            .ok();
         assert_eq!(shown["data"][0]["id"], id);
         hue
     };
@@ -111,20 +142,35 @@ fn palette_is_taken_at_the_requested_time() {
 #[test]
 fn loops_are_imported_as_new_images() {
     let (daemon, id) = daemon();
-    let folder = daemon.client().post("/folders", &json!({ "name": "loops" })).ok()["id"].clone();
+    let folder = daemon
+        .client()
+        .post("/folders", &json!({ "name": "loops" }))
+        .ok()["id"]
+        .clone();
     let body = json!({ "in_seconds": 1, "out_seconds": 2.5, "preset": "webm_vp9",
         "action": "import_new", "folder_id": folder });
     let made = export(&daemon, id, &body).ok();
     assert_eq!(made["action"], "import_new");
     let new = image(&daemon, made["image_id"].as_i64().unwrap());
     assert_eq!((&new["path"], &new["folder_id"]), (&made["path"], &folder));
-    assert_eq!((&new["name"], &new["format"]), (&json!("video_loop"), &json!("webm")));
+    assert_eq!(
+        (&new["name"], &new["format"]),
+        (&json!("video_loop"), &json!("webm"))
+    );
     let path = Path::new(made["path"].as_str().unwrap());
     assert_eq!(probe(path, "stream=codec_name,width,height"), "vp9,320,180");
     assert_eq!(frames(path).len(), 45);
-    assert_eq!(export(&daemon, id, &body).ok(), made, "the same loop is in the library once");
+    assert_eq!(
+        export(&daemon, id, &body).ok(),
+        made,
+        "the same loop is in the library once"
+    );
     assert_eq!(files(&daemon.images()).len(), 2);
-    assert_eq!(image(&daemon, id)["duration"], 4.0, "the video itself stays");
+    assert_eq!(
+        image(&daemon, id)["duration"],
+        4.0,
+        "the video itself stays"
+    );
     // A loop has sound if the video has.
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
     let loud = make(&daemon, "loud.mov", MOVING, &[&sound[..], H264].concat());
@@ -152,7 +198,10 @@ fn loops_are_imported_as_new_images() {
 fn loop_replaces_its_video() {
     let (daemon, id) = daemon();
     let change = json!({ "tags": ["sea"], "is_selected": true, "audio_enabled": true });
-    daemon.client().patch(&format!("/images/{id}"), &change).ok();
+    daemon
+        .client()
+        .patch(&format!("/images/{id}"), &change)
+        .ok();
     post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     let check = |preset: &str, name: &str, codec: &str, length: f64| {
         let before = image(&daemon, id);
@@ -160,22 +209,50 @@ fn loop_replaces_its_video() {
         let body = json!({ "in_seconds": out - length, "out_seconds": out, "preset": preset,
             "action": "replace" });
         let made = export(&daemon, id, &body).ok();
-        assert_eq!((&made["action"], &made["image_id"]), (&json!("replace"), &json!(id)));
+        assert_eq!(
+            (&made["action"], &made["image_id"]),
+            (&json!("replace"), &json!(id))
+        );
         let now = image(&daemon, id);
         assert_eq!(now["path"], daemon.images().join(name).to_str().unwrap());
-        assert_eq!((&now["path"], &now["name"]), (&made["path"], &json!("video")));
-        for same in ["tags", "is_selected", "audio_enabled", "imported_at", "source_path"] {
+        assert_eq!(
+            (&now["path"], &now["name"]),
+            (&made["path"], &json!("video"))
+        );
+        for same in [
+            "tags",
+            "is_selected",
+            "audio_enabled",
+            "imported_at",
+            "source_path",
+        ] {
             assert_eq!(now[same], before[same]);
         }
         let path = daemon.images().join(name);
-        assert_eq!(files(&daemon.images()), std::slice::from_ref(&path), "the old file is gone");
+        assert_eq!(
+            files(&daemon.images()),
+            std::slice::from_ref(&path),
+            "the old file is gone"
+        );
         assert_eq!(previews(&daemon).len(), 0, "so is its preview");
         assert!(now["preview_path"].is_null() && now["checksum"] != before["checksum"]);
         assert_eq!(now["file_size"], fs::metadata(&path).unwrap().len());
-        assert!((now["duration"].as_f64().unwrap() - length).abs() < 0.05, "{now}");
+        assert!(
+            (now["duration"].as_f64().unwrap() - length).abs() < 0.05,
+            "{now}"
+        );
         assert_eq!(probe(&path, "stream=codec_name"), codec);
-        assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail")).status, 200);
-        assert_eq!(daemon.client().get(&format!("/images/{id}/raw")).body, fs::read(path).unwrap());
+        assert_eq!(
+            daemon
+                .client()
+                .get(&format!("/images/{id}/thumbnail"))
+                .status,
+            200
+        );
+        assert_eq!(
+            daemon.client().get(&format!("/images/{id}/raw")).body,
+            fs::read(path).unwrap()
+        );
     };
     check("mp4_h264", "video.mp4", "h264", 3.0);
     check("webm_vp9", "video.webm", "vp9", 2.0);
@@ -184,18 +261,30 @@ fn loop_replaces_its_video() {
     // A name of the maximum length has no room for a suffix, and a longer extension makes it
     // shorter.
     let longest = "x".repeat(251);
-    daemon.client().patch(&format!("/images/{id}"), &json!({ "name": "x".repeat(250) })).ok();
+    daemon
+        .client()
+        .patch(
+            &format!("/images/{id}"),
+            &json!({ "name": "x".repeat(250) }),
+        )
+        .ok();
     let body = json!({ "in_seconds": 0, "out_seconds": 0.5, "preset": "mp4_h264",
         "action": "replace" });
     export(&daemon, id, &body).ok();
     assert_eq!(image(&daemon, id)["name"], "x".repeat(250));
-    daemon.client().patch(&format!("/images/{id}"), &json!({ "name": longest })).ok();
+    daemon
+        .client()
+        .patch(&format!("/images/{id}"), &json!({ "name": longest }))
+        .ok();
     let body = json!({ "in_seconds": 0, "out_seconds": 0.3, "preset": "webm_vp9",
         "action": "replace" });
     let made = export(&daemon, id, &body).ok();
     let now = image(&daemon, id);
     assert!(longest.starts_with(now["name"].as_str().unwrap()), "{now}");
-    assert_eq!(files(&daemon.images()), [PathBuf::from(made["path"].as_str().unwrap())]);
+    assert_eq!(
+        files(&daemon.images()),
+        [PathBuf::from(made["path"].as_str().unwrap())]
+    );
 }
 
 #[test]
@@ -219,13 +308,21 @@ fn invalid_cuts_are_refused() {
     check(json!({ "preset": "gif" }), "webm_vp9");
     check(json!({ "action": "keep" }), "import_new");
     check(json!({ "folder_id": 1 }), "import_new");
-    check(json!({ "action": "import_new", "folder_id": 99 }), "folder with ID 99");
+    check(
+        json!({ "action": "import_new", "folder_id": 99 }),
+        "folder with ID 99",
+    );
     let no_time = json!({ "in_seconds": 0, "preset": "mp4_h264", "action": "replace" });
     let failure = export(&daemon, id, &no_time).fails(400);
     assert!(failure.to_string().contains("out_seconds"));
     export(&daemon, 99, &good).fails(404);
     let still = daemon.root().join("still.jpg");
-    let made = make(&daemon, "still.jpg", "color=red:s=64x64:d=1", &["-frames:v", "1"]);
+    let made = make(
+        &daemon,
+        "still.jpg",
+        "color=red:s=64x64:d=1",
+        &["-frames:v", "1"],
+    );
     assert_eq!(made, still);
     let still = daemon.import(&[&still])[0];
     for (action, body) in [
@@ -234,7 +331,10 @@ fn invalid_cuts_are_refused() {
         ("video-loop-export", good.clone()),
     ] {
         let failure = post(&daemon, still, action, &body).fails(400);
-        assert!(failure["error"].as_str().unwrap().contains("not a video"), "{failure}");
+        assert!(
+            failure["error"].as_str().unwrap().contains("not a video"),
+            "{failure}"
+        );
         post(&daemon, 99, action, &body).fails(404);
     }
 }
@@ -243,10 +343,17 @@ fn invalid_cuts_are_refused() {
 /// of consecutive frames.
 fn steps(path: &Path) -> (f64, f64, f64) {
     let frames = frames(path);
-    let steps: Vec<f64> = frames.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+    let steps: Vec<f64> = frames
+        .windows(2)
+        .map(|two| difference(&two[0], &two[1]))
+        .collect();
     let mean = steps.iter().sum::<f64>() / steps.len() as f64;
     let largest = steps.iter().copied().fold(0.0, f64::max);
-    (difference(&frames[0], frames.last().unwrap()), mean, largest)
+    (
+        difference(&frames[0], frames.last().unwrap()),
+        mean,
+        largest,
+    )
 }
 
 #[test]
@@ -255,8 +362,12 @@ fn blended_halves_have_no_seam() {
     // A slow zoom, in which all frames differ.
     let zoom = "mandelbrot=s=320x180:r=30:maxiter=300,trim=end=4";
     for (name, source) in [("zoom.mp4", zoom), ("pattern.mp4", MOVING)] {
-        let id =
-            daemon.import(&[&make(&daemon, name, source, &[H264, &["-crf", "12"]].concat())])[0];
+        let id = daemon.import(&[&make(
+            &daemon,
+            name,
+            source,
+            &[H264, &["-crf", "12"]].concat(),
+        )])[0];
         for preset in ["mp4_h264", "webm_vp9"] {
             let body = |blend| {
                 json!({ "in_seconds": 0.5, "out_seconds": 3.5, "preset": preset,

@@ -19,7 +19,12 @@ pub(super) struct PictureLook {
 impl PictureLook {
     pub(super) fn new(path: PathBuf, options: &Options, resize: AwwwResize) -> Self {
         let filter = options.filter_type;
-        Self { path, resize, fill_color: options.fill_color.clone(), filter }
+        Self {
+            path,
+            resize,
+            fill_color: options.fill_color.clone(),
+            filter,
+        }
     }
 }
 
@@ -46,7 +51,10 @@ impl Call {
     pub(super) fn missing(&self, outputs: &[Queried]) -> Option<&str> {
         let is_there =
             |name: &String| on(outputs, name).is_some_and(|output| output.shows(&self.look.path));
-        self.outputs.iter().find(|name| !is_there(name)).map(String::as_str)
+        self.outputs
+            .iter()
+            .find(|name| !is_there(name))
+            .map(String::as_str)
     }
 
     /// Whether the server knows the current sizes of this call's outputs.
@@ -60,7 +68,9 @@ impl Call {
     /// them.
     pub(super) fn are_sizes_of(&self, before: &[Queried], after: &[Queried]) -> bool {
         let size = |outputs, name| on(outputs, name).and_then(|output| output.geometry);
-        self.outputs.iter().all(|name| size(before, name) == size(after, name))
+        self.outputs
+            .iter()
+            .all(|name| size(before, name) == size(after, name))
     }
 }
 
@@ -87,7 +97,12 @@ pub(super) fn calls(
         let is_its = |call: &Call| call.look == want.look && call.is_resize == is_resize;
         let at = calls.iter().position(is_its).unwrap_or_else(|| {
             let look = want.look.clone();
-            calls.push(Call { look, outputs: Vec::new(), is_resize, sizes: Vec::new() });
+            calls.push(Call {
+                look,
+                outputs: Vec::new(),
+                is_resize,
+                sizes: Vec::new(),
+            });
             calls.len() - 1
         });
         calls[at].outputs.push(name.clone());
@@ -111,13 +126,22 @@ pub(super) fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<Os
         add("--transition-step", options.transition_step.to_string());
     }
     if options.transition_duration > 0.0 {
-        add("--transition-duration", options.transition_duration.to_string());
+        add(
+            "--transition-duration",
+            options.transition_duration.to_string(),
+        );
     }
     add("--transition-fps", options.transition_fps.to_string());
     add("--transition-angle", options.transition_angle.to_string());
     add("--transition-pos", without_blanks(&options.transition_pos));
-    add("--transition-bezier", without_blanks(&options.transition_bezier));
-    add("--transition-wave", without_blanks(&options.transition_wave));
+    add(
+        "--transition-bezier",
+        without_blanks(&options.transition_bezier),
+    );
+    add(
+        "--transition-wave",
+        without_blanks(&options.transition_wave),
+    );
     if options.invert_y {
         args.push("--invert-y".into());
     }
@@ -141,7 +165,10 @@ pub(in crate::backends) struct Geometry {
 impl Geometry {
     pub(super) fn of(output: &Output) -> Self {
         let size = (output.logical_width, output.logical_height);
-        Self { size, scale: output.scale }
+        Self {
+            size,
+            scale: output.scale,
+        }
     }
 
     /// Whether both are the same size: the compositor and awww round in different ways.
@@ -156,7 +183,10 @@ impl Geometry {
     fn parse(size: &str, scale: &str) -> Option<Self> {
         let (width, height) = size.strip_suffix(", scale")?.split_once('x')?;
         let scale = scale.trim_end_matches(',').parse().ok()?;
-        Some(Self { size: (width.parse().ok()?, height.parse().ok()?), scale })
+        Some(Self {
+            size: (width.parse().ok()?, height.parse().ok()?),
+            scale,
+        })
     }
 }
 
@@ -180,7 +210,9 @@ impl Queried {
     pub(super) fn shows(&self, path: &Path) -> bool {
         let is = |path: &Path| {
             let text = path.to_string_lossy();
-            self.image.as_deref().is_some_and(|image| text.lines().next() == Some(image))
+            self.image
+                .as_deref()
+                .is_some_and(|image| text.lines().next() == Some(image))
         };
         is(path) || path.canonicalize().is_ok_and(|file| is(&file))
     }
@@ -191,19 +223,28 @@ impl Queried {
 pub(in crate::backends) fn queried(text: &str) -> Vec<Queried> {
     let line = |line: &str| {
         let (before, shows) = line.split_once("currently displaying: ")?;
-        let mut fields = before.split(": ").map(str::trim).filter(|field| !field.is_empty());
+        let mut fields = before
+            .split(": ")
+            .map(str::trim)
+            .filter(|field| !field.is_empty());
         // The name precedes the first field that is a size.
         let mut name = fields.next()?.trim_start_matches(": ").to_owned();
         let mut geometry = None;
         while let Some(field) = fields.next() {
             if field.starts_with(|c: char| c.is_ascii_digit()) && field.contains('x') {
-                geometry = fields.next().and_then(|scale| Geometry::parse(field, scale));
+                geometry = fields
+                    .next()
+                    .and_then(|scale| Geometry::parse(field, scale));
                 break;
             }
             name = field.to_owned();
         }
         let image = shows.strip_prefix("image: ").map(str::to_owned);
-        Some(Queried { name, geometry, image })
+        Some(Queried {
+            name,
+            geometry,
+            image,
+        })
     };
     text.lines().filter_map(line).collect()
 }
@@ -231,14 +272,21 @@ mod tests {
                 ("--transition-wave", "20,20"),
             ];
             for &(flag, value) in changed {
-                let at = expected.iter().position(|(known, _)| *known == flag).unwrap();
+                let at = expected
+                    .iter()
+                    .position(|(known, _)| *known == flag)
+                    .unwrap();
                 match value {
                     Some(value) => expected[at].1 = value,
                     None => drop(expected.remove(at)),
                 }
             }
             let mut words = vec!["img".to_owned(), "--outputs=DP-1,HDMI-A-1".to_owned()];
-            words.extend(expected.iter().map(|(flag, value)| format!("{flag}={value}")));
+            words.extend(
+                expected
+                    .iter()
+                    .map(|(flag, value)| format!("{flag}={value}")),
+            );
             words.extend(options.invert_y.then(|| "--invert-y".to_owned()));
             words.extend(["--", "/-a b,#.png"].map(str::to_owned));
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
@@ -247,14 +295,29 @@ mod tests {
         let default = Options::default();
         check(&default, &[]);
         check(
-            &Options { transition_type: AwwwTransition::None, ..default.clone() },
-            &[("--transition-type", Some("none")), ("--transition-step", None)],
+            &Options {
+                transition_type: AwwwTransition::None,
+                ..default.clone()
+            },
+            &[
+                ("--transition-type", Some("none")),
+                ("--transition-step", None),
+            ],
         );
         check(
-            &Options { transition_duration: 0.0, ..default.clone() },
+            &Options {
+                transition_duration: 0.0,
+                ..default.clone()
+            },
             &[("--transition-duration", None)],
         );
-        check(&Options { invert_y: true, ..default.clone() }, &[]);
+        check(
+            &Options {
+                invert_y: true,
+                ..default.clone()
+            },
+            &[],
+        );
         let odd = Options {
             transition_angle: -30.0,
             transition_pos: "0.4, 0.9".to_owned(),
@@ -288,14 +351,18 @@ mod tests {
                      had: &[(&str, MonitorPicture)],
                      expected: &[(&str, &[&str])]| {
             let own = |list: &[(&str, MonitorPicture)]| -> Vec<(String, MonitorPicture)> {
-                list.iter().map(|(name, shown)| ((*name).to_owned(), shown.clone())).collect()
+                list.iter()
+                    .map(|(name, shown)| ((*name).to_owned(), shown.clone()))
+                    .collect()
             };
             let outputs = [("A", "/a"), ("B", "/b"), ("C", "/c")].map(|(name, path)| Queried {
                 name: name.into(),
                 geometry: None,
                 image: Some(path.into()),
             });
-            let had = own(had).into_iter().map(|(name, shown)| (name, Some(shown)));
+            let had = own(had)
+                .into_iter()
+                .map(|(name, shown)| (name, Some(shown)));
             let calls = calls(&own(wanted), &had.collect(), &outputs);
             let seen: Vec<_> = calls
                 .iter()
@@ -310,25 +377,44 @@ mod tests {
         check(&[("A", shown("/a"))], &[], &[]);
         // Outputs of different sizes share a call.
         check(
-            &[("A", shown("/x")), ("B", shown("/b")), ("C", on("/x", AwwwResize::Crop, true))],
+            &[
+                ("A", shown("/x")),
+                ("B", shown("/b")),
+                ("C", on("/x", AwwwResize::Crop, true)),
+            ],
             &[],
             &[("/x", &["A", "C"])],
         );
         let contain = on("/a", AwwwResize::Fit, false);
         check(&[("A", shown("/a"))], &[("A", contain)], &[("/a", &["A"])]);
-        check(&[("A", on("/a", AwwwResize::Crop, true))], &[("A", shown("/a"))], &[("/a", &["A"])]);
+        check(
+            &[("A", on("/a", AwwwResize::Crop, true))],
+            &[("A", shown("/a"))],
+            &[("/a", &["A"])],
+        );
         // Another program has changed the picture.
-        check(&[("A", shown("/x"))], &[("A", shown("/x"))], &[("/x", &["A"])]);
+        check(
+            &[("A", shown("/x"))],
+            &[("A", shown("/x"))],
+            &[("/x", &["A"])],
+        );
     }
 
     #[test]
     fn server_messages_are_understood() {
-        let queried =
-            |text| queried(text).into_iter().map(|q| (q.name, q.image)).collect::<Vec<_>>();
+        let queried = |text| {
+            queried(text)
+                .into_iter()
+                .map(|q| (q.name, q.image))
+                .collect::<Vec<_>>()
+        };
         let image = |path: &str| Some(path.to_owned());
         let now = ": DP-1: 1920x1080, scale: 1, currently displaying: image: /a: b.png\n\
                    other: eDP-1: 800x600, scale: 2, currently displaying: color: 000000\n";
-        assert_eq!(queried(now), [("DP-1".into(), image("/a: b.png")), ("eDP-1".into(), None)]);
+        assert_eq!(
+            queried(now),
+            [("DP-1".into(), image("/a: b.png")), ("eDP-1".into(), None)]
+        );
         let before = "HDMI-A-1: 1280x720, scale: 1, currently displaying: image: /x.png";
         assert_eq!(queried(before), [("HDMI-A-1".into(), image("/x.png"))]);
         assert!(queried("nonsense").is_empty());

@@ -34,8 +34,11 @@ const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
 const CALL: Duration = Duration::from_secs(10);
 /// The time limit for the start of a server, and the first and the longest pause between queries.
-const UP_WITHIN: (Duration, Duration, Duration) =
-    (Duration::from_secs(10), Duration::from_millis(5), Duration::from_millis(500));
+const UP_WITHIN: (Duration, Duration, Duration) = (
+    Duration::from_secs(10),
+    Duration::from_millis(5),
+    Duration::from_millis(500),
+);
 /// The time limit for a server that answers to know its outputs.
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 /// The time for the first frame of a new server, with a margin.
@@ -74,7 +77,12 @@ pub(super) struct Awww {
 impl Awww {
     pub(super) fn new(context: Context) -> Self {
         let servers = Processes::taken_over(&context);
-        Self { context, servers, shown: HashMap::new(), options: None }
+        Self {
+            context,
+            servers,
+            shown: HashMap::new(),
+            options: None,
+        }
     }
 
     /// The client and the server of the same name, awww or else swww.
@@ -88,11 +96,17 @@ impl Awww {
     /// The outputs as the server reports them; `None` if no server answers.
     fn query(&self, client: &Path, cancel: &Cancel) -> Result<Option<Vec<Queried>>, Error> {
         let output = self.call(client, ["query".into()].into(), cancel)?;
-        Ok(output.is_success().then(|| queried(&String::from_utf8_lossy(&output.stdout))))
+        Ok(output
+            .is_success()
+            .then(|| queried(&String::from_utf8_lossy(&output.stdout))))
     }
 
     fn call(&self, client: &Path, args: Vec<OsString>, cancel: &Cancel) -> Result<Output, Error> {
-        Ok(run(&self.context.launch(client).args(args), CALL, Some(cancel))?)
+        Ok(run(
+            &self.context.launch(client).args(args),
+            CALL,
+            Some(cancel),
+        )?)
     }
 
     /// Starts a server of ours and waits until it answers and knows the outputs.
@@ -111,14 +125,15 @@ impl Awww {
         }
         let process = self.context.start(&launch)?;
         let begun = Instant::now();
-        let outputs =
-            ask_until_up(&process, UP_WITHIN, cancel, || match self.query(client, cancel) {
+        let outputs = ask_until_up(&process, UP_WITHIN, cancel, || {
+            match self.query(client, cancel) {
                 Err(Error::Cancelled) => Err(Error::Cancelled),
                 // Too early: it has no socket yet, or not all outputs.
                 answer => Ok(answer.ok().flatten().filter(|outputs| {
                     unknown(placements, outputs).is_none() || begun.elapsed() > OUTPUTS_WITHIN
                 })),
-            });
+            }
+        });
         let outputs =
             outputs.and_then(|outputs| outputs.ok_or_else(|| failed(&process, "does not start")));
         match outputs {
@@ -140,11 +155,20 @@ impl Awww {
     /// Checks that a new server survives its first picture. It answers before it has drawn, and the
     /// compositor disconnects it if it does not support its pixel format.
     fn has_drawn(&self, cancel: &Cancel) -> Result<(), Error> {
-        let Some(new) = self.servers.newest() else { return Ok(()) };
-        if new.child().wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel)) {
+        let Some(new) = self.servers.newest() else {
+            return Ok(());
+        };
+        if new
+            .child()
+            .wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel))
+        {
             return Err(failed(new, "exited"));
         }
-        if cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+        if cancel.is_cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            Ok(())
+        }
     }
 
     /// Shows the placements through a server that answers.
@@ -157,7 +181,9 @@ impl Awww {
     ) -> Result<(), Error> {
         // The server ignores unknown outputs without an error.
         if let Some(name) = unknown(placements, outputs) {
-            return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
+            return Err(Error::Refused(format!(
+                "{NAME} does not know the output {name}"
+            )));
         }
         let options = self.context.settings();
         self.note_settings(&options.awww);
@@ -168,13 +194,20 @@ impl Awww {
             let path = self.context.copies.ready(placement, &cut, &TAKES, cancel)?;
             let look = PictureLook::new(path, &options.awww, resize);
             let geometry = Geometry::of(&placement.output);
-            wanted.push((placement.output.name.clone(), MonitorPicture { look, geometry }));
+            wanted.push((
+                placement.output.name.clone(),
+                MonitorPicture { look, geometry },
+            ));
         }
         for call in calls(&wanted, &self.shown, outputs) {
             self.set(client, &call, outputs.to_vec(), cancel)?;
         }
-        let files: Vec<PathBuf> = wanted.iter().map(|(_, shown)| shown.look.path.clone()).collect();
-        self.shown.extend(wanted.into_iter().map(|(name, shown)| (name, Some(shown))));
+        let files: Vec<PathBuf> = wanted
+            .iter()
+            .map(|(_, shown)| shown.look.path.clone())
+            .collect();
+        self.shown
+            .extend(wanted.into_iter().map(|(name, shown)| (name, Some(shown))));
         self.context.copies.tidy(&files);
         Ok(())
     }
@@ -184,7 +217,11 @@ impl Awww {
         if self.context.transition.is_some() {
             return;
         }
-        if self.options.replace(options.clone()).is_some_and(|last| last != *options) {
+        if self
+            .options
+            .replace(options.clone())
+            .is_some_and(|last| last != *options)
+        {
             self.shown.values_mut().for_each(|shown| *shown = None);
         }
     }
@@ -198,7 +235,8 @@ impl Awww {
         mut before: Vec<Queried>,
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        self.shown.extend(call.outputs.iter().map(|name| (name.clone(), None)));
+        self.shown
+            .extend(call.outputs.iter().map(|name| (name.clone(), None)));
         let mut is_resize = call.is_resize;
         for _ in 0..TRIES {
             self.img(client, call, is_resize, cancel)?;
@@ -209,18 +247,26 @@ impl Awww {
             // A picture made for another size is not drawn, or its transition stops midway.
             (before, is_resize) = (after, true);
         }
-        Err(Error::Refused(format!("the outputs of {NAME} keep changing size")))
+        Err(Error::Refused(format!(
+            "the outputs of {NAME} keep changing size"
+        )))
     }
 
     fn img(&self, client: &Path, call: &Call, at_once: bool, cancel: &Cancel) -> Result<(), Error> {
-        let mut options =
-            Options { resize: call.look.resize, ..self.context.settings().awww.clone() };
+        let mut options = Options {
+            resize: call.look.resize,
+            ..self.context.settings().awww.clone()
+        };
         // A transition would start from black over another server's picture, and from remains of the
         // picture after a resize.
         if at_once || self.servers.has_older() {
             options.transition_type = AwwwTransition::None;
         }
-        let output = self.call(client, args(&options, &call.outputs, &call.look.path), cancel)?;
+        let output = self.call(
+            client,
+            args(&options, &call.outputs, &call.look.path),
+            cancel,
+        )?;
         if !output.is_success() {
             let decoder = self.context.shared.decoder.until(cancel);
             return Err(self
@@ -243,7 +289,9 @@ impl Awww {
             match missing {
                 Some(name) if is_late => {
                     let path = call.look.path.display();
-                    return Err(Error::Refused(format!("{NAME} does not show {path} on {name}")));
+                    return Err(Error::Refused(format!(
+                        "{NAME} does not show {path} on {name}"
+                    )));
                 }
                 // Not every server reports fractional scales.
                 None if is_late || call.sizes_are_known(&outputs) => return Ok(outputs),
@@ -277,7 +325,10 @@ impl Backend for Awww {
             Ok(()) => self.servers.kill_older(),
             // The older picture is still on the screen.
             Err(_) => {
-                self.servers.pop().into_iter().for_each(|new| new.end(GRACE));
+                self.servers
+                    .pop()
+                    .into_iter()
+                    .for_each(|new| new.end(GRACE));
                 self.shown.clear();
             }
         }
@@ -318,12 +369,19 @@ fn failure(output: &Output, path: &Path, decoder: &Decoder) -> Error {
 
 /// The error of a client. Its first line names a wrong flag; its last line only points to the help.
 fn complaint(output: &Output) -> String {
-    let first = output.stderr.lines().find_map(|line| line.strip_prefix("error: "));
+    let first = output
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("error: "));
     first.map_or_else(|| output.complaint(), str::to_owned)
 }
 
 /// An output of the placements that the server does not know.
 fn unknown<'a>(placements: &'a [Placement], outputs: &[Queried]) -> Option<&'a str> {
-    let names = placements.iter().map(|placement| placement.output.name.as_str());
-    names.into_iter().find(|name| outputs.iter().all(|output| output.name != *name))
+    let names = placements
+        .iter()
+        .map(|placement| placement.output.name.as_str());
+    names
+        .into_iter()
+        .find(|name| outputs.iter().all(|output| output.name != *name))
 }

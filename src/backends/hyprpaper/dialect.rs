@@ -85,7 +85,11 @@ impl Dialect {
     /// The complete configuration file.
     pub(super) fn file(self, placements: &[Wallpaper]) -> String {
         let mut text = format!("{HEAD}\nsplash = false\n");
-        text.push_str(if self == Self::New { "ipc = true\n" } else { "ipc = on\n" });
+        text.push_str(if self == Self::New {
+            "ipc = true\n"
+        } else {
+            "ipc = on\n"
+        });
         for wallpaper in placements {
             let Wallpaper { output, path, .. } = wallpaper;
             // Writing to a String cannot fail.
@@ -168,7 +172,10 @@ pub(super) fn complaint<'a>(line: &'a str, wanted: &[Wallpaper]) -> Option<&'a s
 
 /// Whether a line of the log of a version before 0.8 says that this wallpaper was drawn.
 pub(super) fn is_drawn(line: &str, wallpaper: &Wallpaper) -> bool {
-    let said = format!("Image data for {}: {} at ", wallpaper.output, wallpaper.path);
+    let said = format!(
+        "Image data for {}: {} at ",
+        wallpaper.output, wallpaper.path
+    );
     line.contains(&said)
 }
 
@@ -176,10 +183,16 @@ pub(super) fn is_drawn(line: &str, wallpaper: &Wallpaper) -> bool {
 pub(super) fn is_listed(list: &str, wallpaper: &Wallpaper) -> bool {
     let path = |line: &str| {
         let rest = line.trim().strip_prefix(&wallpaper.output)?;
-        let path = rest.strip_prefix(" = ").or(rest.strip_prefix(": "))?.trim().to_owned();
+        let path = rest
+            .strip_prefix(" = ")
+            .or(rest.strip_prefix(": "))?
+            .trim()
+            .to_owned();
         Some(path)
     };
-    list.lines().filter_map(path).any(|path| is_same(&path, &wallpaper.path))
+    list.lines()
+        .filter_map(path)
+        .any(|path| is_same(&path, &wallpaper.path))
 }
 
 /// Whether both are the same path. Hyprpaper may have followed symbolic links.
@@ -215,14 +228,22 @@ pub(super) fn has_drawn(
     cancel: &Cancel,
 ) -> Result<(), Error> {
     let mut left: Vec<&Wallpaper> = wanted.iter().collect();
-    let limit = if dialect == Dialect::Old { DRAWN_WITHIN } else { DRAWN_AFTER };
+    let limit = if dialect == Dialect::Old {
+        DRAWN_WITHIN
+    } else {
+        DRAWN_AFTER
+    };
     let until = Instant::now() + limit;
     let followed = follow(process, from, &[""], until, cancel, |line| {
         if let Some(complaint) = complaint(line, wanted) {
             return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
         }
         left.retain(|wallpaper| !is_drawn(line, wallpaper));
-        if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
+        if left.is_empty() {
+            ControlFlow::Break(Ok(()))
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     followed.unwrap_or_else(|not_up| match not_up {
         NotUp::Late if dialect == Dialect::New => Ok(()),
@@ -245,7 +266,11 @@ mod tests {
     use crate::config::HyprpaperFit;
 
     fn wallpaper(fit: HyprpaperFit) -> Wallpaper {
-        Wallpaper { output: "DP-1".to_owned(), path: "/a b.png".into(), fit }
+        Wallpaper {
+            output: "DP-1".to_owned(),
+            path: "/a b.png".into(),
+            fit,
+        }
     }
 
     #[test]
@@ -288,9 +313,17 @@ mod tests {
         let check = |dialect: Dialect, fit, expected: &[&[&str]]| {
             assert_eq!(dialect.set(&wallpaper(fit)), expected);
         };
-        check(Dialect::New, HyprpaperFit::Contain, &[&["wallpaper", "DP-1,/a b.png,contain"]]);
+        check(
+            Dialect::New,
+            HyprpaperFit::Contain,
+            &[&["wallpaper", "DP-1,/a b.png,contain"]],
+        );
         let preload: &[&str] = &["preload", "/a b.png"];
-        check(Dialect::Old, HyprpaperFit::Cover, &[preload, &["wallpaper", "DP-1,/a b.png"]]);
+        check(
+            Dialect::Old,
+            HyprpaperFit::Cover,
+            &[preload, &["wallpaper", "DP-1,/a b.png"]],
+        );
         check(
             Dialect::Old,
             HyprpaperFit::Contain,
@@ -311,7 +344,11 @@ mod tests {
     }
 
     fn wallpaper_on(output: &str) -> Wallpaper {
-        Wallpaper { output: output.into(), path: "/a b.png".into(), fit: HyprpaperFit::Cover }
+        Wallpaper {
+            output: output.into(),
+            path: "/a b.png".into(),
+            fit: HyprpaperFit::Cover,
+        }
     }
 
     #[test]
@@ -323,12 +360,18 @@ mod tests {
             "Config error in file /x at line 4: config option <wallpaper:monitor> does not exist.",
             true,
         );
-        check("[WARN] Monitor DP-1 does not have a target! A wallpaper will not be created.", true);
+        check(
+            "[WARN] Monitor DP-1 does not have a target! A wallpaper will not be created.",
+            true,
+        );
         check(
             "[WARN] Monitor DP-11 does not have a target! A wallpaper will not be created.",
             false,
         );
-        check("DEBUG ]: Monitor DP-1 has no target: no wp will be created", true);
+        check(
+            "DEBUG ]: Monitor DP-1 has no target: no wp will be created",
+            true,
+        );
         check("ERR ]: Failed to resolve path /x: no", true);
         check("[LOG] No pointer capability from the compositor", false);
     }

@@ -29,7 +29,10 @@ pub(super) struct Instance {
 
 impl Instance {
     fn new(runtime: &Path, signature: &str) -> Self {
-        Self { directory: runtime.join(signature), signature: signature.to_owned() }
+        Self {
+            directory: runtime.join(signature),
+            signature: signature.to_owned(),
+        }
     }
 
     /// The socket of this instance's hyprpaper.
@@ -46,7 +49,8 @@ impl Instance {
 
     /// Whether the instance serves this display. Old versions do not name their display.
     fn serves(&self, socket: &Path) -> bool {
-        self.lock_line(1).is_none_or(|display| socket.file_name() == Some(OsStr::new(&display)))
+        self.lock_line(1)
+            .is_none_or(|display| socket.file_name() == Some(OsStr::new(&display)))
     }
 
     /// A line of the lock file: line 0 is the PID, line 1 the display.
@@ -77,7 +81,9 @@ pub(in crate::backends) fn requests_socket(dirs: &Dirs, pid: i32) -> Option<Path
 pub(super) fn find(dirs: &Dirs) -> Option<Instance> {
     let runtime = dirs.runtime().ok()?.join("hypr");
     let name = dirs.env().var(SIGNATURE).filter(|name| !name.is_empty());
-    let named = name.and_then(|name| name.into_string().ok()).map(|n| Instance::new(&runtime, &n));
+    let named = name
+        .and_then(|name| name.into_string().ok())
+        .map(|n| Instance::new(&runtime, &n));
     match named {
         Some(named) if named.is_live() => Some(named),
         named => newest(&runtime).or(named),
@@ -85,17 +91,24 @@ pub(super) fn find(dirs: &Dirs) -> Option<Instance> {
 }
 
 fn newest(runtime: &Path) -> Option<Instance> {
-    living(runtime).max_by_key(|(made, _)| *made).map(|(_, instance)| instance)
+    living(runtime)
+        .max_by_key(|(made, _)| *made)
+        .map(|(_, instance)| instance)
 }
 
 /// The running instances, with their start times.
 fn living(runtime: &Path) -> impl Iterator<Item = (Option<SystemTime>, Instance)> {
     let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
     let instance = |entry: fs::DirEntry| {
-        let made = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let made = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok();
         Some((made, Instance::new(runtime, entry.file_name().to_str()?)))
     };
-    entries.filter_map(instance).filter(|(_, instance)| instance.is_live())
+    entries
+        .filter_map(instance)
+        .filter(|(_, instance)| instance.is_live())
 }
 
 /// The first line of every file that murald writes.
@@ -128,7 +141,9 @@ fn first_line(path: &Path) -> io::Result<Option<String>> {
         file => file?,
     };
     let mut line = Vec::new();
-    BufReader::new(file).take(4096).read_until(b'\n', &mut line)?;
+    BufReader::new(file)
+        .take(4096)
+        .read_until(b'\n', &mut line)?;
     Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()))
 }
 
@@ -156,7 +171,10 @@ impl Lock {
     pub(super) fn put_back(self) {
         let Self { path, number } = self;
         if let Err(error) = fs::write(&path, number.to_string()) {
-            log::warn!("cannot restore hyprpaper's lock {}: {error}", path.display());
+            log::warn!(
+                "cannot restore hyprpaper's lock {}: {error}",
+                path.display()
+            );
         }
     }
 }
@@ -180,18 +198,34 @@ mod tests {
         let lock = |signature: &str, pid: u32| {
             let directory = dir.path().join("hypr").join(signature);
             fs::create_dir_all(&directory).unwrap();
-            fs::write(directory.join("hyprland.lock"), format!("{pid}\nwayland-1\n")).unwrap();
+            fs::write(
+                directory.join("hyprland.lock"),
+                format!("{pid}\nwayland-1\n"),
+            )
+            .unwrap();
         };
-        assert_eq!(found().as_deref(), Some("stale"), "it may be about to come up");
+        assert_eq!(
+            found().as_deref(),
+            Some("stale"),
+            "it may be about to come up"
+        );
         lock("stale", 0);
         assert_eq!(found().as_deref(), Some("stale"), "there is no other");
         let is_in = |display: &str| {
-            is_in(&Session::Wayland { socket: Path::new("/run").join(display) }, &dirs)
+            is_in(
+                &Session::Wayland {
+                    socket: Path::new("/run").join(display),
+                },
+                &dirs,
+            )
         };
         assert!(!is_in("wayland-1"));
         lock("live", std::process::id());
         assert_eq!(found().as_deref(), Some("live"));
-        assert!(is_in("wayland-1") && !is_in("wayland-2"), "another one's session");
+        assert!(
+            is_in("wayland-1") && !is_in("wayland-2"),
+            "another one's session"
+        );
         lock("stale", std::process::id());
         assert_eq!(found().as_deref(), Some("stale"), "it lives after all");
     }
@@ -211,7 +245,10 @@ mod tests {
         assert!(error.contains("theirs.conf"), "{error}");
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "preload = /x\n");
         fs::write(&theirs, "").unwrap();
-        assert!(write_config(&theirs, HEAD).is_err(), "an empty one is not ours either");
+        assert!(
+            write_config(&theirs, HEAD).is_err(),
+            "an empty one is not ours either"
+        );
     }
 
     #[test]

@@ -74,7 +74,12 @@ struct Channel {
 impl Hyprpaper {
     pub(super) fn new(context: Context) -> Self {
         let processes = Processes::taken_over(&context);
-        Self { context, processes, shown: HashMap::new(), unfit: Vec::new() }
+        Self {
+            context,
+            processes,
+            shown: HashMap::new(),
+            unfit: Vec::new(),
+        }
     }
 
     fn channel(&self, cancel: &Cancel) -> Result<Channel, Error> {
@@ -85,16 +90,29 @@ impl Hyprpaper {
         let version = versions.of(&program, &FLAGS, VERSION, Some(cancel))?;
         let dialect = Dialect::of(version.as_deref());
         let can_be_asked = dialect.can_be_asked(version.as_deref());
-        Ok(Channel { instance, dialect, can_be_asked })
+        Ok(Channel {
+            instance,
+            dialect,
+            can_be_asked,
+        })
     }
 
     /// The configuration file that murald writes and hyprpaper reads.
     fn file(&self) -> Result<PathBuf, Error> {
         let settings = self.context.settings();
         if settings.hyprpaper.config_path.is_empty() {
-            return Ok(self.context.shared.dirs.config_home().join("hypr/murald-hyprpaper.conf"));
+            return Ok(self
+                .context
+                .shared
+                .dirs
+                .config_home()
+                .join("hypr/murald-hyprpaper.conf"));
         }
-        let expanded = self.context.shared.dirs.expand(&settings.hyprpaper.config_path);
+        let expanded = self
+            .context
+            .shared
+            .dirs
+            .expand(&settings.hyprpaper.config_path);
         expanded.map_err(|error| Error::Unavailable(format!("config_path: {error}")))
     }
 
@@ -118,7 +136,8 @@ impl Hyprpaper {
     ) -> Result<(), Error> {
         for wallpaper in changed {
             self.tell(wallpaper, channel, cancel)?;
-            self.shown.insert(wallpaper.output.clone(), wallpaper.clone());
+            self.shown
+                .insert(wallpaper.output.clone(), wallpaper.clone());
         }
         Ok(())
     }
@@ -127,7 +146,10 @@ impl Hyprpaper {
     /// it.
     fn has_ended(&mut self) -> bool {
         let soon = Some(Instant::now() + ENDED_WITHIN);
-        let ended = self.processes.newest().is_some_and(|it| it.child().wait(soon, None));
+        let ended = self
+            .processes
+            .newest()
+            .is_some_and(|it| it.child().wait(soon, None));
         self.processes.reap();
         ended
     }
@@ -138,16 +160,30 @@ impl Hyprpaper {
         let from = running.map_or(0, BackendProcess::log_length);
         for words in channel.dialect.set(wallpaper) {
             let answer = self.call(&words, channel, cancel)?;
-            channel.dialect.check(&answer).map_err(|why| not_shown(wallpaper, &why))?;
+            channel
+                .dialect
+                .check(&answer)
+                .map_err(|why| not_shown(wallpaper, &why))?;
         }
         if let Some(running) = running {
-            self.prove(running, from, std::slice::from_ref(wallpaper), channel, cancel)?;
+            self.prove(
+                running,
+                from,
+                std::slice::from_ref(wallpaper),
+                channel,
+                cancel,
+            )?;
         }
         // Versions before 0.8 keep each picture in memory until it is unloaded.
         let unused = |path: &str| {
-            self.shown.values().all(|other| other.output == wallpaper.output || other.path != path)
+            self.shown
+                .values()
+                .all(|other| other.output == wallpaper.output || other.path != path)
         };
-        let before = self.shown.get(&wallpaper.output).map(|old| old.path.as_str());
+        let before = self
+            .shown
+            .get(&wallpaper.output)
+            .map(|old| old.path.as_str());
         let before = before.filter(|&path| path != wallpaper.path && unused(path));
         if let Some(words) = before.and_then(|path| channel.dialect.forget(path)) {
             self.call(&words, channel, cancel)?;
@@ -199,8 +235,9 @@ impl Hyprpaper {
                 Err(Error::Refused(_)) => return Ok(()),
                 answer => answer?,
             };
-            let Some(missing) =
-                wanted.iter().find(|wallpaper| !dialect::is_listed(&list, wallpaper))
+            let Some(missing) = wanted
+                .iter()
+                .find(|wallpaper| !dialect::is_listed(&list, wallpaper))
             else {
                 return Ok(());
             };
@@ -229,10 +266,17 @@ impl Hyprpaper {
 
     /// Removes the lock: versions before 0.8 do not start beside another process.
     fn take_lock(&self, dialect: Dialect) -> Option<Lock> {
-        let runtime =
-            self.context.shared.dirs.runtime().ok().filter(|_| dialect == Dialect::Old)?;
-        let is_ours =
-            |number: &i32| self.processes.any(|process| process.child().identity().pid == *number);
+        let runtime = self
+            .context
+            .shared
+            .dirs
+            .runtime()
+            .ok()
+            .filter(|_| dialect == Dialect::Old)?;
+        let is_ours = |number: &i32| {
+            self.processes
+                .any(|process| process.child().identity().pid == *number)
+        };
         Lock::take_from(&runtime, is_ours)
     }
 
@@ -245,7 +289,10 @@ impl Hyprpaper {
     ) -> Result<BackendProcess, Error> {
         let path = channel.instance.socket();
         let before = socket::made(&path);
-        let launch = self.launch(NAME, &channel.instance)?.args(["-c"]).args([file.as_os_str()]);
+        let launch = self
+            .launch(NAME, &channel.instance)?
+            .args(["-c"])
+            .args([file.as_os_str()]);
         let new = self.context.start(&launch)?;
         let shown = come_up(&new, &path, before, cancel)
             .and_then(|()| self.prove(&new, 0, wanted, channel, cancel));
@@ -264,7 +311,11 @@ impl Hyprpaper {
         let differs =
             |wallpaper: &&Wallpaper| self.shown.get(&wallpaper.output) != Some(*wallpaper);
         let changed: Vec<Wallpaper> = wanted.iter().filter(differs).cloned().collect();
-        if changed.is_empty() { wanted.to_vec() } else { changed }
+        if changed.is_empty() {
+            wanted.to_vec()
+        } else {
+            changed
+        }
     }
 }
 
@@ -291,7 +342,9 @@ impl Backend for Hyprpaper {
         let listens = self.listens(&channel)?;
         instance::write_config(&file, &dialect.file(&wanted))?;
         let changed = self.changed(&wanted);
-        let by_call = changed.iter().all(|wallpaper| dialect.accepts(wallpaper.fit));
+        let by_call = changed
+            .iter()
+            .all(|wallpaper| dialect.accepts(wallpaper.fit));
         if !listens || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else if let Err(error) = self.tell_all(&changed, &channel, cancel) {
@@ -304,8 +357,10 @@ impl Backend for Hyprpaper {
         }
         let files: Vec<PathBuf> = wanted.iter().map(|it| PathBuf::from(&it.path)).collect();
         // A wallpaper that is no longer shown is set again when it comes back.
-        self.shown =
-            wanted.into_iter().map(|wallpaper| (wallpaper.output.clone(), wallpaper)).collect();
+        self.shown = wanted
+            .into_iter()
+            .map(|wallpaper| (wallpaper.output.clone(), wallpaper))
+            .collect();
         self.context.copies.tidy(&files);
         self.unfit = unfit;
         Ok(())
@@ -353,7 +408,9 @@ mod tests {
         for name in ["/a/b c.png", "/x_y-z+1@2.jpeg"] {
             assert!(is_plain(Path::new(name)), "{name}");
         }
-        for name in ["/a,b", "/a#b", "/$HOME", "/a\nb", "/a ", "/a\\b", "/é", "/{x}", "/a=b"] {
+        for name in [
+            "/a,b", "/a#b", "/$HOME", "/a\nb", "/a ", "/a\\b", "/é", "/{x}", "/a=b",
+        ] {
             assert!(!is_plain(Path::new(name)), "{name}");
         }
     }

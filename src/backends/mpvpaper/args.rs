@@ -62,7 +62,10 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         mpv.push(" ");
     }
     // The requested fit follows the user's options, so that it overrides them.
-    if let Some(word) = wanted.fit.and_then(|fit| fit_word(BackendName::Mpvpaper, fit)) {
+    if let Some(word) = wanted
+        .fit
+        .and_then(|fit| fit_word(BackendName::Mpvpaper, fit))
+    {
         mpv.push(word);
         mpv.push(" ");
     }
@@ -73,7 +76,10 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
     }
     // The sound comes last before the socket, for `sound_in`.
     if let Some(Sound { muted, volume }) = wanted.sound {
-        mpv.push(format!("{} {VOLUME}{volume} {AUDIBLE} ", TRACK[usize::from(muted)]));
+        mpv.push(format!(
+            "{} {VOLUME}{volume} {AUDIBLE} ",
+            TRACK[usize::from(muted)]
+        ));
     }
     mpv.push(SOCKET_OPTION);
     mpv.push(socket);
@@ -90,22 +96,33 @@ pub(super) fn sound_in(args: &[OsString]) -> Option<Sound> {
     let volume = (words.next()? == AUDIBLE).then(|| words.next()?.strip_prefix(VOLUME))??;
     let track = words.next()?;
     let muted = TRACK.iter().position(|one| *one == track)? == 1;
-    Some(Sound { muted, volume: volume.parse().ok()? })
+    Some(Sound {
+        muted,
+        volume: volume.parse().ok()?,
+    })
 }
 
 /// The name of an output for mpvpaper. Up to 1.8 it selects every output whose name is a part of
 /// the given one. If that would be a second output, the description is used.
 pub(super) fn matched(output: &Output, outputs: &[Output]) -> Result<String, Error> {
     let alone = |text: &str| {
-        outputs.iter().all(|other| other.name == output.name || !text.contains(&other.name))
+        outputs
+            .iter()
+            .all(|other| other.name == output.name || !text.contains(&other.name))
     };
     if alone(&output.name) {
         return Ok(output.name.clone());
     }
     // mpvpaper's descriptions lack the name that compositors append.
     let suffix = format!(" ({})", output.name);
-    let description = output.description.strip_suffix(&suffix).unwrap_or(&output.description);
-    let same = outputs.iter().filter(|other| other.description.starts_with(description)).count();
+    let description = output
+        .description
+        .strip_suffix(&suffix)
+        .unwrap_or(&output.description);
+    let same = outputs
+        .iter()
+        .filter(|other| other.description.starts_with(description))
+        .count();
     if !description.is_empty() && same == 1 && alone(description) {
         return Ok(description.to_owned());
     }
@@ -120,7 +137,10 @@ mod tests {
     use super::*;
 
     fn output(name: &str, description: &str) -> Output {
-        Output { description: description.to_owned(), ..Output::plain(name) }
+        Output {
+            description: description.to_owned(),
+            ..Output::plain(name)
+        }
     }
 
     #[test]
@@ -131,16 +151,34 @@ mod tests {
             let position = asked.then(|| "top-right".parse().unwrap());
             let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
             let content = String::new();
-            let wanted = Wanted { matched, file, content, audio, sound: None, fit, position };
+            let wanted = Wanted {
+                matched,
+                file,
+                content,
+                audio,
+                sound: None,
+                fit,
+                position,
+            };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
             assert_eq!(sound_in(&args), None);
             for sound in [(false, 30), (true, 100)].map(|(muted, volume)| Sound { muted, volume }) {
-                let wanted = Wanted { sound: Some(sound), ..wanted.clone() };
+                let wanted = Wanted {
+                    sound: Some(sound),
+                    ..wanted.clone()
+                };
                 let args = super::args(options, &wanted, Path::new("/run/m.sock"));
                 assert_eq!(sound_in(&args), Some(sound), "{args:?}");
-                let set = if sound.muted { "aid=no volume=100 " } else { "aid=auto volume=30 " };
-                assert!(args.iter().any(|arg| arg.to_string_lossy().contains(set)), "{args:?}");
+                let set = if sound.muted {
+                    "aid=no volume=100 "
+                } else {
+                    "aid=auto volume=30 "
+                };
+                assert!(
+                    args.iter().any(|arg| arg.to_string_lossy().contains(set)),
+                    "{args:?}"
+                );
             }
         };
         let socket = "input-ipc-server=/run/m.sock";
@@ -148,7 +186,11 @@ mod tests {
         let tail = ["DP-1", "/a b, #.mp4"];
         let default = Options::default();
         check(&default, false, &[&["-o", &silent][..], &tail].concat());
-        check(&default, true, &[&["-o", &format!("quiet loop {socket}")][..], &tail].concat());
+        check(
+            &default,
+            true,
+            &[&["-o", &format!("quiet loop {socket}")][..], &tail].concat(),
+        );
         let all = Options {
             mpv_options: " hwdec=auto  ".to_owned(),
             verbose: 2,
@@ -168,7 +210,11 @@ mod tests {
             ..Options::default()
         };
         let quiet = format!("quiet {socket}");
-        check(&pause, true, &[&["-v", "-p", "-o", &quiet][..], &tail].concat());
+        check(
+            &pause,
+            true,
+            &[&["-v", "-p", "-o", &quiet][..], &tail].concat(),
+        );
     }
 
     #[test]

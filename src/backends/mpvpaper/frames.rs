@@ -109,7 +109,10 @@ mod tests {
         assert!(!after(&video(90, 88)), "and mpv has not said all yet");
         assert!(after(&video(94, 90)), "it was switched on");
         assert!(!after(&video(4, 0)[1..]), "it has no picture");
-        assert!(after(&[property("vo-configured", true), property("pause", true)]));
+        assert!(after(&[
+            property("vo-configured", true),
+            property("pause", true)
+        ]));
     }
 
     #[test]
@@ -148,7 +151,11 @@ mod tests {
 
     #[test]
     fn extreme_counts_do_not_overflow() {
-        for counts in [[i64::MAX, 0, i64::MAX], [i64::MIN, i64::MAX, 0], [-1, 1, i64::MIN]] {
+        for counts in [
+            [i64::MAX, 0, i64::MAX],
+            [i64::MIN, i64::MAX, 0],
+            [-1, 1, i64::MIN],
+        ] {
             let mut said = video(3, 0);
             said.extend(counts.map(|count| property("frame-drop-count", count)));
             assert!(!after(&said), "{counts:?}");

@@ -48,7 +48,13 @@ impl Ipc {
 
     pub(super) fn new(stream: UnixStream, child: &Child, until: Instant) -> Self {
         let (pending, frames) = (Vec::new(), Frames::default());
-        Self { stream, child: child.clone(), until, pending, frames }
+        Self {
+            stream,
+            child: child.clone(),
+            until,
+            pending,
+            frames,
+        }
     }
 
     /// The file that mpv plays; `None` if it does not say.
@@ -122,7 +128,11 @@ impl Ipc {
     /// Whether what it plays has sound that can be turned on.
     pub(super) fn has_audio(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
         let tracks = self.get("track-list", cancel)?;
-        Ok(tracks.as_array().into_iter().flatten().any(|track| track["type"] == "audio"))
+        Ok(tracks
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|track| track["type"] == "audio"))
     }
 
     /// Changes the sound; returns the resulting sound.
@@ -145,7 +155,10 @@ impl Ipc {
         }
         let muted = is_off || self.get("mute", cancel)? == true;
         let volume = self.get("volume", cancel)?.as_f64().unwrap_or(100.0);
-        Ok(Sound { muted, volume: volume.round().clamp(0.0, 100.0) as u8 })
+        Ok(Sound {
+            muted,
+            volume: volume.round().clamp(0.0, 100.0) as u8,
+        })
     }
 
     fn get(&mut self, property: &str, cancel: &Cancel) -> Result<Value, NotUp> {
@@ -169,9 +182,12 @@ impl Ipc {
     }
 
     pub(super) fn observe(&mut self) -> Result<(), NotUp> {
-        Frames::PROPERTIES.iter().zip(1..).try_for_each(|(property, id)| {
-            self.say(&json!({ "command": ["observe_property", id, property] }))
-        })
+        Frames::PROPERTIES
+            .iter()
+            .zip(1..)
+            .try_for_each(|(property, id)| {
+                self.say(&json!({ "command": ["observe_property", id, property] }))
+            })
     }
 
     fn say(&mut self, command: &Value) -> Result<(), NotUp> {
@@ -200,7 +216,12 @@ impl Ipc {
             if Instant::now() >= self.until || self.pending.len() > LINE_MAX {
                 return Err(NotUp::Late);
             }
-            wait(&[self.stream.as_fd()], Some(&self.child), self.until, cancel)?;
+            wait(
+                &[self.stream.as_fd()],
+                Some(&self.child),
+                self.until,
+                cancel,
+            )?;
             self.read()?;
         }
     }
@@ -218,7 +239,11 @@ impl Ipc {
                 Err(error) => break error.into(),
             }
         };
-        if self.pending.len() > before { Ok(()) } else { Err(end) }
+        if self.pending.len() > before {
+            Ok(())
+        } else {
+            Err(end)
+        }
     }
 }
 
@@ -253,5 +278,9 @@ pub(super) fn wait_until_it_plays(
     if failed(&said) {
         return Ok(Err(refusal(&said)));
     }
-    Ok(Ok(if ipc.is_seen(cancel)? { None } else { Some(ipc) }))
+    Ok(Ok(if ipc.is_seen(cancel)? {
+        None
+    } else {
+        Some(ipc)
+    }))
 }

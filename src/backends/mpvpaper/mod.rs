@@ -32,7 +32,13 @@ use player::{Handover, Player};
 
 /// mpv gets paths in JSON, which allows only UTF-8.
 const TAKES: Takes = Takes {
-    formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),
+    formats: Some(&[
+        Format::Mp4,
+        Format::Webm,
+        Format::Mkv,
+        Format::Mov,
+        Format::Avi,
+    ]),
     turns: true,
     profiles: true,
     animates: true,
@@ -53,16 +59,28 @@ pub(super) struct Mpvpaper {
 
 impl Mpvpaper {
     pub(super) fn new(context: Context) -> Self {
-        let output = context.output.clone().expect("the registry says that it is for one output");
+        let output = context
+            .output
+            .clone()
+            .expect("the registry says that it is for one output");
         let running = context.take_over().into_iter();
         let players = running.map(|process| Player::new(process, None)).collect();
-        Self { context, output, players, handover: None, renew: false }
+        Self {
+            context,
+            output,
+            players,
+            handover: None,
+            renew: false,
+        }
     }
 
     fn wanted(&mut self, placement: &Placement, cancel: &Cancel) -> Result<Wanted, Error> {
         Ok(Wanted {
             matched: matched(&placement.output, &self.context.shared.outputs.list())?,
-            file: self.context.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?,
+            file: self
+                .context
+                .copies
+                .ready(placement, &Cut::WHOLE, &TAKES, cancel)?,
             content: placement.content.clone(),
             audio: placement.audio_enabled,
             sound: placement.sound,
@@ -79,7 +97,14 @@ impl Mpvpaper {
         let player = self.players.last_mut()?;
         let (recorded, socket) = (player.process.record().args(), player.socket());
         let is_so = |sound: &Option<Sound>| {
-            let same = args(options, &Wanted { sound: *sound, ..wanted.clone() }, &socket);
+            let same = args(
+                options,
+                &Wanted {
+                    sound: *sound,
+                    ..wanted.clone()
+                },
+                &socket,
+            );
             match options.auto_stop {
                 // mpvpaper starts the player again with the video of its command line.
                 true => recorded == same && !player.is_rewritten(wanted),
@@ -101,13 +126,19 @@ impl Mpvpaper {
     fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Player, Error> {
         let directory = self.context.shared.records.directory();
         // mpvpaper splits its options at every space.
-        if directory.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace) {
+        if directory
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .any(u8::is_ascii_whitespace)
+        {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
             return Err(Error::Unavailable(why));
         }
         let launch = self.context.launch(self.context.program(NAME)?);
-        let process =
-            self.context.start_with(|socket| launch.args(args(options, wanted, socket)))?;
+        let process = self
+            .context
+            .start_with(|socket| launch.args(args(options, wanted, socket)))?;
         Ok(Player::new(process, Some(wanted)))
     }
 
@@ -136,7 +167,9 @@ impl Mpvpaper {
     /// Ends all processes but the last. The one on the screen ends only once frames of the last one are
     /// visible.
     fn replace(&mut self) {
-        let Some(mut last) = self.players.pop() else { return };
+        let Some(mut last) = self.players.pop() else {
+            return;
+        };
         let mut old = mem::take(&mut self.players);
         if let Some(watch) = last.unseen.take() {
             // If an earlier daemon left several processes, the oldest is the one on the screen.
@@ -166,8 +199,12 @@ impl Mpvpaper {
 
 impl Backend for Mpvpaper {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
-        let mut its = placements.iter().filter(|placement| placement.output.name == self.output);
-        let Some(placement) = its.next() else { return self.clear() };
+        let mut its = placements
+            .iter()
+            .filter(|placement| placement.output.name == self.output);
+        let Some(placement) = its.next() else {
+            return self.clear();
+        };
         self.settle();
         self.is_whole();
         let wanted = self.wanted(placement, cancel)?;
@@ -192,7 +229,10 @@ impl Backend for Mpvpaper {
     }
 
     fn unseen(&mut self) -> Vec<String> {
-        let is_unseen = self.handover.as_ref().is_some_and(|handover| !handover.is_seen());
+        let is_unseen = self
+            .handover
+            .as_ref()
+            .is_some_and(|handover| !handover.is_seen());
         is_unseen.then(|| self.output.clone()).into_iter().collect()
     }
 
@@ -215,23 +255,36 @@ impl Backend for Mpvpaper {
     fn sound(&mut self, change: SoundChange, cancel: &Cancel) -> Result<Sound, Error> {
         if let Some(handover) = &self.handover {
             // The old process may have been ended just now.
-            handover.on_old(|old| old.set_sound(change, cancel)).transpose().ok();
+            handover
+                .on_old(|old| old.set_sound(change, cancel))
+                .transpose()
+                .ok();
         }
-        let nothing = Err(Error::Refused(format!("{NAME} plays nothing on {}", self.output)));
-        self.players.iter_mut().fold(nothing, |_, player| player.set_sound(change, cancel))
+        let nothing = Err(Error::Refused(format!(
+            "{NAME} plays nothing on {}",
+            self.output
+        )));
+        self.players
+            .iter_mut()
+            .fold(nothing, |_, player| player.set_sound(change, cancel))
     }
 
     fn clear(&mut self) -> Result<(), Error> {
         self.settle();
-        self.players.drain(..).for_each(|player| player.process.end(GRACE));
+        self.players
+            .drain(..)
+            .for_each(|player| player.process.end(GRACE));
         self.context.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
         let before = self.players.len();
-        let dead = self.players.extract_if(.., |player| !player.process.child().is_running());
-        dead.map(|player| player.process).for_each(BackendProcess::forget);
+        let dead = self
+            .players
+            .extract_if(.., |player| !player.process.child().is_running());
+        dead.map(|player| player.process)
+            .for_each(BackendProcess::forget);
         self.players.len() == before
     }
 }

@@ -60,7 +60,14 @@ impl Player {
         let plays = wanted.map(|wanted| (wanted.file.clone(), wanted.content.clone()));
         let note = fs::read_to_string(process.beside(PAUSED)).ok();
         let (paused, is_seen) = (note.is_some(), note.is_some_and(|note| note != UNSEEN));
-        Self { process, plays, is_seen, unseen: None, paused, is_unconfirmed: paused }
+        Self {
+            process,
+            plays,
+            is_seen,
+            unseen: None,
+            paused,
+            is_unconfirmed: paused,
+        }
     }
 
     pub(super) fn socket(&self) -> PathBuf {
@@ -78,10 +85,17 @@ impl Player {
             Ok(Ok((seen, ipc))) => {
                 self.know(wanted);
                 self.is_seen = seen;
-                self.unseen = if seen { None } else { Some(self.watch(Some(ipc))) };
+                self.unseen = if seen {
+                    None
+                } else {
+                    Some(self.watch(Some(ipc)))
+                };
                 Ok(true)
             }
-            Ok(Err(why)) => Err(Error::File { path: wanted.file.clone(), why }),
+            Ok(Err(why)) => Err(Error::File {
+                path: wanted.file.clone(),
+                why,
+            }),
             Err(NotUp::Cancelled) => Err(Error::Cancelled),
             Err(_) => Ok(self.comes_back_with(wanted, cancel)),
         }
@@ -120,17 +134,27 @@ impl Player {
             return false;
         }
         self.know(wanted);
-        self.unseen = if self.is_seen { None } else { Some(self.watch(None)) };
+        self.unseen = if self.is_seen {
+            None
+        } else {
+            Some(self.watch(None))
+        };
         true
     }
 
     fn watch(&self, ipc: Option<Ipc>) -> FrameWatch {
-        FrameWatch { socket: self.socket(), child: self.process.child().clone(), ipc }
+        FrameWatch {
+            socket: self.socket(),
+            child: self.process.child().clone(),
+            ipc,
+        }
     }
 
     /// Whether the content of its file has changed since it was loaded.
     pub(super) fn is_rewritten(&self, wanted: &Wanted) -> bool {
-        self.plays.as_ref().is_some_and(|(_, content)| *content != wanted.content)
+        self.plays
+            .as_ref()
+            .is_some_and(|(_, content)| *content != wanted.content)
     }
 
     /// Whether the process stops itself while it is not visible.
@@ -139,7 +163,12 @@ impl Player {
     }
 
     fn connect(&self, within: Duration, cancel: &Cancel) -> Result<Ipc, NotUp> {
-        Ipc::connect(&self.socket(), self.process.child(), Instant::now() + within, cancel)
+        Ipc::connect(
+            &self.socket(),
+            self.process.child(),
+            Instant::now() + within,
+            cancel,
+        )
     }
 
     fn know(&mut self, wanted: &Wanted) {
@@ -153,7 +182,10 @@ impl Player {
             Ok(Ok(ipc)) => ipc.map(|ipc| self.watch(Some(ipc))),
             Ok(Err(why)) => {
                 let path = self.plays.as_ref().map(|(file, _)| file.clone());
-                return Err(Error::File { path: path.unwrap_or_default(), why });
+                return Err(Error::File {
+                    path: path.unwrap_or_default(),
+                    why,
+                });
             }
             Err(NotUp::Cancelled) => return Err(Error::Cancelled),
             Err(_) if has_stopped(child, cancel) => Some(self.watch(None)),
@@ -182,10 +214,12 @@ impl Player {
         if self.paused == paused && !self.is_unconfirmed {
             return Ok(());
         }
-        let done = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| match paused {
-            true => self.pause(&mut ipc, cancel),
-            false => self.resume(&mut ipc, cancel),
-        });
+        let done = self
+            .connect(PAUSES_WITHIN, cancel)
+            .and_then(|mut ipc| match paused {
+                true => self.pause(&mut ipc, cancel),
+                false => self.resume(&mut ipc, cancel),
+            });
         if done.is_err() && is_stopped(self.process.child()) {
             // A stopped process does not play.
             return Ok(());
@@ -209,7 +243,8 @@ impl Player {
             ipc.change_sound(change, cancel).map(Some)
         });
         let mute = || Error::Refused(format!("the video on {} has no audio track", self.output()));
-        done.map_err(|error| error.error(self.name(), None))?.ok_or_else(mute)
+        done.map_err(|error| error.error(self.name(), None))?
+            .ok_or_else(mute)
     }
 
     /// Whether its sound was set since it was started.
@@ -223,7 +258,10 @@ impl Player {
             return Ok(());
         }
         // Noted before the pause, so that the next daemon can resume the video if this one is killed.
-        fs::write(self.process.beside(PAUSED), if self.is_seen { "" } else { UNSEEN })?;
+        fs::write(
+            self.process.beside(PAUSED),
+            if self.is_seen { "" } else { UNSEEN },
+        )?;
         (self.paused, self.is_unconfirmed) = (true, true);
         ipc.pause(true, cancel)?;
         self.is_unconfirmed = false;
@@ -338,7 +376,12 @@ impl Handover {
         let thread = spawner.spawn("mpv-handover", wait);
         let thread = thread
             .inspect_err(|error| log::error!("cannot start a thread for changing videos: {error}"));
-        Some(Self { cancel: CancelOnDrop(cancel), seen, old, _thread: thread.ok()? })
+        Some(Self {
+            cancel: CancelOnDrop(cancel),
+            seen,
+            old,
+            _thread: thread.ok()?,
+        })
     }
 
     pub(super) fn is_seen(&self) -> bool {

@@ -55,7 +55,11 @@ impl Client {
         let socket = dirs.expand(&options.socket_path);
         let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
         let limit = Duration::from_millis(options.request_timeout_ms.into());
-        Ok(Self { cancel: cancel.clone(), socket, limit })
+        Ok(Self {
+            cancel: cancel.clone(),
+            socket,
+            limit,
+        })
     }
 
     pub(super) fn socket(&self) -> &Path {
@@ -98,11 +102,13 @@ impl Client {
             return Err(Failed::Cancelled);
         }
         let until = Instant::now() + limit;
-        let answer = connect(&self.socket).map_err(NotUp::from).and_then(|mut stream| {
-            stream.write_all(&request(path, body))?;
-            let is_whole = |heard: &[u8]| answered(heard, false).is_some();
-            read_answer(&mut stream, None, until, &self.cancel, is_whole)
-        });
+        let answer = connect(&self.socket)
+            .map_err(NotUp::from)
+            .and_then(|mut stream| {
+                stream.write_all(&request(path, body))?;
+                let is_whole = |heard: &[u8]| answered(heard, false).is_some();
+                read_answer(&mut stream, None, until, &self.cancel, is_whole)
+            });
         let heard = answer.map_err(|error| match error {
             NotUp::Cancelled => Failed::Cancelled,
             NotUp::Late => Failed::Late(limit),
@@ -110,9 +116,10 @@ impl Client {
         })?;
         match answered(&heard, true) {
             Some((200..=299, body)) => serde_json::from_slice(body).map_err(|_| Failed::Garbage),
-            Some((status, body)) => {
-                Err(Failed::Status(status, complaint(&String::from_utf8_lossy(body))))
-            }
+            Some((status, body)) => Err(Failed::Status(
+                status,
+                complaint(&String::from_utf8_lossy(body)),
+            )),
             None => Err(Failed::Unreachable("it closed the connection".to_owned())),
         }
     }
@@ -204,11 +211,17 @@ fn request(path: &str, body: Option<&Value>) -> Vec<u8> {
 fn answered(heard: &[u8], is_end: bool) -> Option<(u16, &[u8])> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut head = httparse::Response::new(&mut headers);
-    let Ok(httparse::Status::Complete(end)) = head.parse(heard) else { return None };
+    let Ok(httparse::Status::Complete(end)) = head.parse(heard) else {
+        return None;
+    };
     let mut headers = head.headers.iter();
     let body = match headers.find(|header| header.name.eq_ignore_ascii_case("Content-Length")) {
         Some(length) => {
-            let length = std::str::from_utf8(length.value).ok()?.trim().parse().ok()?;
+            let length = std::str::from_utf8(length.value)
+                .ok()?
+                .trim()
+                .parse()
+                .ok()?;
             heard[end..].get(..length)?
         }
         None => is_end.then_some(&heard[end..])?,
@@ -235,8 +248,14 @@ impl PausedSources {
     /// Reads the pauses of an earlier daemon, which are ours to resume.
     pub(super) fn open(directory: &Path) -> Self {
         let note = directory.join("wal-qt.paused");
-        let noted = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { note, paused: noted.unwrap_or_default(), is_unconfirmed: false }
+        let noted = fs::read(&note)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Self {
+            note,
+            paused: noted.unwrap_or_default(),
+            is_unconfirmed: false,
+        }
     }
 
     /// Notes that the host has loaded a file and plays it.
@@ -274,7 +293,10 @@ impl PausedSources {
         }
         // Noted before the pause, so that the next daemon can resume the sources if this one is killed.
         if let Err(error) = self.write(wanted) {
-            let why = format!("cannot save the paused outputs to {}: {error}", self.note.display());
+            let why = format!(
+                "cannot save the paused outputs to {}: {error}",
+                self.note.display()
+            );
             return Err(Error::Unavailable(why));
         }
         let before = std::mem::replace(&mut self.paused, wanted.clone());
@@ -282,7 +304,8 @@ impl PausedSources {
         let new: Vec<&String> = wanted.iter().filter(is_new).collect();
         // If one request fails, the sources before it are paused, and its own may be.
         self.is_unconfirmed = true;
-        new.into_iter().try_for_each(|source| client.playback(source, true))?;
+        new.into_iter()
+            .try_for_each(|source| client.playback(source, true))?;
         self.is_unconfirmed = false;
         Ok(())
     }
@@ -321,15 +344,26 @@ mod tests {
             })
         });
         let limit = Duration::from_secs(60);
-        let client = Client { cancel: Cancel::new().unwrap(), socket, limit };
+        let client = Client {
+            cancel: Cancel::new().unwrap(),
+            socket,
+            limit,
+        };
         let mut paused = PausedSources::open(dir.path());
         let wanted = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
-        assert!(matches!(paused.pause(&client, &wanted), Err(Error::Refused(_))));
+        assert!(matches!(
+            paused.pause(&client, &wanted),
+            Err(Error::Refused(_))
+        ));
         assert!(!paused.is(&wanted), "it is tried again");
         paused.pause(&client, &BTreeSet::new()).unwrap();
         let playback = |source: &str, paused| json!({ "source_target": source, "paused": paused });
-        let expected =
-            [playback("a", true), playback("b", true), playback("a", false), playback("b", false)];
+        let expected = [
+            playback("a", true),
+            playback("b", true),
+            playback("a", false),
+            playback("b", false),
+        ];
         let heard: [Value; 4] = host.join().unwrap();
         assert_eq!(heard, expected);
         assert!(paused.is(&BTreeSet::new()));

@@ -20,8 +20,11 @@ pub(super) const NAME: &str = "wal-qt";
 const PROGRAM: &str = "wal-qt-host";
 /// The time limit for the start, as a web engine is slow on a slow disk, and the first and the longest
 /// pause between requests.
-const UP_WITHIN: (Duration, Duration, Duration) =
-    (Duration::from_secs(50), Duration::from_millis(150), Duration::from_secs(2));
+const UP_WITHIN: (Duration, Duration, Duration) = (
+    Duration::from_secs(50),
+    Duration::from_millis(150),
+    Duration::from_secs(2),
+);
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
 pub(super) const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// The log line of a window that is ready for a picture: after its start, and after it has shown an HTML
@@ -49,7 +52,12 @@ impl Host {
     pub(super) fn new(context: &Context) -> Self {
         let mut ours = Processes::taken_over(context);
         ours.grace = GRACE;
-        Self { ours, foreign: None, expected: None, died: None }
+        Self {
+            ours,
+            foreign: None,
+            expected: None,
+            died: None,
+        }
     }
 
     /// Makes sure that a host answers and has its monitors; returns true if it is another host than
@@ -83,7 +91,9 @@ impl Host {
 
     /// Pauses and returns true if a host has just exited. Somebody else may start one during the pause.
     fn pause_after_death(&mut self, cancel: &Cancel) -> Result<bool, Error> {
-        let Some(died) = self.died.take() else { return Ok(false) };
+        let Some(died) = self.died.take() else {
+            return Ok(false);
+        };
         pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;
         Ok(true)
     }
@@ -111,19 +121,22 @@ impl Host {
         let gone = || Error::Unavailable("wal-qt does not start: it exited".to_owned());
         let up = self.ours.newest().ok_or_else(gone).and_then(|host| {
             let mut silent = None;
-            let up =
-                ask_until_up(host, UP_WITHIN, cancel, || match health(client, options, limit) {
+            let up = ask_until_up(host, UP_WITHIN, cancel, || {
+                match health(client, options, limit) {
                     Ok(()) => Ok(Some(())),
                     Err(Health::Other(error)) => Err(error),
                     Err(Health::Silent(why)) => {
                         silent = Some(why);
                         Ok(None)
                     }
-                });
+                }
+            });
             up?.ok_or_else(|| {
                 let why = silent.filter(|_| host.child().is_running());
-                let (shown, why) =
-                    (host.record().shown(), why.unwrap_or_else(|| host.last_words()));
+                let (shown, why) = (
+                    host.record().shown(),
+                    why.unwrap_or_else(|| host.last_words()),
+                );
                 Error::Unavailable(format!("{shown} does not start: {why}"))
             })
         });
@@ -148,7 +161,11 @@ impl Host {
         let (until, mut ready) = (Instant::now() + READY_WITHIN, 0);
         let followed = follow(host, 0, &[READY], until, cancel, |line| {
             ready += usize::from(line.contains(READY));
-            if ready >= expected { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if ready >= expected {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         match followed {
             Ok(()) => Ok(true),
@@ -171,7 +188,11 @@ impl Host {
     pub(super) fn is_running(&mut self) -> bool {
         let had_one = !self.is_none();
         self.ours.reap();
-        if self.foreign.as_ref().is_some_and(|foreign| !foreign.is_running()) {
+        if self
+            .foreign
+            .as_ref()
+            .is_some_and(|foreign| !foreign.is_running())
+        {
             log::info!("the {NAME} host, which murald did not start, exited");
             self.foreign = None;
         }

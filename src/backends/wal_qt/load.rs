@@ -33,7 +33,15 @@ impl Piece {
         let audio = kind == "video" && placement.audio_enabled;
         let (output, content) = (placement.output.name.clone(), placement.content.clone());
         let (web, fit) = (placement.web.clone(), placement.fit);
-        Self { output, target, content, kind, audio, web, fit }
+        Self {
+            output,
+            target,
+            content,
+            kind,
+            audio,
+            web,
+            fit,
+        }
     }
 
     /// Whether both are the same HTML wallpaper, and differ only in what can be changed while it is
@@ -142,15 +150,23 @@ pub(super) enum Progress {
 
 /// Reads the answer to a load.
 pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
-    let Some(results) = answer["results"].as_array().filter(|results| !results.is_empty()) else {
+    let Some(results) = answer["results"]
+        .as_array()
+        .filter(|results| !results.is_empty())
+    else {
         // Some versions only confirm the request.
         return match answer["ok"].as_bool() {
             Some(true) => Progress::Waiting,
-            _ => failed("", answer["error"].as_str().unwrap_or("it refused the request")),
+            _ => failed(
+                "",
+                answer["error"].as_str().unwrap_or("it refused the request"),
+            ),
         };
     };
     for piece in pieces {
-        let result = results.iter().find(|result| result["name"] == *piece.output);
+        let result = results
+            .iter()
+            .find(|result| result["name"] == *piece.output);
         match result.and_then(|result| Some((result, result["outcome"].as_str()?))) {
             // Another load has replaced this one, and is judged instead.
             Some((_, "applied" | "superseded")) => {}
@@ -182,9 +198,10 @@ pub(super) fn displayed(status: &Value, pieces: &[Piece]) -> Progress {
 fn progress_on(monitor: &Value, piece: &Piece) -> Progress {
     let shown = target_of(monitor).map(|target| target == piece.target.to_string_lossy());
     match (monitor["load_state"].as_str(), shown) {
-        (Some("failed"), _) => {
-            failed(&piece.output, monitor["error"].as_str().unwrap_or("it cannot be loaded"))
-        }
+        (Some("failed"), _) => failed(
+            &piece.output,
+            monitor["error"].as_str().unwrap_or("it cannot be loaded"),
+        ),
         // The earlier picture is still reported.
         (_, Some(false)) => Progress::Waiting,
         (Some("displayed"), _) | (None, Some(true)) => Progress::Done,
@@ -202,18 +219,25 @@ pub(super) fn monitor_count(status: &Value) -> u64 {
 pub(super) fn target<'a>(status: &'a Value, output: &str) -> Option<&'a str> {
     let monitor = monitor(status, output);
     let state = monitor["load_state"].as_str();
-    state.is_none_or(|state| state == "displayed").then(|| target_of(monitor)).flatten()
+    state
+        .is_none_or(|state| state == "displayed")
+        .then(|| target_of(monitor))
+        .flatten()
 }
 
 fn target_of(monitor: &Value) -> Option<&str> {
-    monitor["current_target"].as_str().or(monitor["target"].as_str())
+    monitor["current_target"]
+        .as_str()
+        .or(monitor["target"].as_str())
 }
 
 /// The part of the status about an output, whose place depends on the host's version; null if there is
 /// none.
 fn monitor<'a>(status: &'a Value, output: &str) -> &'a Value {
     // Other parts of the status list outputs by name, too.
-    let monitors = status.pointer("/status/monitors").or(status.get("monitors"));
+    let monitors = status
+        .pointer("/status/monitors")
+        .or(status.get("monitors"));
     named(monitors.unwrap_or(status), output).unwrap_or(&Value::Null)
 }
 
@@ -227,7 +251,10 @@ fn named<'a>(value: &'a Value, output: &str) -> Option<&'a Value> {
 }
 
 fn failed(output: &str, why: &str) -> Progress {
-    Progress::Failed { output: output.to_owned(), why: why.to_owned() }
+    Progress::Failed {
+        output: output.to_owned(),
+        why: why.to_owned(),
+    }
 }
 
 /// The error for an output whose wallpaper the host has not loaded.
@@ -253,8 +280,11 @@ mod tests {
 
     #[test]
     fn load_has_its_targets_and_settings() {
-        let options =
-            Options { parallax_zoom: 80.0, transition_angle_deg: -90.0, ..Options::default() };
+        let options = Options {
+            parallax_zoom: 80.0,
+            transition_angle_deg: -90.0,
+            ..Options::default()
+        };
         let pieces = [piece("A", "/x.png", "image"), piece("B", "/y.png", "image")];
         let expected = json!({
             "kind": "image",
@@ -277,27 +307,45 @@ mod tests {
             "image_rendering": "auto",
         });
         assert_eq!(body(&pieces, &options), expected);
-        let video = body(&[Piece { audio: true, ..piece("A", "/v.mp4", "video") }], &options);
-        assert_eq!((&video["audio_enabled"], video.get("image_fit_mode")), (&json!(true), None));
+        let video = body(
+            &[Piece {
+                audio: true,
+                ..piece("A", "/v.mp4", "video")
+            }],
+            &options,
+        );
+        assert_eq!(
+            (&video["audio_enabled"], video.get("image_fit_mode")),
+            (&json!(true), None)
+        );
         let web = body(&[piece("A", "/w/index.html", "web")], &options);
         assert_eq!(web["wallpaper_config_values"], json!({}));
     }
 
     #[test]
     fn similar_pieces_share_a_request() {
-        let loud = Piece { audio: true, ..piece("C", "/v.mp4", "video") };
+        let loud = Piece {
+            audio: true,
+            ..piece("C", "/v.mp4", "video")
+        };
         let pieces = [
             piece("A", "/x.png", "image"),
             piece("B", "/v.mp4", "video"),
             loud,
             piece("D", "/y.png", "image"),
-            Piece { fit: Some(Fit::Center), ..piece("E", "/y.png", "image") },
+            Piece {
+                fit: Some(Fit::Center),
+                ..piece("E", "/y.png", "image")
+            },
         ];
         let centered = body(&pieces[4..], &Options::default());
         assert_eq!(centered["image_fit_mode"], "none");
         let outputs =
             |group: &Vec<Piece>| group.iter().map(|p| p.output.clone()).collect::<String>();
-        assert_eq!(groups(&pieces).iter().map(outputs).collect::<Vec<_>>(), ["AD", "B", "C", "E"]);
+        assert_eq!(
+            groups(&pieces).iter().map(outputs).collect::<Vec<_>>(),
+            ["AD", "B", "C", "E"]
+        );
     }
 
     #[test]
@@ -311,7 +359,10 @@ mod tests {
         check(both(result("B", "timeout")), failed("B", "timeout"));
         let error = json!({ "name": "B", "outcome": "failed", "error": "no such file" });
         check(both(error), failed("B", "no such file"));
-        check(both(result("C", "applied")), failed("B", "it does not report this output"));
+        check(
+            both(result("C", "applied")),
+            failed("B", "it does not report this output"),
+        );
         check(json!({ "ok": true, "accepted": true }), Progress::Waiting);
         check(json!({ "ok": false, "error": "busy" }), failed("", "busy"));
         check(json!([]), failed("", "it refused the request"));
@@ -332,7 +383,11 @@ mod tests {
             status(json!({ "name": "A", "target": target, "load_state": state, "error": "bad" }))
         };
         let check = |state, target, expected| {
-            assert_eq!(displayed(&with(state, target), &pieces), expected, "{state} {target}");
+            assert_eq!(
+                displayed(&with(state, target), &pieces),
+                expected,
+                "{state} {target}"
+            );
         };
         check("displayed", "/x", Progress::Done);
         check("loading", "/x", Progress::Waiting);
@@ -363,15 +418,30 @@ mod tests {
         check(idle(Some("/x")), Progress::Done, Some("/x"));
         check(idle(Some("/before")), Progress::Waiting, Some("/before"));
         check(idle(None), Progress::Unsaid, None);
-        check(json!({ "name": "A", "in_progress": true }), Progress::Waiting, None);
+        check(
+            json!({ "name": "A", "in_progress": true }),
+            Progress::Waiting,
+            None,
+        );
         check(json!({ "name": "A" }), Progress::Waiting, None);
-        check(json!({ "name": "B", "current_target": "/x" }), Progress::Waiting, None);
-        check(json!({ "name": "A", "load_state": "displayed" }), Progress::Done, None);
+        check(
+            json!({ "name": "B", "current_target": "/x" }),
+            Progress::Waiting,
+            None,
+        );
+        check(
+            json!({ "name": "A", "load_state": "displayed" }),
+            Progress::Done,
+            None,
+        );
         let loading = json!({ "name": "A", "load_state": "loading", "current_target": "/x" });
         check(loading, Progress::Waiting, None);
-        for odd in
-            [json!(null), json!([]), json!({ "name": 7 }), json!({ "name": "A", "load_state": 1 })]
-        {
+        for odd in [
+            json!(null),
+            json!([]),
+            json!({ "name": 7 }),
+            json!({ "name": "A", "load_state": 1 }),
+        ] {
             check(odd, Progress::Waiting, None);
         }
         // An output that is not done outweighs one that never reports.

@@ -80,7 +80,14 @@ impl WalQt {
         let host = Host::new(&context);
         let paused = PausedSources::open(context.shared.records.directory());
         let (shown, served, sent) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { context, host, shown, served, sent, paused }
+        Self {
+            context,
+            host,
+            shown,
+            served,
+            sent,
+            paused,
+        }
     }
 
     /// Clears what was sent to this host, as another host does not know it.
@@ -209,7 +216,9 @@ impl WalQt {
             let target = load::target(status, &piece.output);
             target.is_some() && target == piece.target.to_str()
         };
-        let again = pieces.iter().filter(|piece| piece.kind == "image" || !is_there(piece));
+        let again = pieces
+            .iter()
+            .filter(|piece| piece.kind == "image" || !is_there(piece));
         Ok(again.cloned().collect())
     }
 
@@ -239,11 +248,15 @@ impl WalQt {
             before && !was_page(piece)
         };
         let left = changed.iter().filter(left).count();
-        self.shown.retain(|output, _| changed.iter().all(|piece| piece.output != *output));
+        self.shown
+            .retain(|output, _| changed.iter().all(|piece| piece.output != *output));
         let begun = Instant::now();
         load(client, &changed, options, cancel)?;
-        let again: Vec<Piece> =
-            changed.iter().filter(|piece| unsure.contains(&piece.output)).cloned().collect();
+        let again: Vec<Piece> = changed
+            .iter()
+            .filter(|piece| unsure.contains(&piece.output))
+            .cloned()
+            .collect();
         for after in AGAIN_AFTER.into_iter().filter(|_| !again.is_empty()) {
             pause(after.saturating_sub(begun.elapsed()), cancel)?;
             load(client, &again, options, cancel)?;
@@ -271,11 +284,16 @@ impl Backend for WalQt {
         let options = &settings.wal_qt;
         let client = Client::open(&self.context.shared.dirs, options, cancel)?;
         let pieces = self.pieces(placements, cancel)?;
-        if self.host.bring_up(&self.context, options, &client, cancel)? {
+        if self
+            .host
+            .bring_up(&self.context, options, &client, cancel)?
+        {
             self.forget();
         }
         let limit = Duration::from_millis(options.request_timeout_ms.into());
-        let status = client.once("/wallpaper/status", None, limit).unwrap_or_default();
+        let status = client
+            .once("/wallpaper/status", None, limit)
+            .unwrap_or_default();
         let fresh = self.shown.is_empty();
         let new = self.arrivals(&status);
         let unsure = self.meet(new, cancel)?;
@@ -284,11 +302,16 @@ impl Backend for WalQt {
             self.look(&pieces, &status);
         }
         let all_there = fresh && pieces.iter().all(|p| self.shown.get(&p.output) == Some(p));
-        let changed = if all_there { Vec::new() } else { self.changed(&client, &pieces, &status)? };
+        let changed = if all_there {
+            Vec::new()
+        } else {
+            self.changed(&client, &pieces, &status)?
+        };
         if !changed.is_empty() {
             self.load(&client, changed, &unsure, cancel)?;
         }
-        self.shown.retain(|output, _| pieces.iter().any(|piece| piece.output == *output));
+        self.shown
+            .retain(|output, _| pieces.iter().any(|piece| piece.output == *output));
         let files: Vec<PathBuf> = pieces.into_iter().map(|piece| piece.target).collect();
         self.context.copies.tidy(&files);
         Ok(())
@@ -304,9 +327,15 @@ impl Backend for WalQt {
     fn warnings(&mut self) -> Vec<String> {
         let outputs = self.context.shared.outputs.list();
         let names = outputs.iter().map(|output| output.name.as_str());
-        let black: Vec<&str> = names.filter(|name| !self.shown.contains_key(*name)).collect();
-        let warning =
-            || format!("wal-qt shows black on {}: no wallpaper is set there", black.join(", "));
+        let black: Vec<&str> = names
+            .filter(|name| !self.shown.contains_key(*name))
+            .collect();
+        let warning = || {
+            format!(
+                "wal-qt shows black on {}: no wallpaper is set there",
+                black.join(", ")
+            )
+        };
         (!black.is_empty()).then(warning).into_iter().collect()
     }
 
@@ -358,7 +387,10 @@ fn load(
     let mut left = Vec::new();
     for group in load::groups(pieces) {
         let answer = client.insist(PATH, &load::body(&group, options), limit, Some(until));
-        match load::loaded(&answer.map_err(|failed| client.error(PATH, failed))?, &group) {
+        match load::loaded(
+            &answer.map_err(|failed| client.error(PATH, failed))?,
+            &group,
+        ) {
             Progress::Done => {}
             Progress::Failed { output, why } => return Err(load::not_loaded(&output, &why)),
             Progress::Unsaid | Progress::Waiting => left.extend(group),
@@ -367,9 +399,14 @@ fn load(
     let accepted = Instant::now();
     while !left.is_empty() {
         pause(BETWEEN_QUESTIONS, cancel)?;
-        let patience = until.saturating_duration_since(Instant::now()).max(BETWEEN_QUESTIONS);
+        let patience = until
+            .saturating_duration_since(Instant::now())
+            .max(BETWEEN_QUESTIONS);
         let status = client.once("/wallpaper/status", None, patience);
-        match load::displayed(&status.map_err(|it| client.error("/wallpaper/status", it))?, &left) {
+        match load::displayed(
+            &status.map_err(|it| client.error("/wallpaper/status", it))?,
+            &left,
+        ) {
             Progress::Done => break,
             Progress::Unsaid if accepted.elapsed() >= SAID_WITHIN => break,
             Progress::Failed { output, why } => return Err(load::not_loaded(&output, &why)),
@@ -385,7 +422,9 @@ fn load(
 
 /// Sends the changed settings and permissions of a shown HTML wallpaper.
 fn tell_page(client: &Client, shown: &Piece, wanted: &Piece) -> Result<(), Error> {
-    let (Some(before), Some(now)) = (&shown.web, &wanted.web) else { return Ok(()) };
+    let (Some(before), Some(now)) = (&shown.web, &wanted.web) else {
+        return Ok(());
+    };
     let source = wanted.target.to_string_lossy();
     if before.values != now.values {
         let body = json!({ "source_target": source, "values": now.values });

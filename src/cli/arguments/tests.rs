@@ -6,7 +6,10 @@ use super::super::call::OutputOptions;
 use super::*;
 
 fn parsed(line: &[&str]) -> Result<Parsed, Error> {
-    parse(Verbs(crate::cli::GROUPS), line.iter().map(OsString::from).collect())
+    parse(
+        Verbs(crate::cli::GROUPS),
+        line.iter().map(OsString::from).collect(),
+    )
 }
 
 #[track_caller]
@@ -23,22 +26,49 @@ fn verbs_get_their_arguments_and_flags() {
     fn check(line: &[&str], verb: &str, values: Value) {
         let (found, call) = call(line);
         assert_eq!(found.name(), verb);
-        let found: Vec<Value> =
-            call.values.into_iter().map(|(name, value)| json!([name, value])).collect();
+        let found: Vec<Value> = call
+            .values
+            .into_iter()
+            .map(|(name, value)| json!([name, value]))
+            .collect();
         assert_eq!(Value::Array(found), values);
     }
     check(&[], "start", json!([]));
     check(&["--log-level", "debug"], "start", json!([]));
     check(&["set", "7"], "set", json!([["PICTURE", 7]]));
-    check(&["wallpaper", "set", "7"], "wallpaper set", json!([["PICTURE", 7]]));
     check(
-        &["set", "--monitor", "DP-1", "7", "--monitor=DP-2", "--mode=clone"],
-        "set",
-        json!([["--monitor", "DP-1"], ["--monitor", "DP-2"], ["--mode", "clone"], ["PICTURE", 7]]),
+        &["wallpaper", "set", "7"],
+        "wallpaper set",
+        json!([["PICTURE", 7]]),
     );
-    check(&["history", "--limit", "3"], "history", json!([["--limit", 3]]));
+    check(
+        &[
+            "set",
+            "--monitor",
+            "DP-1",
+            "7",
+            "--monitor=DP-2",
+            "--mode=clone",
+        ],
+        "set",
+        json!([
+            ["--monitor", "DP-1"],
+            ["--monitor", "DP-2"],
+            ["--mode", "clone"],
+            ["PICTURE", 7]
+        ]),
+    );
+    check(
+        &["history", "--limit", "3"],
+        "history",
+        json!([["--limit", 3]]),
+    );
     check(&["history", "clear"], "history clear", json!([]));
-    check(&["images", "delete", "1", "2"], "images delete", json!([["IMAGE", 1], ["IMAGE", 2]]));
+    check(
+        &["images", "delete", "1", "2"],
+        "images delete",
+        json!([["IMAGE", 1], ["IMAGE", 2]]),
+    );
     check(
         &["import", "--no-wait", "a", "--", "--b"],
         "import",
@@ -52,18 +82,43 @@ fn verbs_get_their_arguments_and_flags() {
     check(
         &["images", "move", "1", "-", "sea", "-0"],
         "images move",
-        json!([["-0", true], ["IMAGE", 1], ["IMAGE", "-"], ["FOLDER", "sea"]]),
+        json!([
+            ["-0", true],
+            ["IMAGE", 1],
+            ["IMAGE", "-"],
+            ["FOLDER", "sea"]
+        ]),
     );
     check(
-        &["images", "tag", "7", "--json", "--add", "-h", "--remove=-V,--json"],
+        &[
+            "images",
+            "tag",
+            "7",
+            "--json",
+            "--add",
+            "-h",
+            "--remove=-V,--json",
+        ],
         "images tag",
-        json!([["--add", ["-h"]], ["--remove", ["-V", "--json"]], ["IMAGE", 7]]),
+        json!([
+            ["--add", ["-h"]],
+            ["--remove", ["-V", "--json"]],
+            ["IMAGE", 7]
+        ]),
     );
     check(&["where"], "where", json!([]));
     check(&["prev"], "previous", json!([]));
     check(&["ls"], "images list", json!([]));
-    check(&["folder", "rm", "Sea"], "folders delete", json!([["FOLDER", "Sea"]]));
-    check(&["config", "get", "a=b"], "config get", json!([["SECTION[.KEY]", "a=b"]]));
+    check(
+        &["folder", "rm", "Sea"],
+        "folders delete",
+        json!([["FOLDER", "Sea"]]),
+    );
+    check(
+        &["config", "get", "a=b"],
+        "config get",
+        json!([["SECTION[.KEY]", "a=b"]]),
+    );
 }
 
 #[test]
@@ -74,8 +129,15 @@ fn global_flags_may_be_at_any_place() {
         ["images", "show", "7", "--json", "--socket", "/s"],
     ] {
         let (_, call) = call(&line);
-        let output = OutputOptions { json: true, ..OutputOptions::default() };
-        let expected = Globals { socket: Some("/s".into()), output, ..Globals::default() };
+        let output = OutputOptions {
+            json: true,
+            ..OutputOptions::default()
+        };
+        let expected = Globals {
+            socket: Some("/s".into()),
+            output,
+            ..Globals::default()
+        };
         assert_eq!(call.globals, expected);
     }
 }
@@ -92,8 +154,14 @@ fn help_and_version_are_recognised() {
     check(&["--help"], "murald - ");
     check(&["help"], "murald - ");
     check(&["-h", "images"], "Usage: murald images COMMAND");
-    check(&["images", "list", "--help"], "List the images of the library");
-    check(&["help", "images", "list"], "List the images of the library");
+    check(
+        &["images", "list", "--help"],
+        "List the images of the library",
+    );
+    check(
+        &["help", "images", "list"],
+        "List the images of the library",
+    );
     assert!(matches!(parsed(&["--version"]), Ok(Parsed::Version)));
     assert!(matches!(parsed(&["images", "-V"]), Ok(Parsed::Version)));
 }
@@ -111,13 +179,31 @@ fn wrong_command_lines_are_explained() {
         &["frobnicate"],
         "unknown command \"frobnicate\"\n  `murald help all` lists all commands",
     );
-    check(&["improt"], "unknown command \"improt\"\n  did you mean import?");
+    check(
+        &["improt"],
+        "unknown command \"improt\"\n  did you mean import?",
+    );
     check(&["config"], "murald config needs a command: get, ");
-    check(&["images", "frobnicate"], "unknown command \"images frobnicate\"\n  see ");
-    check(&["playlists", "strat", "1"], "unknown command \"playlist strat\"\n  did you mean ");
-    check(&["set"], "missing argument PICTURE\n  usage: murald set PICTURE [FLAGS]");
-    check(&["set", "0"], "PICTURE must be a name or an ID (1 or more), not \"0\"");
-    check(&["set", "7", "8"], "unexpected argument \"8\"\n  quote a name with spaces: '7 8'");
+    check(
+        &["images", "frobnicate"],
+        "unknown command \"images frobnicate\"\n  see ",
+    );
+    check(
+        &["playlists", "strat", "1"],
+        "unknown command \"playlist strat\"\n  did you mean ",
+    );
+    check(
+        &["set"],
+        "missing argument PICTURE\n  usage: murald set PICTURE [FLAGS]",
+    );
+    check(
+        &["set", "0"],
+        "PICTURE must be a name or an ID (1 or more), not \"0\"",
+    );
+    check(
+        &["set", "7", "8"],
+        "unexpected argument \"8\"\n  quote a name with spaces: '7 8'",
+    );
     check(
         &["set", "my", "lake.jpg"],
         "unexpected argument \"lake.jpg\"\n  quote a name with spaces: 'my lake.jpg'",
@@ -126,17 +212,41 @@ fn wrong_command_lines_are_explained() {
         &["set", "https://a.org/b.jpg"],
         "cannot load https://a.org/b.jpg: murald does not use the network",
     );
-    check(&["random", "--monitor", ","], "--monitor must be a name, not \",\"");
-    check(&["rm", "7"], "unknown command \"rm\"\n  did you mean images delete, ");
-    check(&["--json", "--format", "{id}", "status"], "--json cannot be combined with --format");
-    check(&["--format", "{", "status"], "--format: { has no closing brace\n");
+    check(
+        &["random", "--monitor", ","],
+        "--monitor must be a name, not \",\"",
+    );
+    check(
+        &["rm", "7"],
+        "unknown command \"rm\"\n  did you mean images delete, ",
+    );
+    check(
+        &["--json", "--format", "{id}", "status"],
+        "--json cannot be combined with --format",
+    );
+    check(
+        &["--format", "{", "status"],
+        "--format: { has no closing brace\n",
+    );
     check(&["status", "now"], "murald status does not take \"now\"");
-    check(&["set", "7", "--mod", "clone"], "unknown flag --mod\n  did you mean --mode?");
+    check(
+        &["set", "7", "--mod", "clone"],
+        "unknown flag --mod\n  did you mean --mode?",
+    );
     check(&["set", "7", "--mod=clone"], "unknown flag --mod\n");
     check(&["set", "7", "--mode"], "--mode needs a value");
-    check(&["set", "7", "--mode", "--monitor", "x"], "--mode needs a value");
-    check(&["set", "7", "--mode", "wide"], "--mode must be one of individual, clone, extend, not");
-    check(&["set", "7", "--mode", "clone", "--mode", "clone"], "--mode can be given only once");
+    check(
+        &["set", "7", "--mode", "--monitor", "x"],
+        "--mode needs a value",
+    );
+    check(
+        &["set", "7", "--mode", "wide"],
+        "--mode must be one of individual, clone, extend, not",
+    );
+    check(
+        &["set", "7", "--mode", "clone", "--mode", "clone"],
+        "--mode can be given only once",
+    );
     check(&["stop", "--clear=yes"], "--clear takes no value");
     check(
         &["--log-level", "loud"],
@@ -145,5 +255,8 @@ fn wrong_command_lines_are_explained() {
     check(&["--socket"], "--socket needs a value");
     check(&["--socket="], "--socket needs a path, not an empty word");
     check(&["--frob"], "unknown flag --frob");
-    check(&["events", "--types", "a"], "--types must be one of wallpaper_changed, ");
+    check(
+        &["events", "--types", "a"],
+        "--types must be one of wallpaper_changed, ",
+    );
 }

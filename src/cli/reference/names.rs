@@ -63,7 +63,10 @@ pub(super) fn not_a_time(time: &str, error: &Error) -> Error {
 pub(crate) fn path(folder: &Value, all: &[Value]) -> String {
     let name = text(folder, "name");
     let around = all.iter().find(|other| other["id"] == folder["parent_id"]);
-    around.map_or_else(|| name.clone(), |around| format!("{}/{name}", path(around, all)))
+    around.map_or_else(
+        || name.clone(),
+        |around| format!("{}/{name}", path(around, all)),
+    )
 }
 
 /// The playlist with this name, or with a name that is a path and ends with it.
@@ -72,7 +75,11 @@ pub(super) fn playlist<'a>(word: &str, all: &'a [Named]) -> Result<&'a Named, Er
     let lower = folded(word);
     let is_last = |one: &&Named| {
         one.name.starts_with('/')
-            && one.name.rsplit('/').next().is_some_and(|it| folded(it) == lower)
+            && one
+                .name
+                .rsplit('/')
+                .next()
+                .is_some_and(|it| folded(it) == lower)
     };
     let mut ends = all.iter().filter(is_last);
     match (exactly(word, all), ends.next(), ends.next()) {
@@ -113,8 +120,10 @@ pub(super) fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
 /// The only record whose name begins with the word; an error if there are several.
 pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
     let lower = folded(word);
-    let fits: Vec<&Named> =
-        all.iter().filter(|one| folded(&one.name).starts_with(&lower)).collect();
+    let fits: Vec<&Named> = all
+        .iter()
+        .filter(|one| folded(&one.name).starts_with(&lower))
+        .collect();
     if fits.len() <= 1 {
         return Ok(fits.first().copied());
     }
@@ -123,7 +132,10 @@ pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>
 
 /// The error for a word that may mean several records.
 pub(super) fn several(word: &str, fits: &[&Named]) -> Error {
-    let shown = fits.iter().take(LISTED).map(|one| format!("{} ({})", one.name, one.id));
+    let shown = fits
+        .iter()
+        .take(LISTED)
+        .map(|one| format!("{} ({})", one.name, one.id));
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = match fits.len().saturating_sub(LISTED) {
         0 => String::new(),
@@ -135,9 +147,13 @@ pub(super) fn several(word: &str, fits: &[&Named]) -> Error {
 pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let lower = word.to_lowercase();
     // A user who types a file name may have mistyped its stem.
-    let stem = lower.rsplit_once('.').map_or(lower.as_str(), |(stem, _)| stem);
+    let stem = lower
+        .rsplit_once('.')
+        .map_or(lower.as_str(), |(stem, _)| stem);
     let letters = |name: &str| distance(&lower, name).min(distance(stem, name));
-    let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
+    let near = all
+        .iter()
+        .map(|one| (letters(&one.name.to_lowercase()), one));
     let nearest = near.min_by_key(|(letters, _)| *letters);
     let most = (word.chars().count() / 2).max(2);
     let error = Error::not_found(format!("no {what} named {word:?}"));
@@ -164,9 +180,14 @@ mod tests {
     fn references_are_found_by_name_and_by_prefix() {
         let all = all(&["Sunset", "sunrise", "SUNSET over", "über", "a", "A"]);
         let check = |word: &str, expected: Result<i64, &str>| {
-            let found =
-                among("image", word, &all).map(|one| one.id).map_err(|error| error.to_string());
-            assert_eq!(found, expected.map_err(|text| format!("murald: {text}")), "{word}");
+            let found = among("image", word, &all)
+                .map(|one| one.id)
+                .map_err(|error| error.to_string());
+            assert_eq!(
+                found,
+                expected.map_err(|text| format!("murald: {text}")),
+                "{word}"
+            );
         };
         check("Sunset", Ok(1));
         check("sunset", Ok(1));
@@ -175,9 +196,18 @@ mod tests {
         check("ÜBER", Ok(4));
         check("a", Ok(5));
         check("A", Ok(6));
-        check("sun", Err("\"sun\" is ambiguous: Sunset (1), sunrise (2), SUNSET over (3)"));
-        check("sunsit", Err("no image named \"sunsit\"\n  did you mean Sunset (1)?"));
-        check("sunsit.jpg", Err("no image named \"sunsit.jpg\"\n  did you mean Sunset (1)?"));
+        check(
+            "sun",
+            Err("\"sun\" is ambiguous: Sunset (1), sunrise (2), SUNSET over (3)"),
+        );
+        check(
+            "sunsit",
+            Err("no image named \"sunsit\"\n  did you mean Sunset (1)?"),
+        );
+        check(
+            "sunsit.jpg",
+            Err("no image named \"sunsit.jpg\"\n  did you mean Sunset (1)?"),
+        );
         check("frobnicate", Err("no image named \"frobnicate\""));
     }
 
@@ -191,9 +221,13 @@ mod tests {
 
     #[test]
     fn folders_of_the_same_name_are_ambiguous() {
-        let told = among("folder", "sea", &all(&["sea", "sea"])).unwrap_err().to_string();
+        let told = among("folder", "sea", &all(&["sea", "sea"]))
+            .unwrap_err()
+            .to_string();
         assert_eq!(told, "murald: \"sea\" is ambiguous: sea (1), sea (2)");
-        let told = among("folder", "F1", &all(&["F1", "f1", "F1", "F12"])).unwrap_err().to_string();
+        let told = among("folder", "F1", &all(&["F1", "f1", "F1", "F12"]))
+            .unwrap_err()
+            .to_string();
         assert_eq!(told, "murald: \"F1\" is ambiguous: F1 (1), F1 (3)");
     }
 }

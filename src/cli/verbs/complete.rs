@@ -36,9 +36,14 @@ const IMAGES: u32 = 50;
 type Candidate = (String, String);
 
 pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let words: Vec<String> =
-        call.all("WORD").into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
-    let Some((last, before)) = words.split_last() else { return Ok(()) };
+    let words: Vec<String> = call
+        .all("WORD")
+        .into_iter()
+        .filter_map(|word| word.as_str().map(str::to_owned))
+        .collect();
+    let Some((last, before)) = words.split_last() else {
+        return Ok(());
+    };
     let mut before = before.to_vec();
     // A flag and its value in one word.
     let (joined, partial) = match last.split_once('=').filter(|_| last.starts_with("--")) {
@@ -77,7 +82,12 @@ struct Line {
 
 impl Line {
     fn read(verbs: Verbs, words: &[String]) -> Self {
-        let mut line = Self { verbs, plain: Vec::new(), open: None, socket: None };
+        let mut line = Self {
+            verbs,
+            plain: Vec::new(),
+            open: None,
+            socket: None,
+        };
         let mut flag: Option<&Flag> = None;
         for word in words {
             if let Some(flag) = flag.take() {
@@ -120,7 +130,9 @@ impl Line {
         let verb = self.verb();
         if partial.starts_with('-') {
             let flags = verb.map_or(&[][..], |verb| verb.flags).iter().chain(GLOBAL);
-            return flags.map(|flag| (flag.name.to_owned(), flag.meaning.to_owned())).collect();
+            return flags
+                .map(|flag| (flag.name.to_owned(), flag.meaning.to_owned()))
+                .collect();
         }
         let mut found = self.next_words();
         if self.plain.is_empty() && !partial.is_empty() {
@@ -142,8 +154,14 @@ impl Line {
         let at = self.plain.len();
         let mut found: Vec<Candidate> = Vec::new();
         for verb in self.verbs.with_prefix(&self.plain) {
-            let Some(&word) = verb.words.get(at) else { continue };
-            let meaning = if verb.words.len() == at + 1 { verb.summary } else { "" };
+            let Some(&word) = verb.words.get(at) else {
+                continue;
+            };
+            let meaning = if verb.words.len() == at + 1 {
+                verb.summary
+            } else {
+                ""
+            };
             match found.iter_mut().find(|(known, _)| known == word) {
                 Some((_, known)) if known.is_empty() => *known = meaning.to_owned(),
                 Some(_) => {}
@@ -157,7 +175,10 @@ impl Line {
 /// The kind of a verb's argument at this place.
 fn argument(verb: &Verb, place: usize) -> Option<Kind> {
     let repeats = |argument: &&Argument| matches!(argument.arity, Arity::Some | Arity::Any);
-    let argument = verb.arguments.get(place).or_else(|| verb.arguments.last().filter(repeats));
+    let argument = verb
+        .arguments
+        .get(place)
+        .or_else(|| verb.arguments.last().filter(repeats));
     argument.map(|argument| argument.kind)
 }
 
@@ -187,9 +208,11 @@ impl Source {
             Kind::Workspace => self.listed(&RequestPath::new(&[&"workspaces"]), "name", "monitor"),
             // Not from the daemon, which would first ask each program for its version.
             Kind::Backend => self.setting_values(&["backend.type".to_owned()]),
-            Kind::Theme => {
-                self.listed(&RequestPath::new(&[&"api", &"themes"]), "name", "display_name")
-            }
+            Kind::Theme => self.listed(
+                &RequestPath::new(&[&"api", &"themes"]),
+                "name",
+                "display_name",
+            ),
             Kind::Section => self.sections(partial),
             Kind::Setting => self.keys(plain),
             Kind::SettingValue => self.setting_values(plain),
@@ -201,7 +224,9 @@ impl Source {
 
     /// Images whose names begin with `partial`; the newest if that is empty or a number.
     fn images(&self, partial: &str) -> Vec<Candidate> {
-        let beginning = partial.contains(|c: char| !c.is_ascii_digit()).then_some(partial);
+        let beginning = partial
+            .contains(|c: char| !c.is_ascii_digit())
+            .then_some(partial);
         let place = RequestPath::new(&[&"images"])
             .query("name_prefix", beginning)
             .query("per_page", Some(IMAGES));
@@ -209,7 +234,9 @@ impl Source {
     }
 
     fn tags(&self) -> Vec<String> {
-        let told: Value = self.ask(&RequestPath::new(&[&"images", &"tags"])).unwrap_or_default();
+        let told: Value = self
+            .ask(&RequestPath::new(&[&"images", &"tags"]))
+            .unwrap_or_default();
         items(&told, "tags").iter().map(written).collect()
     }
 
@@ -217,15 +244,19 @@ impl Source {
     fn folders(&self) -> Vec<Candidate> {
         let place = RequestPath::new(&[&"folders"]).query("parent_id", Some("all"));
         let all = self.records(&place);
-        let paths: Vec<Candidate> =
-            all.iter().map(|folder| (path(folder, &all), written(&folder["id"]))).collect();
+        let paths: Vec<Candidate> = all
+            .iter()
+            .map(|folder| (path(folder, &all), written(&folder["id"])))
+            .collect();
         both_ways(paths)
     }
 
     /// The records of a list: the field `word`, and the field `meaning` that explains it.
     fn listed(&self, place: &RequestPath, word: &str, meaning: &str) -> Vec<Candidate> {
         let records = self.records(place).into_iter();
-        records.map(|record| (written(&record[word]), written(&record[meaning]))).collect()
+        records
+            .map(|record| (written(&record[word]), written(&record[meaning])))
+            .collect()
     }
 
     /// Records by their names, and by their ids.
@@ -263,9 +294,17 @@ impl Source {
         if !values.is_empty() {
             return values;
         }
-        let settings = self.connection().and_then(|it| settings(&it, section, false).ok());
-        let settings = settings.as_ref().and_then(Value::as_object).into_iter().flatten();
-        settings.map(|(key, value)| (key.clone(), value.to_string())).collect()
+        let settings = self
+            .connection()
+            .and_then(|it| settings(&it, section, false).ok());
+        let settings = settings
+            .as_ref()
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        settings
+            .map(|(key, value)| (key.clone(), value.to_string()))
+            .collect()
     }
 
     /// The values of the setting that a line names in one word or in two.
@@ -292,26 +331,40 @@ impl Source {
 
 /// Records by their names, then by their ids.
 fn both_ways(named: Vec<Candidate>) -> Vec<Candidate> {
-    let ids: Vec<Candidate> = named.iter().map(|(name, id)| (id.clone(), name.clone())).collect();
+    let ids: Vec<Candidate> = named
+        .iter()
+        .map(|(name, id)| (id.clone(), name.clone()))
+        .collect();
     named.into_iter().chain(ids).collect()
 }
 
 /// Words without a meaning.
 fn bare(words: impl IntoIterator<Item = impl Into<String>>) -> Vec<Candidate> {
-    words.into_iter().map(|word| (word.into(), String::new())).collect()
+    words
+        .into_iter()
+        .map(|word| (word.into(), String::new()))
+        .collect()
 }
 
 /// The fields of a verb's answer, after the part of the template that is already typed.
 fn template(verb: &Verb, partial: &str, call: &Call) -> Vec<Candidate> {
     let done = partial.rsplit_once('{').map_or(partial, |(done, _)| done);
-    bare(fields(verb, call).into_iter().map(|name| format!("{done}{{{name}}}")))
+    bare(
+        fields(verb, call)
+            .into_iter()
+            .map(|name| format!("{done}{{{name}}}")),
+    )
 }
 
 /// Words that continue a list with commas; words that it has already are omitted.
 fn behind_the_comma<'a>(partial: &str, words: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
     let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
     let given: Vec<&str> = done.split(',').collect();
-    bare(words.filter(|word| !given.contains(word)).map(|word| format!("{done}{word}")))
+    bare(
+        words
+            .filter(|word| !given.contains(word))
+            .map(|word| format!("{done}{word}")),
+    )
 }
 
 /// Becomes readable after `PATIENCE`.

@@ -78,13 +78,21 @@ pub(crate) fn fields(verb: &Verb, call: &Call) -> Vec<String> {
     }
     settings.sort();
     settings.dedup();
-    verb.fields().into_iter().map(str::to_owned).chain(settings).collect()
+    verb.fields()
+        .into_iter()
+        .map(str::to_owned)
+        .chain(settings)
+        .collect()
 }
 
 fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let Some(word) = call.text("SECTION[.KEY]") else {
-        return SETTINGS.show(call, stdout, &connection.get(&RequestPath::new(&[&"config"]))?);
+        return SETTINGS.show(
+            call,
+            stdout,
+            &connection.get(&RequestPath::new(&[&"config"]))?,
+        );
     };
     let (section, key) = split(call, word);
     let key = match (key, call.text("KEY")) {
@@ -96,7 +104,9 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         (key, other) => key.or_else(|| other.map(str::to_owned)),
     };
     let settings = settings(&connection, &section, key.is_some())?;
-    let Some(key) = key else { return SETTINGS.tell(call, stdout, &settings) };
+    let Some(key) = key else {
+        return SETTINGS.tell(call, stdout, &settings);
+    };
     let spelled = key.replace('-', "_");
     let is_known = |one: &Setting| one.section == section && one.key == spelled;
     let value = match settings.get(&spelled).or_else(|| settings.get(&key)) {
@@ -104,12 +114,23 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         // The setting has neither a value nor a default.
         None if call.settings().iter().any(is_known) => &Value::Null,
         None => {
-            let of = if section == "backend" { "" } else { section.as_str() };
-            let list = format!("`{}` lists them", format!("murald config get {of}").trim_end());
+            let of = if section == "backend" {
+                ""
+            } else {
+                section.as_str()
+            };
+            let list = format!(
+                "`{}` lists them",
+                format!("murald config get {of}").trim_end()
+            );
             return Err(Error::refused(format!("{section} has no setting {key:?}")).hint(list));
         }
     };
-    if stdout.wants_data() { stdout.data(value) } else { stdout.line(plain(value)) }
+    if stdout.wants_data() {
+        stdout.data(value)
+    } else {
+        stdout.line(plain(value))
+    }
 }
 
 const SETTINGS: View = View::of("", &[]).showing(|_, stdout, settings| {
@@ -130,7 +151,11 @@ fn flatten(sheet: &mut Table, prefix: &str, settings: &Value) {
 
 /// A value in the form that `config set` reads: lists are JSON.
 fn plain(value: &Value) -> String {
-    if value.is_array() { value.to_string() } else { written(value) }
+    if value.is_array() {
+        value.to_string()
+    } else {
+        written(value)
+    }
 }
 
 fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -178,7 +203,10 @@ fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 /// Prints the warnings about the named file, or about the daemon's own, one per line. Only the named
 /// file must exist.
 fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let checked = call.text("FILE").map(PathBuf::from).map_or_else(|| call.config_file(), Ok)?;
+    let checked = call
+        .text("FILE")
+        .map(PathBuf::from)
+        .map_or_else(|| call.config_file(), Ok)?;
     let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
     let is_named = call.has("FILE") || call.globals.config.is_some();
     let (warnings, well) = match is_named || !checked.metadata().is_err_and(is_gone) {
@@ -186,7 +214,10 @@ fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             let warnings = (call.host().check_config)(&checked)?;
             (warnings, format!("{} is valid", checked.display()))
         }
-        false => (Vec::new(), "no configuration file; using the defaults".to_owned()),
+        false => (
+            Vec::new(),
+            "no configuration file; using the defaults".to_owned(),
+        ),
     };
     match warnings.is_empty() {
         _ if stdout.wants_data() => stdout.data(&json!(warnings)),

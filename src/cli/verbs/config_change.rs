@@ -47,7 +47,9 @@ pub(super) fn in_effect(
     settings: &Value,
 ) -> Result<(), Error> {
     let not = |(key, wanted): (&String, &Value)| {
-        let used = settings.get(key).filter(|used| !wanted.is_null() && !same(used, wanted))?;
+        let used = settings
+            .get(key)
+            .filter(|used| !wanted.is_null() && !same(used, wanted))?;
         Some(format!("{section}.{key} cannot be {wanted}; using {used}"))
     };
     match changes.iter().find_map(not) {
@@ -60,14 +62,19 @@ pub(super) fn in_effect(
 
 /// Whether values are equal; 1 and 1.0 are.
 fn same(one: &Value, other: &Value) -> bool {
-    one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
+    one == other
+        || one
+            .as_f64()
+            .is_some_and(|number| other.as_f64() == Some(number))
 }
 
 fn changes(text: &str) -> Result<Map<String, Value>, Error> {
     match serde_json::from_str(text) {
         Ok(Value::Object(changes)) => Ok(changes),
-        _ => Err(Error::usage(format!("{text:?} is not a JSON object, and no value follows it"))
-            .hint(SET)),
+        _ => Err(Error::usage(format!(
+            "{text:?} is not a JSON object, and no value follows it"
+        ))
+        .hint(SET)),
     }
 }
 
@@ -86,7 +93,11 @@ fn one_setting(
     };
     // The daemon reads hyphens in keys as underscores.
     let known = key.replace('-', "_");
-    let key = if settings.get(&known).is_some() { known } else { key.to_owned() };
+    let key = if settings.get(&known).is_some() {
+        known
+    } else {
+        key.to_owned()
+    };
     let text = (section == WORKSPACES).then(|| Value::from(""));
     let value = typed(settings.get(&key).or(text.as_ref()), word);
     Ok(Map::from_iter([(key, value)]))
@@ -108,14 +119,21 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn of(name: &str, has_key: bool) -> Self {
-        let at = |place: &[&dyn Display]| Self { place: RequestPath::new(place), inside: "" };
+        let at = |place: &[&dyn Display]| Self {
+            place: RequestPath::new(place),
+            inside: "",
+        };
         match name.strip_prefix("backend.") {
             // The priorities have no route of their own.
-            Some("auto_priorities") => {
-                Self { inside: "backend.auto_priorities", ..at(&[&"config"]) }
-            }
+            Some("auto_priorities") => Self {
+                inside: "backend.auto_priorities",
+                ..at(&[&"config"])
+            },
             Some(backend) => at(&[&"config", &"backends", &backend]),
-            None if name == "backend" && has_key => Self { inside: "backend", ..at(&[&"config"]) },
+            None if name == "backend" && has_key => Self {
+                inside: "backend",
+                ..at(&[&"config"])
+            },
             // The API has no section `backend`: the daemon reports that.
             None => at(&[&"config", &name]),
         }
@@ -146,7 +164,9 @@ pub(super) fn settings(
     has_key: bool,
 ) -> Result<Value, Error> {
     let at = Section::of(section, has_key);
-    let answer = connection.get(&at.place).map_err(|error| elsewhere(section, error))?;
+    let answer = connection
+        .get(&at.place)
+        .map_err(|error| elsewhere(section, error))?;
     Ok(at.unwrap(&answer.read()?))
 }
 
@@ -174,9 +194,10 @@ pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
         false => text == section,
     };
     let inside = |section: &&str| {
-        word.split_at_checked(section.len()).is_some_and(|(start, rest)| {
-            spelled(start, section) && (rest.is_empty() || rest.starts_with('.'))
-        })
+        word.split_at_checked(section.len())
+            .is_some_and(|(start, rest)| {
+                spelled(start, section) && (rest.is_empty() || rest.starts_with('.'))
+            })
     };
     // `[workspaces]` has no fixed keys, so it is not among the settings.
     let sections = sections.chain([WORKSPACES]);
@@ -217,9 +238,15 @@ mod tests {
         let check = |changes: Value, settings: Value| {
             in_effect("s", &map(changes), &settings).map_err(|error| error.to_string())
         };
-        assert_eq!(check(json!({"a": 1.0, "b": null}), json!({"a": 1, "b": "x"})), Ok(()));
+        assert_eq!(
+            check(json!({"a": 1.0, "b": null}), json!({"a": 1, "b": "x"})),
+            Ok(())
+        );
         let told = check(json!({"a": "loud"}), json!({"a": "info"})).unwrap_err();
-        assert!(told.starts_with("murald: s.a cannot be \"loud\"; using \"info\""), "{told}");
+        assert!(
+            told.starts_with("murald: s.a cannot be \"loud\"; using \"info\""),
+            "{told}"
+        );
     }
 
     #[test]
@@ -232,9 +259,16 @@ mod tests {
             assert_eq!(section.unwrap(&body), json!({"k": 1}));
         }
         check("app", &[&"config", &"app"], json!({"k": 1}));
-        check("backend.awww", &[&"config", &"backends", &"awww"], json!({"k": 1}));
+        check(
+            "backend.awww",
+            &[&"config", &"backends", &"awww"],
+            json!({"k": 1}),
+        );
         check("backend", &[&"config", &"backend"], json!({"k": 1}));
-        assert_eq!(Section::of("backend", true).wrap(json!(1)), json!({"backend": 1}));
+        assert_eq!(
+            Section::of("backend", true).wrap(json!(1)),
+            json!({"backend": 1})
+        );
         let priorities = json!({"backend": {"auto_priorities": {"k": 1}}});
         check("backend.auto_priorities", &[&"config"], priorities);
     }

@@ -33,7 +33,9 @@ pub(super) const SHEET: Verb =
 
 fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let wish = Wish::of(call.text("--size"), call.text("--picture"))?;
-    let terminal = wish.terminal(stdout.terminal()).filter(|_| !stdout.wants_data());
+    let terminal = wish
+        .terminal(stdout.terminal())
+        .filter(|_| !stdout.wants_data());
     let Some(terminal) = terminal else {
         return list(call, stdout);
     };
@@ -53,7 +55,9 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if is_screenful && at < pages {
         let images = count(number("total_items"), "image");
         let next = at + 1;
-        stdout.note(format!("page {at} of {pages}, {images}; --page {next} for more"))?;
+        stdout.note(format!(
+            "page {at} of {pages}, {images}; --page {next} for more"
+        ))?;
     }
     Ok(())
 }
@@ -69,7 +73,10 @@ fn draw(
         let file = |image: &Value| {
             let thumbnail = RequestPath::new(&[&"images", &image["id"], &"thumbnail"]);
             // Only the name of an image without a thumbnail is shown.
-            connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
+            connection
+                .get(&thumbnail)
+                .map(|answer| answer.body)
+                .unwrap_or_default()
         };
         let files: Vec<Vec<u8>> = row.iter().map(file).collect();
         grid.draw(stdout, &files)?;
@@ -113,7 +120,13 @@ impl Grid {
         };
         let columns = columns.min(whole);
         let across = ((whole + gap) / (columns + gap)).max(1);
-        Self { with_chafa: wish.is_for_chafa(), terminal, size: (columns, rows), gap, across }
+        Self {
+            with_chafa: wish.is_for_chafa(),
+            terminal,
+            size: (columns, rows),
+            gap,
+            across,
+        }
     }
 
     /// The number of pictures in a row.
@@ -138,7 +151,10 @@ impl Grid {
     /// Draws a row of thumbnails. A file that cannot be decoded leaves its place empty.
     fn draw(&self, stdout: &mut Stdout, files: &[Vec<u8>]) -> Result<(), Error> {
         let count = u32::try_from(files.len()).unwrap_or(self.across);
-        let size = (count * self.size.0 + count.saturating_sub(1) * self.gap, self.size.1);
+        let size = (
+            count * self.size.0 + count.saturating_sub(1) * self.gap,
+            self.size.1,
+        );
         if self.with_chafa {
             let file = chafa_file(&self.strip(files, size.0, cell().0));
             if draw_with_chafa(stdout, &file, size, &["--stretch"])? {
@@ -157,11 +173,17 @@ impl Grid {
         let frame = (self.size.0 * unit.0, self.size.1 * unit.1);
         let mut strip = Raster::black(columns * unit.0, frame.1);
         for (at, file) in (0..).zip(files) {
-            let Some((picture, size)) = decoded(file) else { continue };
+            let Some((picture, size)) = decoded(file) else {
+                continue;
+            };
             let (width, height) = fit(size, frame);
             let one = Raster::of(&picture.resized(width.max(1), height.max(1)));
             let left = at * (self.size.0 + self.gap) * unit.0;
-            strip.paste(&one, left + (frame.0 - one.width) / 2, (frame.1 - one.height) / 2);
+            strip.paste(
+                &one,
+                left + (frame.0 - one.width) / 2,
+                (frame.1 - one.height) / 2,
+            );
         }
         strip
     }
@@ -174,23 +196,39 @@ mod tests {
     #[test]
     fn row_has_as_many_pictures_as_fit() {
         let check = |columns, size, across, each| {
-            let terminal = Terminal { columns, color: true, true_color: true };
+            let terminal = Terminal {
+                columns,
+                color: true,
+                true_color: true,
+            };
             let grid = Grid::new(terminal, &Wish::of(size, Some("blocks")).unwrap(), 2);
-            assert_eq!((grid.across(), grid.columns()), (across, each), "{columns} {size:?}");
+            assert_eq!(
+                (grid.across(), grid.columns()),
+                (across, each),
+                "{columns} {size:?}"
+            );
         };
         check(80, None, 4, 18);
         check(40, None, 2, 18);
         check(10, None, 1, 10);
         check(80, Some("39"), 2, 39);
         check(80, Some("300x2"), 1, 80);
-        let terminal = Terminal { columns: 80, color: true, true_color: true };
+        let terminal = Terminal {
+            columns: 80,
+            color: true,
+            true_color: true,
+        };
         let grid = Grid::new(terminal, &Wish::of(None, Some("blocks")).unwrap(), 2);
         assert_eq!([5, 10, 18, 50].map(|lines| grid.on(lines)), [4, 4, 8, 24]);
     }
 
     #[test]
     fn picture_is_centred_in_its_place() {
-        let terminal = Terminal { columns: 9, color: true, true_color: true };
+        let terminal = Terminal {
+            columns: 9,
+            color: true,
+            true_color: true,
+        };
         let grid = Grid::new(terminal, &Wish::of(Some("4x1"), Some("blocks")).unwrap(), 1);
         let mut file = std::io::Cursor::new(Vec::new());
         let red = image::RgbImage::from_pixel(2, 2, image::Rgb([255, 0, 0]));

@@ -38,9 +38,13 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 const STOPPED: View = View::of("POST /shutdown", &[more("status")]).saying("stopped");
-const STATUS: View =
-    View::of("", &[more("info capabilities backends monitors wallpaper playlists")])
-        .showing(show_status);
+const STATUS: View = View::of(
+    "",
+    &[more(
+        "info capabilities backends monitors wallpaper playlists",
+    )],
+)
+.showing(show_status);
 const VERSION: View = View::of(
     "",
     &[
@@ -64,12 +68,19 @@ fn start(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let pid = match connection.read::<Value>(&[&"info"]) {
-        Ok(info) => info["pid"].as_i64().and_then(|pid| pid.try_into().ok()).unwrap_or_default(),
+        Ok(info) => info["pid"]
+            .as_i64()
+            .and_then(|pid| pid.try_into().ok())
+            .unwrap_or_default(),
         // A mistyped socket says nothing about the daemon.
         Err(error) if call.globals.socket.is_some() => return Err(error),
         Err(_) if connection.has_nobody() && call.has("--clear") => {
             let ended = (call.host().take_down)(Start::of(call))?;
-            return TAKEN_DOWN.tell(call, stdout, &json!({ "status": "cleared", "ended": ended }));
+            return TAKEN_DOWN.tell(
+                call,
+                stdout,
+                &json!({ "status": "cleared", "ended": ended }),
+            );
         }
         Err(_) if connection.has_nobody() => {
             return NOT_RUNNING.tell(call, stdout, &json!({ "status": "not_running" }));
@@ -86,8 +97,11 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut ended = [PollFd::new(&process, PollFlags::IN)];
         if poll_until(&mut ended, Some(Instant::now() + GONE_WITHIN)).is_ok_and(|ended| !ended) {
             let seconds = GONE_WITHIN.as_secs();
-            return Err(Error::refused(format!("the daemon still runs after {seconds} s"))
-                .hint(format!("the log shows what it waits for; `kill {pid}` stops it at once")));
+            return Err(
+                Error::refused(format!("the daemon still runs after {seconds} s")).hint(format!(
+                    "the log shows what it waits for; `kill {pid}` stops it at once"
+                )),
+            );
         }
     }
     STOPPED.show(call, stdout, &answer)
@@ -114,8 +128,10 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let get = |name: &str| connection.read::<Value>(&[&name]);
     let info = get("info").map_err(|error| match call.config_problems() {
         // The daemon would not start with this configuration.
-        Err(problem) if error.exit == Exit::Unavailable => error
-            .hint(format!("the daemon cannot start with this configuration: {}", problem.reason())),
+        Err(problem) if error.exit == Exit::Unavailable => error.hint(format!(
+            "the daemon cannot start with this configuration: {}",
+            problem.reason()
+        )),
         _ => error,
     })?;
     if stdout.wants_data() {
@@ -143,15 +159,26 @@ fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Erro
     let uptime = span(number(all, "info.uptime"));
     let mut sheet = Table::sheet();
     sheet.field("version", text(all, "info.version"));
-    sheet.field("process", format!("{}, running for {uptime}", at(all, "info.pid")));
+    sheet.field(
+        "process",
+        format!("{}, running for {uptime}", at(all, "info.pid")),
+    );
     sheet.field("socket", call.connect()?.socket().display());
     sheet.field("backend", backend(items(all, "backends")));
     if monitors.is_empty() {
-        sheet.field("monitors", bad("none (no monitor is connected, or there is no compositor)"));
+        sheet.field(
+            "monitors",
+            bad("none (no monitor is connected, or there is no compositor)"),
+        );
     }
     for monitor in monitors {
-        let here = shown.iter().find(|shown| shown["monitor_name"] == monitor["name"]);
-        sheet.field(&text(monitor, "name"), here.map_or_else(no_wallpaper, wallpaper));
+        let here = shown
+            .iter()
+            .find(|shown| shown["monitor_name"] == monitor["name"]);
+        sheet.field(
+            &text(monitor, "name"),
+            here.map_or_else(no_wallpaper, wallpaper),
+        );
     }
     for one in items(all, "playlists") {
         sheet.field("playlist", running(one));
@@ -170,19 +197,29 @@ fn wallpaper(shown: &Value) -> Cell {
     let id = match shown["deleted"] == true {
         true => " (deleted)".to_owned(),
         // A plain colour has no id.
-        false => shown["image_id"].as_i64().map_or_else(String::new, |id| format!(" ({id})")),
+        false => shown["image_id"]
+            .as_i64()
+            .map_or_else(String::new, |id| format!(" ({id})")),
     };
-    format!("{}{id}, by {}", text(shown, "image_name"), text(shown, "backend")).into()
+    format!(
+        "{}{id}, by {}",
+        text(shown, "image_name"),
+        text(shown, "backend")
+    )
+    .into()
 }
 
 fn backend(backends: &[Value]) -> Cell {
-    let has_builtin =
-        backends.iter().any(|one| one["name"] == "builtin" && one["available"] == true);
+    let has_builtin = backends
+        .iter()
+        .any(|one| one["name"] == "builtin" && one["available"] == true);
     match backends.iter().find(|backend| backend["active"] == true) {
         Some(active) if active["name"] == "swaybg" && has_builtin => {
             let step = "`murald backends activate builtin`";
-            Cell::from(format!("swaybg, without transitions; for transitions: {step}"))
-                .raw("swaybg")
+            Cell::from(format!(
+                "swaybg, without transitions; for transitions: {step}"
+            ))
+            .raw("swaybg")
         }
         Some(active) => Cell::value(&active["name"]).look(CellStyle::Good),
         None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),

@@ -9,42 +9,60 @@ use super::{Call, Error, View, count, harmless, more, number, text};
 /// Names that the question lists.
 const LISTED: usize = 5;
 
-pub(super) const DELETED: View =
-    View::of("DELETE /images", &[more("deleted files_kept files_removed")]).showing(
-        |call, stdout, answer| {
-            let forever = call.has("--forever");
-            let (deleted, kept) = (number(answer, "deleted"), number(answer, "files_kept"));
-            match number(answer, "files_removed") {
-                0 => stdout.say(said(deleted, kept, call.all("IMAGE").len() as u64, forever)),
-                files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
-            }
-        },
-    );
+pub(super) const DELETED: View = View::of(
+    "DELETE /images",
+    &[more("deleted files_kept files_removed")],
+)
+.showing(|call, stdout, answer| {
+    let forever = call.has("--forever");
+    let (deleted, kept) = (number(answer, "deleted"), number(answer, "files_kept"));
+    match number(answer, "files_removed") {
+        0 => stdout.say(said(deleted, kept, call.all("IMAGE").len() as u64, forever)),
+        files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
+    }
+});
 
 /// Always sent: without this field, files in place would go to the trash, too.
 pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
-    Ok(Some((call.has("--files") || chosen(call, Value::is_string).is_some()).into()))
+    Ok(Some(
+        (call.has("--files") || chosen(call, Value::is_string).is_some()).into(),
+    ))
 }
 
 /// The ids among the images; or the paths, which are files of images that were deleted before.
 pub(super) fn chosen(call: &Call, is: fn(&Value) -> bool) -> Option<Value> {
-    let all: Vec<Value> =
-        call.all("IMAGE").into_iter().filter(|value| is(value)).cloned().collect();
+    let all: Vec<Value> = call
+        .all("IMAGE")
+        .into_iter()
+        .filter(|value| is(value))
+        .cloned()
+        .collect();
     (!all.is_empty()).then(|| all.into())
 }
 
 fn done(forever: bool) -> &'static str {
-    if forever { "deleted" } else { "moved to the trash" }
+    if forever {
+        "deleted"
+    } else {
+        "moved to the trash"
+    }
 }
 
 fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
-    let others = if deleted < wanted { "; the others no longer exist" } else { "" };
+    let others = if deleted < wanted {
+        "; the others no longer exist"
+    } else {
+        ""
+    };
     let done = done(forever);
     let gone = match (deleted - kept.min(deleted), kept) {
         (gone, 0) => format!("{} {done}", count(gone, "image")),
         (0, kept) => format!("{} removed from the library", count(kept, "image")),
         (gone, kept) => {
-            format!("{} {done}, {kept} more removed from the library", count(gone, "image"))
+            format!(
+                "{} {done}, {kept} more removed from the library",
+                count(gone, "image")
+            )
         }
     };
     let stays = match kept {
@@ -136,7 +154,12 @@ mod tests {
             assert_eq!(said(deleted, kept, wanted, false), expected);
         };
         check(2, 0, 2, "2 images moved to the trash");
-        check(1, 0, 3, "1 image moved to the trash; the others no longer exist");
+        check(
+            1,
+            0,
+            3,
+            "1 image moved to the trash; the others no longer exist",
+        );
         let kept =
             "1 image removed from the library; its file is kept (--files deletes it as well)";
         check(1, 1, 1, kept);

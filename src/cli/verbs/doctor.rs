@@ -34,21 +34,42 @@ fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
     // A closed pipe is not a failure.
     stdout.flush()?;
-    let is_well = findings.iter().all(|finding| finding.state != FindingState::Fix);
+    let is_well = findings
+        .iter()
+        .all(|finding| finding.state != FindingState::Fix);
     // The findings are printed already.
-    if is_well { Ok(()) } else { Err(Error::new(Exit::Refused, String::new())) }
+    if is_well {
+        Ok(())
+    } else {
+        Err(Error::new(Exit::Refused, String::new()))
+    }
 }
 
 /// A row for each finding; on a terminal its text is folded, and its step has lines of its own.
 fn table(findings: &[Finding], terminal: Option<Terminal>) -> Table {
     let mut table = Table::new(&["=", "=", "="]);
-    let subjects = findings.iter().map(|one| width(&one.subject)).max().unwrap_or_default();
-    for Finding { subject, state, text, step } in findings {
+    let subjects = findings
+        .iter()
+        .map(|one| width(&one.subject))
+        .max()
+        .unwrap_or_default();
+    for Finding {
+        subject,
+        state,
+        text,
+        step,
+    } in findings
+    {
         let texts = [Some(text), step.as_ref()].into_iter().flatten();
         let lines: Vec<String> = match terminal {
             Some(terminal) => {
-                let columns = terminal.columns.saturating_sub(BESIDE + subjects).max(LEAST);
-                texts.flat_map(|text| wrapped(&harmless(text), columns)).collect()
+                let columns = terminal
+                    .columns
+                    .saturating_sub(BESIDE + subjects)
+                    .max(LEAST);
+                texts
+                    .flat_map(|text| wrapped(&harmless(text), columns))
+                    .collect()
             }
             None => vec![texts.map(String::as_str).collect::<Vec<_>>().join("; ")],
         };

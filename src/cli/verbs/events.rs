@@ -75,7 +75,11 @@ fn reader_s_end() -> Option<OwnedFd> {
     let stdout = io::stdout();
     let is_pipe =
         fstat(&stdout).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
-    if is_pipe { stdout.as_fd().try_clone_to_owned().ok() } else { None }
+    if is_pipe {
+        stdout.as_fd().try_clone_to_owned().ok()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

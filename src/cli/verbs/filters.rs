@@ -64,7 +64,11 @@ pub(super) const fn join<const SUM: usize>(own: &[Flag], more: &[Flag]) -> [Flag
     let mut all = [NULL; SUM];
     let mut at = 0;
     while at < SUM {
-        all[at] = if at < own.len() { own[at] } else { more[at - own.len()] };
+        all[at] = if at < own.len() {
+            own[at]
+        } else {
+            more[at - own.len()]
+        };
         at += 1;
     }
     all
@@ -111,7 +115,10 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
 /// Whether a verb that changes images has filters. Refuses an empty filter, as of a script with an empty
 /// variable, since it would match the whole library.
 pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
-    for (flag, other) in [("--recursive", "--folder"), ("--max-delta-e", "--similar-to")] {
+    for (flag, other) in [
+        ("--recursive", "--folder"),
+        ("--max-delta-e", "--similar-to"),
+    ] {
         if call.has(flag) && !call.has(other) {
             return Err(Error::usage(format!("{flag} needs {other}")));
         }
@@ -125,8 +132,10 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
             _ => false,
         };
         if is_empty {
-            return Err(Error::usage(format!("{flag} is empty and would match every image"))
-                .hint("run `murald images list` with the same filters to see what they match"));
+            return Err(
+                Error::usage(format!("{flag} is empty and would match every image"))
+                    .hint("run `murald images list` with the same filters to see what they match"),
+            );
         }
     }
     Ok(!filter(call).is_empty())
@@ -136,7 +145,8 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
 pub(crate) fn choose(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let chosen = chosen(call, verb.kind("IMAGE"))?;
     call.values.retain(|(name, _)| *name != "IMAGE");
-    call.values.extend(chosen.into_iter().map(|image| ("IMAGE", image)));
+    call.values
+        .extend(chosen.into_iter().map(|image| ("IMAGE", image)));
     Ok(())
 }
 
@@ -167,17 +177,24 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
 /// more images than the user meant.
 pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     let info: Value = connection.read(&[&"info"])?;
-    let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
+    let (ours, theirs) = (
+        env!("CARGO_PKG_VERSION"),
+        info["version"].as_str().unwrap_or_default(),
+    );
     if is_older(theirs, ours) {
-        return Err(Error::refused(format!("the daemon has version {theirs}, the command {ours}"))
-            .hint(format!("restart the daemon: it may not support {what}")));
+        return Err(Error::refused(format!(
+            "the daemon has version {theirs}, the command {ours}"
+        ))
+        .hint(format!("restart the daemon: it may not support {what}")));
     }
     Ok(())
 }
 
 fn is_older(one: &str, other: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
-        text.split(['.', '-', '+']).map(|part| part.parse().unwrap_or_default()).collect()
+        text.split(['.', '-', '+'])
+            .map(|part| part.parse().unwrap_or_default())
+            .collect()
     };
     numbers(one) < numbers(other)
 }
@@ -185,16 +202,26 @@ fn is_older(one: &str, other: &str) -> bool {
 /// The records of all images that match a call's filters, sorted by name.
 pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
     every(connection, IMAGES, |place| {
-        listed(place, call).query("sort_by", Some("name")).query("sort_order", Some("asc"))
+        listed(place, call)
+            .query("sort_by", Some("name"))
+            .query("sort_order", Some("asc"))
     })
 }
 
 /// Adds the filters and the order of a call to a request.
 fn listed(place: RequestPath, call: &Call) -> RequestPath {
-    let own = [("search", "WORD"), ("sort_by", "--sort-by"), ("sort_order", "--sort-order")];
+    let own = [
+        ("search", "WORD"),
+        ("sort_by", "--sort-by"),
+        ("sort_order", "--sort-order"),
+    ];
     let own = own.map(|(name, slot)| (name, call.query(slot)));
-    let place = own.into_iter().fold(place, |place, (name, value)| place.query(name, value));
-    filter(call).iter().fold(place, |place, (name, value)| place.query(name, Some(written(value))))
+    let place = own
+        .into_iter()
+        .fold(place, |place, (name, value)| place.query(name, value));
+    filter(call).iter().fold(place, |place, (name, value)| {
+        place.query(name, Some(written(value)))
+    })
 }
 
 /// The page of images that a call asks for, or all pages as one. `per_page` is used if the call has
@@ -204,17 +231,29 @@ pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     if !call.has("--all") {
         let place = listed(RequestPath::new(IMAGES), call);
         let place = place.query("page", call.query("--page"));
-        let per_page = call.query("--per-page").or_else(|| Some(per_page?.min(200).to_string()));
+        let per_page = call
+            .query("--per-page")
+            .or_else(|| Some(per_page?.min(200).to_string()));
         return connection.get(&place.query("per_page", per_page))?.read();
     }
     if call.has("--page") || call.has("--per-page") {
-        return Err(Error::usage("--all cannot be combined with --page or --per-page"));
+        return Err(Error::usage(
+            "--all cannot be combined with --page or --per-page",
+        ));
     }
     let data = every(&connection, IMAGES, |place| listed(place, call))?;
     let items = data.len() as u64;
-    let pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
+    let pagination = Pagination {
+        page: 1,
+        per_page: items,
+        total_items: items,
+        total_pages: 1,
+    };
     let page = [("data", data.into()), ("pagination", json!(pagination))];
-    Ok(page.map(|(name, value): (&str, Value)| (name.to_owned(), value)).into_iter().collect())
+    Ok(page
+        .map(|(name, value): (&str, Value)| (name.to_owned(), value))
+        .into_iter()
+        .collect())
 }
 
 /// The images that a list has at one moment, in its order, without those that were deleted since.

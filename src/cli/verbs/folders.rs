@@ -64,7 +64,12 @@ const FOLDER: View = View::table(
 const CREATED: View = FOLDER.saying("created folder {name} ({id})");
 const NESTING: View = FOLDER.showing(|_, stdout, answer| {
     let folders = items(answer, "data").iter();
-    stdout.line(folders.map(|one| text(one, "name")).collect::<Vec<_>>().join("/"))
+    stdout.line(
+        folders
+            .map(|one| text(one, "name"))
+            .collect::<Vec<_>>()
+            .join("/"),
+    )
 });
 /// Folders with their paths; only with their names if not all folders are listed.
 const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
@@ -75,15 +80,17 @@ const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
     }
     FOLDER.people(call, stdout, &named)
 });
-const DELETED: View =
-    View::of("DELETE /folders/{id}", &[more("deleted mode images_deleted folders_deleted")])
-        .showing(|_, stdout, gone| {
-            let folders = count(number(gone, "folders_deleted"), "folder");
-            match number(gone, "images_deleted") {
-                0 => stdout.say(format!("{folders} deleted")),
-                images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
-            }
-        });
+const DELETED: View = View::of(
+    "DELETE /folders/{id}",
+    &[more("deleted mode images_deleted folders_deleted")],
+)
+.showing(|_, stdout, gone| {
+    let folders = count(number(gone, "folders_deleted"), "folder");
+    match number(gone, "images_deleted") {
+        0 => stdout.say(format!("{folders} deleted")),
+        images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
+    }
+});
 
 fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
@@ -96,24 +103,36 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if contents {
         delete::confirm(call, question)?;
     }
-    let mode = if contents { "delete_all" } else { "keep_contents" };
+    let mode = if contents {
+        "delete_all"
+    } else {
+        "keep_contents"
+    };
     let place = place("/folders/{FOLDER}", call).query("mode", Some(mode));
     let place = place.query("trash", trash.then_some(true));
-    let answer = connection.ask("DELETE", &place, None).map_err(|error| match error.status() {
-        Some(500) if trash => error.hint("--forever deletes without the trash"),
-        _ => error,
-    })?;
+    let answer = connection
+        .ask("DELETE", &place, None)
+        .map_err(|error| match error.status() {
+            Some(500) if trash => error.hint("--forever deletes without the trash"),
+            _ => error,
+        })?;
     DELETED.show(call, stdout, &answer)
 }
 
 /// Asks whether the images of a folder may be deleted with it, if there are any.
 fn question(call: &Call) -> Result<Option<String>, Error> {
     let place = RequestPath::new(&[&"images"]).query("recursive", Some(true));
-    let place = place.query("folder_id", call.query("FOLDER")).query("per_page", Some(1));
+    let place = place
+        .query("folder_id", call.query("FOLDER"))
+        .query("per_page", Some(1));
     let inside: Value = call.connect()?.get(&place)?.read()?;
     let images = number(&inside, TOTAL);
     let forever = call.has("--forever");
-    let how = if forever { "for good" } else { "and move their files to the trash" };
+    let how = if forever {
+        "for good"
+    } else {
+        "and move their files to the trash"
+    };
     let images = (images > 0).then(|| count(images, "image"));
     Ok(images.map(|images| format!("Delete the folder and {images} in it {how}?")))
 }

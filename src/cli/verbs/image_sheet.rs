@@ -10,8 +10,12 @@ use super::{
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
 
-pub(super) const SIZE: Flag =
-    Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "Size of the picture");
+pub(super) const SIZE: Flag = Flag::value(
+    "--size",
+    "COLUMNS[xROWS]",
+    Kind::Text,
+    "Size of the picture",
+);
 #[rustfmt::skip]
 pub(super) const PICTURE: Flag = Flag::value("--picture", "HOW", Kind::Words(picture::WORDS),
     "How to draw the picture; blocks also draws into a pipe; auto by default");
@@ -41,7 +45,11 @@ pub(super) const IMAGE: View = View::of(
         column("id", "id"),
         column("name", "name"),
         of("type", "media_type format animated", |image, _| {
-            let moving = if image["animated"] == true { ", animated" } else { "" };
+            let moving = if image["animated"] == true {
+                ", animated"
+            } else {
+                ""
+            };
             let (media, format) = (text(image, "media_type"), text(image, "format"));
             Some(format!("{media} ({format}{moving})").into())
         }),
@@ -51,19 +59,36 @@ pub(super) const IMAGE: View = View::of(
             is_video(image).then(|| format!("{duration:.2} s").into())
         }),
         of("audio", "audio_enabled", |image, _| {
-            is_video(image)
-                .then(|| if image["audio_enabled"] == true { "on" } else { "off" }.into())
+            is_video(image).then(|| {
+                if image["audio_enabled"] == true {
+                    "on"
+                } else {
+                    "off"
+                }
+                .into()
+            })
         }),
         in_bytes("size", "file_size"),
         column("tags", "tags"),
         of("description", "description", |image, _| {
-            Some(text(image, "description")).filter(|text| !text.is_empty()).map(Cell::from)
+            Some(text(image, "description"))
+                .filter(|text| !text.is_empty())
+                .map(Cell::from)
         }),
         palette("colors", "colors"),
-        of("folder", "folder_id", |image, call| Some(folder(&image["folder_id"], call))),
+        of("folder", "folder_id", |image, call| {
+            Some(folder(&image["folder_id"], call))
+        }),
         of("playlists", "", |image, call| playlists(&image["id"], call)),
         of("selected", "is_selected", |image, _| {
-            Some(if image["is_selected"] == true { "yes" } else { "no" }.into())
+            Some(
+                if image["is_selected"] == true {
+                    "yes"
+                } else {
+                    "no"
+                }
+                .into(),
+            )
         }),
         moment("imported", "imported_at"),
         column("position", "position"),
@@ -87,17 +112,27 @@ fn folder(id: &Value, call: &Call) -> Cell {
     if id.is_null() {
         return "root".into();
     }
-    let path = call.connect().and_then(|it| it.read::<Value>(&[&"folders", id, &"path"]));
-    let Ok(path) = path else { return Cell::value(id) };
-    let names: Vec<String> = items(&path, "data").iter().map(|one| text(one, "name")).collect();
+    let path = call
+        .connect()
+        .and_then(|it| it.read::<Value>(&[&"folders", id, &"path"]));
+    let Ok(path) = path else {
+        return Cell::value(id);
+    };
+    let names: Vec<String> = items(&path, "data")
+        .iter()
+        .map(|one| text(one, "name"))
+        .collect();
     Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
 }
 
 /// The playlists that contain an image.
 fn playlists(image: &Value, call: &Call) -> Option<Cell> {
     let all: Value = call.connect().ok()?.read(&[&"playlists"]).ok()?;
-    let has =
-        |playlist: &&Value| items(playlist, "images").iter().any(|item| item["image_id"] == *image);
+    let has = |playlist: &&Value| {
+        items(playlist, "images")
+            .iter()
+            .any(|item| item["image_id"] == *image)
+    };
     let named = |playlist: &Value| format!("{} ({})", text(playlist, "name"), playlist["id"]);
     let names: Vec<String> = all.as_array()?.iter().filter(has).map(named).collect();
     (!names.is_empty()).then(|| Cell::list(&names))
@@ -133,13 +168,20 @@ pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
     let (shown, total) = (items(page, "data").len(), number(page, TOTAL));
     if (shown as u64) < total && !call.has("--page") {
-        stdout.warn(format!("showing {shown} of {}; --all shows all", count(total, "image")));
+        stdout.warn(format!(
+            "showing {shown} of {}; --all shows all",
+            count(total, "image")
+        ));
     }
 }
 
 pub(super) const TOTAL: &str = "pagination.total_items";
 pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
-    let (rows, total, all) = (items(page, "data"), number(page, TOTAL), &page["pagination"]);
+    let (rows, total, all) = (
+        items(page, "data"),
+        number(page, TOTAL),
+        &page["pagination"],
+    );
     let images = count(total, "image");
     if total == 0 {
         return stdout.note(match filters::has_any(call) {
@@ -153,7 +195,10 @@ pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
     }
     stdout.table(&IMAGES.as_table(rows, call))?;
     match call.has("--page") {
-        true => stdout.note(format!("page {} of {}, {images}", all["page"], all["total_pages"])),
+        true => stdout.note(format!(
+            "page {} of {}, {images}",
+            all["page"], all["total_pages"]
+        )),
         false if (rows.len() as u64) < total => Ok(()),
         false => stdout.note(images),
     }

@@ -14,8 +14,11 @@ use super::{
 };
 use crate::wire::{Resolution, collate};
 
-const MANY: Argument =
-    Argument::any("IMAGE", Kind::Image, "The images; - reads from standard input");
+const MANY: Argument = Argument::any(
+    "IMAGE",
+    Kind::Image,
+    "The images; - reads from standard input",
+);
 #[rustfmt::skip]
 const OR_CURRENT: &[Argument] =
     &[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)").or("current")];
@@ -124,13 +127,19 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
 ]};
 
 /// The fields of a move. The root as `FOLDER` moves the images out of all folders.
-pub(super) const MOVING: &[(&str, From)] =
-    &[("image_ids", From::Any("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
+pub(super) const MOVING: &[(&str, From)] = &[
+    ("image_ids", From::Any("IMAGE")),
+    ("folder_id", From::Folder("FOLDER")),
+];
 pub(super) const MOVED: View =
     View::of("POST /folders/move-images", &[more("moved")]).showing(|call, stdout, answer| {
         let moved = number(answer, "moved");
         let are_all = moved >= call.all("IMAGE").len() as u64;
-        let others = if are_all { "" } else { "; the others no longer exist" };
+        let others = if are_all {
+            ""
+        } else {
+            "; the others no longer exist"
+        };
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
 const TAGGED: View = IMAGE.saying("{name} ({id}): {tags}");
@@ -140,7 +149,11 @@ const ALL_SELECTED: View = View::of("POST /images/select-all", &[more("updated s
     .saying("{updated#image} {--off=no longer selected:selected}");
 const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
     let is_one = items(image, "tags").iter().any(is_favourite);
-    let now = if is_one { "is a favourite" } else { "is no longer a favourite" };
+    let now = if is_one {
+        "is a favourite"
+    } else {
+        "is no longer a favourite"
+    };
     stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
 });
 const TAGS: View = View::of("GET /images/tags", &[more("tags")]).showing(|_, stdout, answer| {
@@ -153,15 +166,19 @@ const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     IMAGE.people(call, stdout, image)?;
     let (wanted, name) = (call.word("NAME"), text(image, "name"));
     if name != wanted {
-        stdout.warn(format!("the name {wanted} is in use: the image is now named {name}"));
+        stdout.warn(format!(
+            "the name {wanted} is in use: the image is now named {name}"
+        ));
     }
     Ok(())
 });
 
 const TAG: Request = Request::of("PATCH /images/{IMAGE}", Body::Changed(retagged));
 const SELECT: Request = Request::of("PATCH /images/{IMAGE}", CHOSEN);
-const SELECT_ALL: Request =
-    Request::of("POST /images/select-all", Body::Fields(&[("selected", From::Not("--off"))]));
+const SELECT_ALL: Request = Request::of(
+    "POST /images/select-all",
+    Body::Fields(&[("selected", From::Not("--off"))]),
+);
 const CHOSEN: Body = Body::Fields(&[("is_selected", From::Not("--off"))]);
 
 /// Sends a request for each image that a call names.
@@ -176,7 +193,10 @@ fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Res
 }
 
 fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    if [&"--add", &"--remove"].iter().all(|flag| call.listed(flag).is_empty()) {
+    if [&"--add", &"--remove"]
+        .iter()
+        .all(|flag| call.listed(flag).is_empty())
+    {
         return Err(Error::usage("no tags given; use --add or --remove"));
     }
     each(&TAG, &TAGGED, call, stdout)
@@ -288,9 +308,11 @@ const PREVIEW: View = IMAGE.showing(|_, stdout, image| match image["preview_path
     Some(path) => stdout.line(path),
     None => stdout.say("made"),
 });
-const EXPORTED: View =
-    View::of("POST /images/{id}/video-loop-export", &[more("action image_id path")])
-        .saying("the loop is image {image_id}: {path}");
+const EXPORTED: View = View::of(
+    "POST /images/{id}/video-loop-export",
+    &[more("action image_id path")],
+)
+.saying("the loop is image {image_id}: {path}");
 const COLORS: View = View::of(
     "POST /images/{id}/extract-video-palette",
     &[more("image_id"), palette("colors", "colors"), more("image")],

@@ -58,17 +58,24 @@ pub(super) const GROUP: Group = Group { title: "Import", verbs: &[
 const INTO: (&str, From) = ("folder_id", From::Given("--folder"));
 const START: Request = Request::of(
     "POST /images",
-    Body::Fields(&[("paths", From::Paths("PATH")), INTO, ("in_place", From::Switch("--in-place"))]),
+    Body::Fields(&[
+        ("paths", From::Paths("PATH")),
+        INTO,
+        ("in_place", From::Switch("--in-place")),
+    ]),
 );
 const CANCELLED: View = View::of("POST /images/cancel-import", &[more("status batch_id")])
     .saying("cancelled; imported images stay");
 const BEGUN: View =
     View::of("POST /images", &[more("status total batch_id")]).showing(|_, stdout, batch| {
-        let (files, id) = (count(number(batch, "total"), "file"), text(batch, "batch_id"));
+        let (files, id) = (
+            count(number(batch, "total"), "file"),
+            text(batch, "batch_id"),
+        );
         match stdout.terminal() {
-            Some(_) => {
-                stdout.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
-            }
+            Some(_) => stdout.say(format!(
+                "importing {files}; `murald import-cancel {id}` stops it"
+            )),
             None => stdout.line(id),
         }
     });
@@ -91,8 +98,10 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     match watch.follow(&mut events) {
         Ok(true) => {}
         Ok(false) => {
-            return Err(Error::new(Exit::Unavailable, "the daemon stopped during the import")
-                .hint("imported images stay; import again to complete"));
+            return Err(
+                Error::new(Exit::Unavailable, "the daemon stopped during the import")
+                    .hint("imported images stay; import again to complete"),
+            );
         }
         Err(error) if error.is_interrupt() => cancel(&connection, &mut watch)?,
         Err(error) => return Err(error),
@@ -183,7 +192,9 @@ impl<'a> Watch<'a> {
         let Item::Event { kind, data } = item else {
             return events::print(self.stdout, item).map(|()| false);
         };
-        let Ok(told) = serde_json::from_str::<Value>(data) else { return Ok(false) };
+        let Ok(told) = serde_json::from_str::<Value>(data) else {
+            return Ok(false);
+        };
         if told["batch_id"] != self.batch["batch_id"] {
             return Ok(false);
         }
@@ -197,7 +208,8 @@ impl<'a> Watch<'a> {
                 self.progress.draw(current, total, &name);
                 self.known += u64::from(told["duplicate"] == true);
                 let id = at(&told, "image.id").as_i64().unwrap_or_default();
-                self.notes.extend(told["note"].as_str().map(|note| line(&path, note)));
+                self.notes
+                    .extend(told["note"].as_str().map(|note| line(&path, note)));
                 self.images.push((path.into(), id, name));
             }
             "image_error" => {
@@ -223,14 +235,19 @@ impl<'a> Watch<'a> {
     fn conclude(&mut self, end: Value) {
         let unheard = number(&end, "failed").saturating_sub(self.failures.len() as u64);
         if unheard > 0 {
-            self.failures.push(format!("{}: the log says why", count(unheard, "more file")));
+            self.failures
+                .push(format!("{}: the log says why", count(unheard, "more file")));
         }
         self.end = end;
     }
 
     /// How many images were imported, or were known already.
     fn taken(&self) -> u64 {
-        if self.end.is_null() { self.images.len() as u64 } else { number(&self.end, "succeeded") }
+        if self.end.is_null() {
+            self.images.len() as u64
+        } else {
+            number(&self.end, "succeeded")
+        }
     }
 
     fn end(mut self) -> Result<(), Error> {
@@ -247,7 +264,11 @@ impl<'a> Watch<'a> {
             let failed = count(self.failures.len() as u64, "file");
             problems.push(format!("{failed} could not be imported"));
         }
-        let exit = if self.cancelled { Exit::Interrupted } else { Exit::Refused };
+        let exit = if self.cancelled {
+            Exit::Interrupted
+        } else {
+            Exit::Refused
+        };
         let error = Error::new(exit, problems.join("; "));
         match (problems.is_empty(), self.failures.is_empty()) {
             (true, _) => Ok(()),
@@ -262,8 +283,11 @@ impl<'a> Watch<'a> {
         let mut seen: HashMap<PathBuf, usize> = HashMap::new();
         self.images.sort_by_cached_key(|(path, ..)| {
             let before = seen.entry(path.clone()).or_default();
-            let fitting =
-                self.paths.iter().enumerate().filter(|(_, given)| path.starts_with(given));
+            let fitting = self
+                .paths
+                .iter()
+                .enumerate()
+                .filter(|(_, given)| path.starts_with(given));
             let place = fitting.map(|(at, _)| at).nth(*before);
             *before += 1;
             (place, path_key(path), path.clone())
@@ -277,10 +301,13 @@ impl<'a> Watch<'a> {
         let files = number(&self.end, "skipped").saturating_sub(self.packages.len() as u64);
         if files > 0 {
             let files = count(files, "file");
-            self.stdout.warn(format!("skipped {files}: not pictures, videos or packages"));
+            self.stdout
+                .warn(format!("skipped {files}: not pictures, videos or packages"));
         }
         if self.stdout.terminal().is_none() {
-            self.images.iter().try_for_each(|(_, id, _)| self.stdout.line(id))?;
+            self.images
+                .iter()
+                .try_for_each(|(_, id, _)| self.stdout.line(id))?;
             return self.stdout.flush();
         }
         let known = match self.known {
@@ -289,7 +316,9 @@ impl<'a> Watch<'a> {
         };
         let new = count(self.taken().saturating_sub(self.known), "image");
         match self.images.as_slice() {
-            [(_, id, name)] => self.stdout.say(format!("{name} ({id}): {new} imported{known}"))?,
+            [(_, id, name)] => self
+                .stdout
+                .say(format!("{name} ({id}): {new} imported{known}"))?,
             _ => self.stdout.say(format!("{new} imported{known}"))?,
         }
         self.stdout.flush()

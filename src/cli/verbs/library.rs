@@ -76,7 +76,10 @@ const REPORT: View = View::of(
     ],
 );
 const RESTORED: View = View::of("", &[more("from aside")]).showing(|_, stdout, restored| {
-    stdout.say(format!("restored the database from {}", written(&restored["from"])))?;
+    stdout.say(format!(
+        "restored the database from {}",
+        written(&restored["from"])
+    ))?;
     match restored["aside"].as_str() {
         Some(aside) => stdout.say(format!("the old database is kept in {aside}")),
         None => Ok(()),
@@ -89,7 +92,11 @@ const WATCHED: View = View::table(
     &[
         column("DIRECTORY", "path"),
         of("=STATE", "", |one, _| {
-            let look = if one["state"] == "watched" { CellStyle::Plain } else { CellStyle::Bad };
+            let look = if one["state"] == "watched" {
+                CellStyle::Plain
+            } else {
+                CellStyle::Bad
+            };
             Some(Cell::value(&one["state"]).look(look))
         }),
         column(">IMAGES", "images"),
@@ -103,7 +110,9 @@ const WATCHED: View = View::table(
 const ADDED: View = WATCHED.showing(|call, stdout, watched| {
     let is_missing = |path: &&String| Path::new(path).try_exists().is_ok_and(|exists| !exists);
     for path in paths(call, "DIR")?.iter().filter(is_missing) {
-        stdout.note(format!("{path} does not exist; murald will watch it when it does"))?;
+        stdout.note(format!(
+            "{path} does not exist; murald will watch it when it does"
+        ))?;
     }
     WATCHED.people(call, stdout, watched)
 });
@@ -119,7 +128,9 @@ fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if is_new {
         return stdout.note("no database yet (created when the daemon first starts)");
     }
-    let Some(problem) = report.problems.first() else { return Ok(()) };
+    let Some(problem) = report.problems.first() else {
+        return Ok(());
+    };
     let error = Error::refused(format!("the database is damaged: {problem}"));
     Err(error.hint(match report.backups.first() {
         Some(_) => "stop murald, then run `murald library restore`",
@@ -173,7 +184,9 @@ fn remove(call: &Call, watched: Value) -> Result<Value, Error> {
 /// Whether a watched directory has this path, with or without its links resolved.
 fn is_at(watched: &Value, path: &str) -> bool {
     let path = path.trim_end_matches('/');
-    ["path", "directory"].iter().any(|field| text(watched, field).trim_end_matches('/') == path)
+    ["path", "directory"]
+        .iter()
+        .any(|field| text(watched, field).trim_end_matches('/') == path)
 }
 
 /// Watches a directory, unless one above it is watched.
@@ -188,7 +201,9 @@ fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
         }
         let mut paths: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
         paths.push(path.to_owned());
-        connection.ask("PUT", &place, Some(&json!({ "watch": paths }))).map(drop)
+        connection
+            .ask("PUT", &place, Some(&json!({ "watch": paths })))
+            .map(drop)
     })
 }
 
@@ -231,7 +246,9 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let playlist = playlist(call, &connection, &path)?;
     let mut start = call.clone();
     start.values.push(("PLAYLIST", playlist["id"].clone()));
-    start.values.extend(call.has("--each").then(|| ("--mode", "each".into())));
+    start
+        .values
+        .extend(call.has("--each").then(|| ("--mode", "each".into())));
     let answer = START.send(&start, "slideshow")?;
     stdout.show(&answer, |stdout, answer: Value| {
         stdout.warn_all(&answer);
@@ -253,7 +270,9 @@ fn first_pictures(
 ) -> Result<u64, Error> {
     let deadline = Instant::now() + within;
     let place = RequestPath::new(&[&"images"]).query("directory", Some(directory));
-    let place = place.query("recursive", Some(true)).query("per_page", Some(1));
+    let place = place
+        .query("recursive", Some(true))
+        .query("per_page", Some(1));
     loop {
         let page: Value = connection.get(&place)?.read()?;
         match number(&page, TOTAL) {
@@ -269,7 +288,11 @@ fn first_pictures(
 
 /// Creates the playlist of this name, or updates it.
 fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, Error> {
-    let order = if call.has("--shuffle") { "random" } else { "ordered" };
+    let order = if call.has("--shuffle") {
+        "random"
+    } else {
+        "ordered"
+    };
     let mut configuration = json!({ "type": "timer", "order": order });
     if let Some(interval) = call.value("--interval") {
         configuration["interval"] = interval.clone();
@@ -279,18 +302,21 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, E
     let place = RequestPath::new(&[&"playlists"]);
     let all: Vec<Value> = connection.get(&place)?.read()?;
     match all.iter().find(|one| one["name"] == name) {
-        Some(one) => {
-            connection.patch(&RequestPath::new(&[&"playlists", &one["id"]]), &body)?.read()
-        }
+        Some(one) => connection
+            .patch(&RequestPath::new(&[&"playlists", &one["id"]]), &body)?
+            .read(),
         None => connection.post(&place, &body)?.read(),
     }
 }
 
 /// The number of pictures and videos in a directory, by their extensions.
 fn pictures_below(directory: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
-    let visible =
-        entries.flatten().filter(|one| !one.file_name().as_encoded_bytes().starts_with(b"."));
+    let Ok(entries) = fs::read_dir(directory) else {
+        return 0;
+    };
+    let visible = entries
+        .flatten()
+        .filter(|one| !one.file_name().as_encoded_bytes().starts_with(b"."));
     let count = visible.map(|entry| {
         // Links to directories are not followed: one could lead in a circle.
         match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -302,5 +328,7 @@ fn pictures_below(directory: &Path) -> u64 {
 }
 
 fn is_picture(path: &Path) -> bool {
-    Format::ALL.iter().any(|&format| format != Format::Html && format.is_named(path))
+    Format::ALL
+        .iter()
+        .any(|&format| format != Format::Html && format.is_named(path))
 }

@@ -75,16 +75,34 @@ pub static GROUPS: &[Group] = &[
 
 /// The values of a flag that turns something on or off.
 const ON_OFF: Kind = Kind::Words(&["on", "off"]);
-const MONITORS: Flag =
-    Flag::value("--monitor", "NAME", Kind::Monitor, "Apply to this monitor only").many();
-const MODE: Flag =
-    Flag::value("--mode", "MODE", Kind::Words(Mode::WORDS), "How to use several monitors");
-const FOLDER: Flag = Flag::value("--folder", "FOLDER", Kind::Folder, "Import into this folder");
+const MONITORS: Flag = Flag::value(
+    "--monitor",
+    "NAME",
+    Kind::Monitor,
+    "Apply to this monitor only",
+)
+.many();
+const MODE: Flag = Flag::value(
+    "--mode",
+    "MODE",
+    Kind::Words(Mode::WORDS),
+    "How to use several monitors",
+);
+const FOLDER: Flag = Flag::value(
+    "--folder",
+    "FOLDER",
+    Kind::Folder,
+    "Import into this folder",
+);
 #[rustfmt::skip]
 const INTERVAL: Flag = Flag::value("--interval", "TIME", Kind::Span,
     "Time between changes: 90 (seconds), 10m, 2h, 1d");
-const OUTPUT: Flag =
-    Flag::value("--output", "FILE", Kind::File, "Write to this file instead of standard output");
+const OUTPUT: Flag = Flag::value(
+    "--output",
+    "FILE",
+    Kind::File,
+    "Write to this file instead of standard output",
+);
 
 #[cfg(test)]
 mod tests {
@@ -137,7 +155,12 @@ mod tests {
                 let is_list = matches!(argument.arity, Arity::Some | Arity::Any);
                 let behind = &verb.arguments[at + 1..];
                 let behind_are_one = behind.iter().all(|one| one.arity == Arity::One);
-                assert!(!is_list || behind_are_one, "{}: {}", verb.name(), argument.name);
+                assert!(
+                    !is_list || behind_are_one,
+                    "{}: {}",
+                    verb.name(),
+                    argument.name
+                );
             }
             for flag in verb.flags {
                 assert!(flag.name.starts_with('-'), "{}: {}", verb.name(), flag.name);

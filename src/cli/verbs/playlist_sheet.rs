@@ -56,14 +56,25 @@ const SHEET: View = View::of(
         column("order", "configuration.order"),
         of("starts", "", |playlist, _| {
             let first = at(playlist, "configuration.always_start_on_first_image") == true;
-            Some(if first { "with the first image" } else { "at the last position" }.into())
+            Some(
+                if first {
+                    "with the first image"
+                } else {
+                    "at the last position"
+                }
+                .into(),
+            )
         }),
         of("state", "", |playlist, _| Some(state(playlist))),
         of("filters", "", |playlist, _| {
             let filters = playlist["source"].as_object()?.iter();
             let filters = filters.map(|(name, value)| format!("{name}={}", written(value)));
             let filters = filters.collect::<Vec<_>>().join(" ");
-            Some(if filters.is_empty() { "every image".into() } else { filters.into() })
+            Some(if filters.is_empty() {
+                "every image".into()
+            } else {
+                filters.into()
+            })
         }),
     ],
 );
@@ -79,7 +90,11 @@ fn people(call: &Call, stdout: &mut Stdout, playlist: &Value) -> Result<(), Erro
     stdout.note("")?;
     let more = all.saturating_sub(rows.len() as u64);
     stdout.table(&ITEMS.as_table(&rows, call))?;
-    if more > 0 { stdout.note(format!("and {more} more")) } else { Ok(()) }
+    if more > 0 {
+        stdout.note(format!("and {more} more"))
+    } else {
+        Ok(())
+    }
 }
 
 const ITEMS: View = View::table(
@@ -119,20 +134,34 @@ fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<Value>, u64
 /// A page of the images of a playlist.
 fn page(playlist: &Value, page: usize, per_page: usize, call: &Call) -> Result<Value, Error> {
     let place = RequestPath::new(&[&"playlists", &playlist["id"], &"images"]);
-    let place = place.query("per_page", Some(per_page)).query("page", Some(page));
+    let place = place
+        .query("per_page", Some(per_page))
+        .query("page", Some(page));
     call.connect()?.get(&place)?.read()
 }
 
 /// The time or the day of an image, if it has one.
 fn when(playlist: &Value, place: usize) -> String {
-    const DAYS: [&str; 7] =
-        ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+    const DAYS: [&str; 7] = [
+        "Sunday",
+        "Monday",
+        "Tuesday",
+        "Wednesday",
+        "Thursday",
+        "Friday",
+        "Saturday",
+    ];
     let listed = items(playlist, "images");
     // A dynamic playlist has no list, and this one may have changed between the requests.
-    let Some(item) = listed.get(place) else { return String::new() };
+    let Some(item) = listed.get(place) else {
+        return String::new();
+    };
     let last = place + 1 == listed.len();
     let day = || DAYS.get(place).copied().unwrap_or_default();
-    match (text(playlist, "configuration.type").as_str(), item["time"].as_i64()) {
+    match (
+        text(playlist, "configuration.type").as_str(),
+        item["time"].as_i64(),
+    ) {
         ("appearance", _) => text(item, "when"),
         ("time_of_day", None) => text(item, "at"),
         ("time_of_day", Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
@@ -145,21 +174,29 @@ fn when(playlist: &Value, place: usize) -> String {
 
 /// An image's name; empty if the image no longer exists.
 pub(super) fn name_of(call: &Call, image: &Value) -> String {
-    let image = call.connect().and_then(|it| it.read::<Value>(&[&"images", image]));
+    let image = call
+        .connect()
+        .and_then(|it| it.read::<Value>(&[&"images", image]));
     image.map(|image| text(&image, "name")).unwrap_or_default()
 }
 
 /// ` on DP-1, DP-2`: the monitors of a running playlist, whose pictures it replaces.
 pub(super) fn on_monitors(call: &Call, playlist: Option<&Value>) -> String {
     let running = running_now(call).unwrap_or_default();
-    let its = running.iter().find(|one| Some(&one["playlist_id"]) == playlist);
+    let its = running
+        .iter()
+        .find(|one| Some(&one["playlist_id"]) == playlist);
     its.map(on).unwrap_or_default()
 }
 
 /// The same for a playlist in the list of those that run; empty while no monitor is connected.
 fn on(running: &Value) -> String {
     let monitors = text(running, "applied_to");
-    if monitors.is_empty() { monitors } else { format!(" on {monitors}") }
+    if monitors.is_empty() {
+        monitors
+    } else {
+        format!(" on {monitors}")
+    }
 }
 
 pub(super) fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
@@ -213,6 +250,11 @@ mod tests {
         check(&["DP-1", "DP-2"], false, None, "a on DP-1, DP-2");
         check(&[], false, None, "a");
         check(&[], true, Some("locked"), "a, paused");
-        check(&["DP-1"], false, Some("locked"), "a on DP-1, paused (locked)");
+        check(
+            &["DP-1"],
+            false,
+            Some("locked"),
+            "a on DP-1, paused (locked)",
+        );
     }
 }

@@ -18,12 +18,21 @@ const RUNNING: &[Argument] = &[Argument::optional(
     Kind::Playlist,
     "The playlist (default: all that are running)",
 )];
-const STEPPED: &[Flag] =
-    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only playlists on this monitor").many()];
+const STEPPED: &[Flag] = &[Flag::value(
+    "--monitor",
+    "NAME",
+    Kind::Monitor,
+    "Only playlists on this monitor",
+)
+.many()];
 const ITEMS: &str = "The images; - reads from standard input; IMAGE@HH:MM or IMAGE@sunset-30m for \
                time_of_day, IMAGE@light for appearance";
-const TYPE: Flag =
-    Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
+const TYPE: Flag = Flag::value(
+    "--type",
+    "TYPE",
+    Kind::Words(PlaylistType::WORDS),
+    "When the image changes",
+);
 #[rustfmt::skip]
 const ORDER: Flag = Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::WORDS),
     "In order, or shuffled");
@@ -142,21 +151,30 @@ const STOPPED: View =
     View::of("POST /playlists/active/stop", &[more("message stopped")]).showing(done);
 const PAUSED: View =
     View::of("POST /playlists/active/pause", &[more("message paused")]).showing(done);
-const RESUMED: View =
-    View::of("POST /playlists/active/resume", &[more("message resumed warnings")]).showing(done);
+const RESUMED: View = View::of(
+    "POST /playlists/active/resume",
+    &[more("message resumed warnings")],
+)
+.showing(done);
 const STEPPED_ONE: View = View::of(
     "POST /playlists/{id}/next",
-    &[more("status image_id image_name image_path images warnings")],
+    &[more(
+        "status image_id image_name image_path images warnings",
+    )],
 )
 .showing(stepped);
 const NEXT: View = View::of(
     "POST /playlists/active/next",
-    &[more("message advanced image_id image_name image_path images warnings")],
+    &[more(
+        "message advanced image_id image_name image_path images warnings",
+    )],
 )
 .showing(stepped);
 const PREVIOUS: View = View::of(
     "POST /playlists/active/previous",
-    &[more("message reversed image_id image_name image_path images warnings")],
+    &[more(
+        "message reversed image_id image_name image_path images warnings",
+    )],
 )
 .showing(stepped);
 const ACTIVE: View = RUNS.showing(|call, stdout, all| {
@@ -204,7 +222,11 @@ const NONE: &str = "no playlist is running; `murald playlist start PLAYLIST` sta
 
 /// The type of a playlist, also if only the images' times or modes imply it.
 fn kind(call: &Call) -> Result<Option<Value>, Error> {
-    let says = |field: &str| call.all("IMAGE").into_iter().any(|item| item.get(field).is_some());
+    let says = |field: &str| {
+        call.all("IMAGE")
+            .into_iter()
+            .any(|item| item.get(field).is_some())
+    };
     Ok(match call.value("--type") {
         Some(kind) => Some(kind.clone()),
         None if says("when") => Some(json!(PlaylistType::Appearance)),
@@ -257,21 +279,35 @@ fn listed_images(mut playlist: Value) -> Result<Vec<Value>, Error> {
             "use `murald playlist edit PLAYLIST IMAGE...` to replace its filters with a list",
         ));
     }
-    Ok(playlist["images"].take().as_array().cloned().unwrap_or_default())
+    Ok(playlist["images"]
+        .take()
+        .as_array()
+        .cloned()
+        .unwrap_or_default())
 }
 
 /// `Night (3)`, or only the id if the playlist no longer exists.
 fn named(call: &Call) -> String {
     let id = call.word("PLAYLIST");
     let read = call.connect().and_then(|it| it.read(&[&"playlists", &id]));
-    read.map_or(id, |one: Value| format!("{} ({})", text(&one, "name"), one["id"]))
+    read.map_or(id, |one: Value| {
+        format!("{} ({})", text(&one, "name"), one["id"])
+    })
 }
 
 fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     // The name has to be read before the playlist is deleted.
-    let name = if stdout.wants_data() { String::new() } else { named(call) };
-    let answer = call.connect()?.ask("DELETE", &place("/playlists/{PLAYLIST}", call), None)?;
-    stdout.show(&answer, |stdout, _: Value| stdout.say(format!("{name} deleted")))
+    let name = if stdout.wants_data() {
+        String::new()
+    } else {
+        named(call)
+    };
+    let answer = call
+        .connect()?
+        .ask("DELETE", &place("/playlists/{PLAYLIST}", call), None)?;
+    stdout.show(&answer, |stdout, _: Value| {
+        stdout.say(format!("{name} deleted"))
+    })
 }
 
 fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
@@ -295,7 +331,9 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
 /// Shows the monitors' images after a step.
 fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     stdout.warn_all(answer);
-    answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
+    answer["images"]
+        .as_object()
+        .map_or(Ok(()), |images| on_each(images, call, stdout))
 }
 
 /// Refuses an answer that says that no playlist was stepped or paused.
@@ -314,7 +352,11 @@ fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
     });
     let Some(one) = running.first() else {
         let on = listed(&json!(on));
-        let on = if on.is_empty() { on } else { format!(" on {on}") };
+        let on = if on.is_empty() {
+            on
+        } else {
+            format!(" on {on}")
+        };
         return Err(Error::refused(format!("no playlist is running{on}"))
             .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
     };
@@ -324,13 +366,20 @@ fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
         _ if one["total_images"] == 0 => "is empty",
         _ => "did not change",
     };
-    Err(Error::refused(format!("playlist {} {why}", text(one, "playlist_name"))))
+    Err(Error::refused(format!(
+        "playlist {} {why}",
+        text(one, "playlist_name")
+    )))
 }
 
 fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let running = running_now(call)?;
     let is_pause = running.iter().any(|one| one["paused"] != true) || running.is_empty();
-    let (place, view) = if is_pause { (PAUSE, PAUSED) } else { (RESUME, RESUMED) };
+    let (place, view) = if is_pause {
+        (PAUSE, PAUSED)
+    } else {
+        (RESUME, RESUMED)
+    };
     let answer = Request::of(place, Body::Fields(&[])).send(call, "toggle")?;
     moved(call, &answer.read()?)?;
     view.show(call, stdout, &answer)

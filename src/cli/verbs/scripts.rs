@@ -43,7 +43,9 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     let list = List::write(&images)?;
     let failed = |error| Error::new(Exit::Internal, "the menu cannot be shown").because(error);
     let mut command = start::command("sh");
-    command.args(["-c", MENU_SCRIPT, "murald-pick"]).env("MURALD_PICK_LIST", &list.0);
+    command
+        .args(["-c", MENU_SCRIPT, "murald-pick"])
+        .env("MURALD_PICK_LIST", &list.0);
     command.env("MURALD", std::env::current_exe().map_err(failed)?);
     command.env("MURALD_SOCKET", connection.socket());
     if call.has("--monitor") {
@@ -74,7 +76,12 @@ impl List {
             text.push('\n');
         }
         let mut file = OpenOptions::new();
-        let mut file = file.write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let mut file = file
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
         let list = Self(path.clone());
         file.write_all(text.as_bytes()).map_err(failed)?;
         Ok(list)
@@ -143,7 +150,9 @@ fn migrate(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn script(call: &Call, is_dry: bool, stdout: Stdio) -> Result<Output, Error> {
     let failed = |error| Error::new(Exit::Internal, "cannot run python3").because(error);
     let mut command = start::command("python3");
-    command.args(["-I", "-X", "utf8", "-c", MIGRATE_SCRIPT]).arg(call.word("PROGRAM"));
+    command
+        .args(["-I", "-X", "utf8", "-c", MIGRATE_SCRIPT])
+        .arg(call.word("PROGRAM"));
     command.args(call.text("--from").map(|file| format!("--from={file}")));
     command.args(is_dry.then_some("--dry-run"));
     let output = &call.globals.output;
@@ -157,15 +166,25 @@ fn script(call: &Call, is_dry: bool, stdout: Stdio) -> Result<Output, Error> {
         .settings()
         .into_iter()
         .map(|one| json!({ "section": one.section, "key": one.key, "words": one.words }));
-    command.env("MURALD_SETTINGS", settings.collect::<serde_json::Value>().to_string());
-    command.env("MURALD_PAGE", PAGE).stdout(stdout).stderr(Stdio::piped());
+    command.env(
+        "MURALD_SETTINGS",
+        settings.collect::<serde_json::Value>().to_string(),
+    );
+    command
+        .env("MURALD_PAGE", PAGE)
+        .stdout(stdout)
+        .stderr(Stdio::piped());
     let spawned = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::refused("migrate needs Python: python3 is not installed")
             .hint("install python3, version 3.11 or newer; or see murald-migrate(7)"),
         _ => failed(error),
     })?;
     let output = spawned.wait_with_output().map_err(failed)?;
-    if output.status.success() { Ok(output) } else { Err(of_script(&output)) }
+    if output.status.success() {
+        Ok(output)
+    } else {
+        Err(of_script(&output))
+    }
 }
 
 /// The error that the script printed, under its exit code.

@@ -98,7 +98,9 @@ const BACKENDS: View = View::table(
     "Backend",
     &[
         column("=NAME", "name"),
-        of("STATE", "installed available active", |backend, _| Some(state(backend))),
+        of("STATE", "installed available active", |backend, _| {
+            Some(state(backend))
+        }),
         of("SHOWS", "capabilities", |backend, _| {
             let kinds = items(backend, "capabilities.content_kinds").iter();
             let kinds = kinds.filter_map(Value::as_str).map(|kind| match kind {
@@ -110,15 +112,19 @@ const BACKENDS: View = View::table(
             });
             Some(kinds.collect::<Vec<_>>().join(", ").into())
         }),
-        of("=ON", "", |backend, _| Some(text(backend, "capabilities.compositors").into())),
+        of("=ON", "", |backend, _| {
+            Some(text(backend, "capabilities.compositors").into())
+        }),
         column("=VERSION", "version"),
         more("settings missing conflicts"),
     ],
     "",
 );
-const ACTIVATED: View =
-    View::of("POST /backends/{name}/activate", &[more("status backend warnings")])
-        .saying("switched to {backend}");
+const ACTIVATED: View = View::of(
+    "POST /backends/{name}/activate",
+    &[more("status backend warnings")],
+)
+.saying("switched to {backend}");
 const SESSION: View = View::of(
     "Power",
     &[
@@ -128,13 +134,22 @@ const SESSION: View = View::of(
         }),
         column("locked", "locked"),
         column("idle", "idle"),
-        of("paused", "resting", |power, _| Some(power["resting"].as_str().unwrap_or("no").into())),
+        of("paused", "resting", |power, _| {
+            Some(power["resting"].as_str().unwrap_or("no").into())
+        }),
     ],
 );
-const LIGHT: View = View::of("Appearance", &[column("mode", "mode"), column("now", "now")]);
+const LIGHT: View = View::of(
+    "Appearance",
+    &[column("mode", "mode"), column("now", "now")],
+);
 const THEME: View = View::table(
     "Theme",
-    &[column("NAME", "name"), column("TITLE", "display_name"), more("displayName source url")],
+    &[
+        column("NAME", "name"),
+        column("TITLE", "display_name"),
+        more("displayName source url"),
+    ],
     "no themes; put them into the directory `themes` beside the configuration file (see `murald config path`)",
 );
 
@@ -168,7 +183,9 @@ fn is_either(call: &Call, yes: &str, no: &str) -> Option<Value> {
 }
 
 fn show_theme(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let answer = call.connect()?.get(&place("/api/themes/{NAME}.css", call))?;
+    let answer = call
+        .connect()?
+        .get(&place("/api/themes/{NAME}.css", call))?;
     if stdout.wants_data() {
         let css = String::from_utf8_lossy(&answer.body);
         return stdout.data(&json!({ "name": call.word("NAME"), "css": css }));
@@ -176,12 +193,18 @@ fn show_theme(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     stdout.raw(&answer.body)
 }
 
-const WORKSPACE: Argument =
-    Argument::one("NAME", Kind::Workspace, "The full name of the workspace, such as 2 or 1:web");
+const WORKSPACE: Argument = Argument::one(
+    "NAME",
+    Kind::Workspace,
+    "The full name of the workspace, such as 2 or 1:web",
+);
 
-pub(super) const WORKSPACE_LIST: Verb =
-    Verb::get(&["workspace", "list"], "List the wallpapers of workspaces", "GET /workspaces")
-        .shows(&[&WORKSPACES]);
+pub(super) const WORKSPACE_LIST: Verb = Verb::get(
+    &["workspace", "list"],
+    "List the wallpapers of workspaces",
+    "GET /workspaces",
+)
+.shows(&[&WORKSPACES]);
 #[rustfmt::skip]
 pub(super) const WORKSPACE_SET: Verb =
     Verb::own(&["workspace", "set"], "Set the wallpaper of a workspace", set_workspace)
@@ -191,10 +214,13 @@ pub(super) const WORKSPACE_SET: Verb =
         .help("    murald workspace set 2 lake\n    murald workspace set 1:web playlist:sea\n\n\
                Works in sway, i3 and Hyprland. If the playlist is running, \
                the workspace shows its current image, otherwise its first one.");
-pub(super) const WORKSPACE_CLEAR: Verb =
-    Verb::own(&["workspace", "clear"], "Remove the wallpaper of a workspace", clear_workspace)
-        .takes(&[WORKSPACE])
-        .shows(&[&CLEARED]);
+pub(super) const WORKSPACE_CLEAR: Verb = Verb::own(
+    &["workspace", "clear"],
+    "Remove the wallpaper of a workspace",
+    clear_workspace,
+)
+.takes(&[WORKSPACE])
+.shows(&[&CLEARED]);
 
 const WORKSPACES: View = View::table(
     "Workspace",
@@ -209,7 +235,10 @@ const WORKSPACES: View = View::table(
 );
 const WORKSPACE_SHOWS: View = WORKSPACES.saying("set the wallpaper of workspace {name}");
 const CLEARED: View = WORKSPACES.showing(|_, stdout, entry| {
-    stdout.say(format!("removed the wallpaper of workspace {}", text(entry, "name")))
+    stdout.say(format!(
+        "removed the wallpaper of workspace {}",
+        text(entry, "name")
+    ))
 });
 
 fn set_workspace(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -230,21 +259,28 @@ fn clear_workspace(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (connection, name) = (call.connect()?, call.word("NAME"));
     let entry = entry(&connection, &name)?;
     if entry.is_null() {
-        return Err(Error::refused(format!("workspace {name:?} has no wallpaper"))
-            .hint("`murald workspace list` lists them"));
+        return Err(
+            Error::refused(format!("workspace {name:?} has no wallpaper"))
+                .hint("`murald workspace list` lists them"),
+        );
     }
     put(&connection, &json!({ &name: null }))?;
     CLEARED.tell(call, stdout, &entry)
 }
 
 fn put(connection: &Connection, changes: &Value) -> Result<(), Error> {
-    connection.patch(&RequestPath::new(&[&"config", &"workspaces"]), changes).map(drop)
+    connection
+        .patch(&RequestPath::new(&[&"config", &"workspaces"]), changes)
+        .map(drop)
 }
 
 /// Null if the workspace has no entry.
 fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
     let all: Vec<Value> = connection.read(&[&"workspaces"])?;
-    Ok(all.into_iter().find(|one| one["name"] == name).unwrap_or_default())
+    Ok(all
+        .into_iter()
+        .find(|one| one["name"] == name)
+        .unwrap_or_default())
 }
 
 /// The id of the image with a file's content; imports the file if there is none. The only directories
@@ -261,7 +297,9 @@ fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
         return Ok(image["id"].clone());
     }
     let body = json!({ "paths": [path], "wait": true });
-    let batch: Value = connection.post(&RequestPath::new(&[&"images"]), &body)?.read()?;
+    let batch: Value = connection
+        .post(&RequestPath::new(&[&"images"]), &body)?
+        .read()?;
     match batch["images"].get(0) {
         Some(id) => Ok(id.clone()),
         None => {
@@ -275,7 +313,9 @@ fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
 fn named(connection: &Connection, id: &Value) -> Result<String, Error> {
     let image: Value = connection.read(&[&"images", &id])?;
     let name = text(&image, "name");
-    let is_special = ["playlist:", "id:", "name:", "/", "~"].iter().any(|it| name.starts_with(it));
+    let is_special = ["playlist:", "id:", "name:", "/", "~"]
+        .iter()
+        .any(|it| name.starts_with(it));
     Ok(if is_special { format!("id:{id}") } else { name })
 }
 

@@ -13,8 +13,11 @@ use super::{
 };
 use crate::wire::{Fit, labelled};
 
-const PICTURE: &[Argument] =
-    &[Argument::one("PICTURE", Kind::Picture, "An image, a file, or a colour ('#1e1e2e', navy)")];
+const PICTURE: &[Argument] = &[Argument::one(
+    "PICTURE",
+    Kind::Picture,
+    "An image, a file, or a colour ('#1e1e2e', navy)",
+)];
 /// The modes for one picture.
 #[rustfmt::skip]
 const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individual", "clone", "extend"]),
@@ -28,15 +31,20 @@ const POSITION: Flag = Flag::value("--position", "POSITION", Kind::Position,
 #[rustfmt::skip]
 const TRANSITION: Flag = Flag::value("--transition", "WORD", Kind::Text,
     "Transition for this change; names depend on the backend");
-const EACH: Flag =
-    Flag::switch("--each", "A different image on each monitor (same as --mode each)");
+const EACH: Flag = Flag::switch(
+    "--each",
+    "A different image on each monitor (same as --mode each)",
+);
 const ON: &[Flag] = &[
     MONITORS,
     MODE_OF_ONE,
     FIT,
     POSITION,
     TRANSITION,
-    Flag::switch("--default", "Only for monitors that murald has not seen before"),
+    Flag::switch(
+        "--default",
+        "Only for monitors that murald has not seen before",
+    ),
 ];
 const AMONG: &[Flag] = joined!(FILTERS; MONITORS, MODE, EACH, FIT, POSITION, TRANSITION);
 const ON_THESE: (&str, From) = ("monitors", From::Any("--monitor"));
@@ -121,7 +129,11 @@ const ON_MONITORS: View = View::table(
         column("=MONITOR", "monitor_name"),
         column(">ID", "image_id"),
         of("NAME", "", |shown, _| {
-            let deleted = if shown["deleted"] == true { " (deleted)" } else { "" };
+            let deleted = if shown["deleted"] == true {
+                " (deleted)"
+            } else {
+                ""
+            };
             Some(format!("{}{deleted}", text(shown, "image_name")).into())
         }),
         column("=MODE", "mode"),
@@ -139,9 +151,12 @@ const CURRENT: View = ON_MONITORS.showing(|call, stdout, answer| {
     ON_MONITORS.people(call, stdout, answer)?;
     let all = answer["monitors"].as_array().into_iter().flatten();
     let told = all.filter(|shown| shown["description"].is_string());
-    let lines: BTreeSet<_> =
-        told.map(|it| (text(it, "image_name"), text(it, "description"))).collect();
-    lines.into_iter().try_for_each(|(name, told)| stdout.note(format!("{name}: {told}")))
+    let lines: BTreeSet<_> = told
+        .map(|it| (text(it, "image_name"), text(it, "description")))
+        .collect();
+    lines
+        .into_iter()
+        .try_for_each(|(name, told)| stdout.note(format!("{name}: {told}")))
 });
 const WHY: View = View::of(
     "Why",
@@ -177,8 +192,11 @@ const HISTORY: View = View::table(
 );
 const CLEARED: View =
     View::of("DELETE /images/history", &[more("status deleted")]).saying("{deleted#entry} deleted");
-const SOUND: View = View::of("POST /wallpaper/sound", &[more("status monitors muted volume")])
-    .saying("{monitors}: volume {volume}{muted=, muted:}");
+const SOUND: View = View::of(
+    "POST /wallpaper/sound",
+    &[more("status monitors muted volume")],
+)
+.saying("{monitors}: volume {volume}{muted=, muted:}");
 const SHOWN: View = View::of(
     "Shown",
     &[more(
@@ -192,16 +210,19 @@ const WENT_BACK: View =
 
 fn mode(call: &Call) -> Result<Option<Value>, Error> {
     match (call.has("--each"), call.value("--mode")) {
-        (true, Some(mode)) if mode != "each" => {
-            Err(Error::usage(format!("--each cannot be combined with --mode {}", written(mode))))
-        }
+        (true, Some(mode)) if mode != "each" => Err(Error::usage(format!(
+            "--each cannot be combined with --mode {}",
+            written(mode)
+        ))),
         (true, _) => Ok(Some("each".into())),
         (false, mode) => Ok(mode.cloned()),
     }
 }
 
 fn filter(call: &Call) -> Result<Option<Value>, Error> {
-    Ok(Some(filters::filter(call)).filter(|filter| !filter.is_empty()).map(Value::from))
+    Ok(Some(filters::filter(call))
+        .filter(|filter| !filter.is_empty())
+        .map(Value::from))
 }
 
 /// Tells what is shown; `why_skipped` is why a monitor is skipped.
@@ -211,7 +232,9 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value, why_skipped: &str) ->
         return stdout.say(format!("a newer request for {on} replaced this one"));
     }
     let name = answer["image_name"].as_str().unwrap_or("the image");
-    let what = answer["image_id"].as_i64().map_or_else(|| name.to_owned(), |id| labelled(name, id));
+    let what = answer["image_id"]
+        .as_i64()
+        .map_or_else(|| name.to_owned(), |id| labelled(name, id));
     if on.is_empty() {
         stdout.say(format!("new monitors will show {what}"))?;
         stdout.warn_all(answer);
@@ -220,7 +243,10 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value, why_skipped: &str) ->
     match answer["images"].as_object() {
         Some(images) if !images.is_empty() => on_each(images, call, stdout)?,
         // A warning names those whose workspaces hide it.
-        _ if answer["hidden_by"].as_object().is_some_and(|hidden| !hidden.is_empty()) => {
+        _ if answer["hidden_by"]
+            .as_object()
+            .is_some_and(|hidden| !hidden.is_empty()) =>
+        {
             stdout.say(format!("{what} is set on {on}"))?;
         }
         _ => stdout.say(format!("{what} is on {on}"))?,
@@ -229,7 +255,10 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value, why_skipped: &str) ->
     if !skipped.is_empty() {
         stdout.warn(format!("skipped {skipped}: {why_skipped}"));
     }
-    answer["note"].as_str().into_iter().for_each(|note| stdout.warn(note));
+    answer["note"]
+        .as_str()
+        .into_iter()
+        .for_each(|note| stdout.warn(note));
     stdout.warn_all(answer);
     Ok(())
 }
@@ -282,7 +311,9 @@ fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         && !call.has("--limit")
         && !stdout.wants_data()
     {
-        stdout.warn(format!("showing the newest {USUAL} entries; --all shows all"));
+        stdout.warn(format!(
+            "showing the newest {USUAL} entries; --all shows all"
+        ));
     }
     HISTORY.tell(call, stdout, &all)
 }
@@ -290,16 +321,21 @@ fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 /// A page of the history, with `--all` the largest one.
 fn entries(call: &Call, before: Option<String>) -> Result<Value, Error> {
     let place = place(ENTRIES, call).query("limit", call.has("--all").then_some(MOST));
-    call.connect()?.get(&place.query("before_id", before))?.read()
+    call.connect()?
+        .get(&place.query("before_id", before))?
+        .read()
 }
 
-pub(super) const DEBUG: Verb =
-    Verb::get(&["debug"], "Show the internal state of the daemon, for bug reports", "GET /debug")
-        .shows(&[&STATE])
-        .help(
-            "Shows threads, queues, processes of backends and the last failures. \
+pub(super) const DEBUG: Verb = Verb::get(
+    &["debug"],
+    "Show the internal state of the daemon, for bug reports",
+    "GET /debug",
+)
+.shows(&[&STATE])
+.help(
+    "Shows threads, queues, processes of backends and the last failures. \
                The output contains no settings.",
-        );
+);
 const STATE: View = View::of(
     "Debug",
     &[
@@ -308,7 +344,9 @@ const STATE: View = View::of(
         column("clients", "clients"),
         of("threads", "threads", |debug, _| {
             let threads = items(debug, "threads").iter();
-            Some(Cell::list(&threads.map(|one| text(one, "name")).collect::<Vec<_>>()))
+            Some(Cell::list(
+                &threads.map(|one| text(one, "name")).collect::<Vec<_>>(),
+            ))
         }),
         each("queue", "queues", |queue| {
             let capacity = queue["capacity"].as_u64();
@@ -324,7 +362,9 @@ const STATE: View = View::of(
         }),
         each("playlist", "playlists", running),
         of("playlist", "playlists", |debug, _| {
-            debug["playlists"].is_null().then(|| "the player does not answer".into())
+            debug["playlists"]
+                .is_null()
+                .then(|| "the player does not answer".into())
         }),
         each("child", "children", |child| {
             let memory = child["memory_kb"].as_u64();
@@ -334,11 +374,22 @@ const STATE: View = View::of(
         }),
         each("failure", "failures", |one| {
             let (name, on) = (text(one, "image_name"), listed(&one["monitors"]));
-            format!("{}, {name} on {on}: {}", minute(&one["at"]), text(one, "error"))
+            format!(
+                "{}, {name} on {on}: {}",
+                minute(&one["at"]),
+                text(one, "error")
+            )
         }),
         of("hook", "hook_failure", |debug, _| {
             let hook = debug["hook_failure"].as_object()?;
-            Some(format!("{}, failed: {}", minute(&hook["at"]), written(&hook["error"])).into())
+            Some(
+                format!(
+                    "{}, failed: {}",
+                    minute(&hook["at"]),
+                    written(&hook["error"])
+                )
+                .into(),
+            )
         }),
         more("power workspaces"),
     ],

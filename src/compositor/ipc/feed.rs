@@ -32,7 +32,10 @@ pub(super) struct Feed {
 impl Feed {
     /// Never waits: a compositor that does not accept connections counts as missing.
     pub(super) fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self { stream: connect(path)?, bytes: Vec::new() })
+        Ok(Self {
+            stream: connect(path)?,
+            bytes: Vec::new(),
+        })
     }
 
     /// The process that listens at the other end.
@@ -49,8 +52,10 @@ impl Feed {
     /// Waits for more bytes; returns false when the peer has closed the connection.
     pub(super) fn more(&mut self, cancel: &Cancel, until: Option<Instant>) -> io::Result<bool> {
         loop {
-            let mut fds =
-                [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
+            let mut fds = [
+                PollFd::new(&self.stream, PollFlags::IN),
+                PollFd::new(cancel, PollFlags::IN),
+            ];
             if !poll_until(&mut fds, until)? {
                 return Err(io::ErrorKind::TimedOut.into());
             }

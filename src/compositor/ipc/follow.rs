@@ -128,7 +128,9 @@ mod tests {
                 // The subscription, and the request for the visible workspaces.
                 stream.read_exact(&mut [0; 41]).unwrap();
                 let head = [(all.len() as u32).to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
-                stream.write_all(&[b"i3-ipc", &*head, all.as_bytes()].concat()).unwrap();
+                stream
+                    .write_all(&[b"i3-ipc", &*head, all.as_bytes()].concat())
+                    .unwrap();
             }
         });
         let (spawner, _deaths) = Spawner::new();
@@ -147,6 +149,10 @@ mod tests {
         });
         let next = || told.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!([next(), next()], ["first", "second"]);
-        assert!(following.unwrap().end(Instant::now() + Duration::from_secs(60)));
+        assert!(
+            following
+                .unwrap()
+                .end(Instant::now() + Duration::from_secs(60))
+        );
     }
 }

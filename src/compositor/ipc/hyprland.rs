@@ -27,20 +27,36 @@ pub(crate) struct Hyprland {
 
 impl Hyprland {
     pub(super) fn over(feed: Feed, requests: PathBuf, events: &'static [&'static str]) -> Self {
-        Self { feed, requests, events, stale: true }
+        Self {
+            feed,
+            requests,
+            events,
+            stale: true,
+        }
     }
 
     /// Waits until the visible workspaces may have changed, and returns them.
     pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         self.wait(cancel)?;
         let monitors = self.ask("j/monitors", cancel)?;
-        Ok((true, monitors.as_array().into_iter().flatten().filter_map(visible).collect()))
+        Ok((
+            true,
+            monitors
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(visible)
+                .collect(),
+        ))
     }
 
     /// Waits until this may have changed, and returns the monitors on which a window is full screen.
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         self.wait(cancel)?;
-        Ok(covered(&self.ask("j/monitors", cancel)?, &self.ask("j/clients", cancel)?))
+        Ok(covered(
+            &self.ask("j/monitors", cancel)?,
+            &self.ask("j/clients", cancel)?,
+        ))
     }
 
     /// Waits until one of the events has arrived since the last request.
@@ -87,12 +103,16 @@ fn covered(monitors: &Value, clients: &Value) -> BTreeSet<String> {
             .any(|key| full.contains(&&monitor[key]["id"]))
     };
     let all = monitors.as_array().into_iter().flatten().filter(shows);
-    all.filter_map(|monitor| monitor["name"].as_str().map(str::to_owned)).collect()
+    all.filter_map(|monitor| monitor["name"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Removes the complete lines from the bytes; returns whether one of them is one of the events.
 pub(super) fn take(bytes: &mut Vec<u8>, events: &[&str]) -> io::Result<bool> {
-    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let end = bytes
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1);
     if bytes.len() - end > LINE_MAX {
         return Err(io::Error::other("this is not Hyprland's protocol"));
     }
@@ -135,7 +155,11 @@ mod tests {
     fn hyprland_lines_about_workspaces_are_found() {
         let check = |text: &str, expected, left: &str| {
             let mut bytes = text.as_bytes().to_vec();
-            assert_eq!(take(&mut bytes, WORKSPACES.hyprland).unwrap(), expected, "{text}");
+            assert_eq!(
+                take(&mut bytes, WORKSPACES.hyprland).unwrap(),
+                expected,
+                "{text}"
+            );
             assert_eq!(bytes, left.as_bytes());
         };
         check("workspacev2>>2,two\n", true, "");

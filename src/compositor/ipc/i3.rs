@@ -35,7 +35,11 @@ impl I3 {
         // The subscription comes first, so that no change is missed in between.
         feed.send(&message(SUBSCRIBE, &serde_json::to_vec(events)?))?;
         feed.send(&message(GET_WORKSPACES, b""))?;
-        Ok(Self { feed, is_asked: true, is_stale: false })
+        Ok(Self {
+            feed,
+            is_asked: true,
+            is_stale: false,
+        })
     }
 
     /// Sends a request, but only once the one before is answered: a compositor disconnects a client that
@@ -50,7 +54,11 @@ impl I3 {
 
     fn answered(&mut self, question: u32) -> io::Result<()> {
         self.is_asked = false;
-        if std::mem::take(&mut self.is_stale) { self.ask(question) } else { Ok(()) }
+        if std::mem::take(&mut self.is_stale) {
+            self.ask(question)
+        } else {
+            Ok(())
+        }
     }
 
     /// Waits for a change, and returns the visible workspaces, and whether these are all outputs.
@@ -78,8 +86,9 @@ impl I3 {
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         loop {
             let (kind, body) = self.receive(cancel)?;
-            let is_idle =
-                body["change"].as_str().is_some_and(|change| IDLE_CHANGES.contains(&change));
+            let is_idle = body["change"]
+                .as_str()
+                .is_some_and(|change| IDLE_CHANGES.contains(&change));
             match kind {
                 GET_TREE => {
                     self.answered(GET_TREE)?;
@@ -130,16 +139,24 @@ fn covered(tree: &Value) -> BTreeSet<String> {
     let everywhere = has_mode(tree, &|mode| mode == 2);
     let is_covered = |output: &&Value| {
         let visible = |workspace: &&Value| workspace["name"] == output["current_workspace"];
-        let mut workspaces = output["nodes"].as_array().into_iter().flatten().filter(visible);
+        let mut workspaces = output["nodes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(visible);
         everywhere || workspaces.any(|workspace| has_mode(workspace, &|mode| mode > 0))
     };
     let covered = outputs.filter(is_covered);
-    covered.filter_map(|output| output["name"].as_str().map(str::to_owned)).collect()
+    covered
+        .filter_map(|output| output["name"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Whether a node below this one is full screen in such a mode: 1 on its output, 2 everywhere.
 fn has_mode(node: &Value, mode: &impl Fn(u64) -> bool) -> bool {
-    let below = ["nodes", "floating_nodes"].into_iter().filter_map(|key| node[key].as_array());
+    let below = ["nodes", "floating_nodes"]
+        .into_iter()
+        .filter_map(|key| node[key].as_array());
     below
         .flatten()
         .any(|one| one["fullscreen_mode"].as_u64().is_some_and(mode) || has_mode(one, mode))
@@ -152,13 +169,17 @@ fn message(kind: u32, body: &[u8]) -> Vec<u8> {
 
 /// Removes the next message from the bytes, if it is complete.
 pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<(u32, Value)>> {
-    let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
+    let Some(head) = bytes.get(..HEAD) else {
+        return Ok(None);
+    };
     let number = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
     let (length, kind) = (number(MAGIC.len()) as usize, number(MAGIC.len() + 4));
     if !head.starts_with(MAGIC) || length > LENGTH_MAX {
         return Err(io::Error::other("this is not i3's protocol"));
     }
-    let Some(body) = bytes.get(HEAD..HEAD + length) else { return Ok(None) };
+    let Some(body) = bytes.get(HEAD..HEAD + length) else {
+        return Ok(None);
+    };
     let body = serde_json::from_slice(body)?;
     bytes.drain(..HEAD + length);
     Ok(Some((kind, body)))
@@ -179,7 +200,13 @@ mod tests {
             bytes.push(byte);
             taken.extend(take(&mut bytes).unwrap());
         }
-        assert_eq!(taken, [(SUBSCRIBE, json!({ "success": true })), (GET_WORKSPACES, json!([]))]);
+        assert_eq!(
+            taken,
+            [
+                (SUBSCRIBE, json!({ "success": true })),
+                (GET_WORKSPACES, json!([]))
+            ]
+        );
         assert!(bytes.is_empty());
     }
 
@@ -213,7 +240,10 @@ mod tests {
         io::Read::read_to_end(&mut sway, &mut asked).unwrap();
         let body = br#"["window"]"#;
         let subscribed = [message(SUBSCRIBE, body), message(GET_WORKSPACES, b"")].concat();
-        assert_eq!(asked, [subscribed, message(GET_TREE, b"").repeat(2)].concat());
+        assert_eq!(
+            asked,
+            [subscribed, message(GET_TREE, b"").repeat(2)].concat()
+        );
     }
 
     #[test]
@@ -230,7 +260,10 @@ mod tests {
                 { "name": "B", "current_workspace": "3", "nodes": [other] },
             ] });
             let covered = covered(&tree);
-            assert!(covered.iter().eq(expected), "{mode} on {visible}: {covered:?}");
+            assert!(
+                covered.iter().eq(expected),
+                "{mode} on {visible}: {covered:?}"
+            );
         };
         check(1, "1", &["A"]);
         check(0, "1", &[]);
@@ -244,9 +277,18 @@ mod tests {
             let seen = visible(&workspace).map(|visible| visible.place);
             assert_eq!(seen, expected, "{workspace}");
         };
-        check(json!({ "output": "A", "name": "3:x", "num": 3, "id": 17 }), Some(3));
-        check(json!({ "output": "A", "name": "3:x", "num": -1, "id": 17 }), Some(17));
-        check(json!({ "output": "A", "name": "3:x", "num": 0, "id": 17 }), Some(0));
+        check(
+            json!({ "output": "A", "name": "3:x", "num": 3, "id": 17 }),
+            Some(3),
+        );
+        check(
+            json!({ "output": "A", "name": "3:x", "num": -1, "id": 17 }),
+            Some(17),
+        );
+        check(
+            json!({ "output": "A", "name": "3:x", "num": 0, "id": 17 }),
+            Some(0),
+        );
         check(json!({ "name": "3", "num": 3 }), None);
         check(json!({ "output": "A", "num": 3 }), None);
         check(Value::Null, None);

@@ -130,7 +130,9 @@ impl Connection {
         };
         let mut second = None;
         for candidate in candidates(wanted, session, env) {
-            let Ok(feed) = Feed::connect(&candidate.socket) else { continue };
+            let Ok(feed) = Feed::connect(&candidate.socket) else {
+                continue;
+            };
             if feed.peer() == compositor {
                 return candidate.open(feed, topics);
             }
@@ -156,7 +158,10 @@ impl Connection {
 fn niri(compositor: Option<u32>, env: &Env) -> Option<Niri> {
     let is_it = |socket: &PathBuf| {
         let name = socket.file_name().unwrap_or_default().as_bytes();
-        let feed = name.starts_with(b"niri.").then(|| Feed::connect(socket).ok()).flatten();
+        let feed = name
+            .starts_with(b"niri.")
+            .then(|| Feed::connect(socket).ok())
+            .flatten();
         feed.is_some_and(|feed| feed.peer() == compositor)
     };
     let runtime = fs::read_dir(env.var("XDG_RUNTIME_DIR")?).ok()?.flatten();
@@ -178,7 +183,11 @@ impl Candidate {
             Protocol::I3 => I3::over(feed, topics.i3).map(Connection::I3).ok(),
             Protocol::Hyprland => {
                 let requests = self.socket.with_file_name(REQUESTS);
-                Some(Connection::Hyprland(Hyprland::over(feed, requests, topics.hyprland)))
+                Some(Connection::Hyprland(Hyprland::over(
+                    feed,
+                    requests,
+                    topics.hyprland,
+                )))
             }
         }
     }
@@ -189,15 +198,27 @@ const REQUESTS: &str = ".socket.sock";
 
 /// The sockets to try; first those that are named.
 fn candidates(wanted: Option<Protocol>, session: &Session, env: &Env) -> Vec<Candidate> {
-    let set = |name: &str| env.var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        env.var(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let runtime = set("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
     let entries = |directory: Option<PathBuf>| {
-        directory.and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten()
+        directory
+            .and_then(|directory| fs::read_dir(directory).ok())
+            .into_iter()
+            .flatten()
+            .flatten()
     };
     let mut found = Vec::new();
     let mut add = |protocol, socket, named| {
         if wanted.is_none_or(|wanted| wanted == protocol) {
-            found.push(Candidate { protocol, socket, named });
+            found.push(Candidate {
+                protocol,
+                socket,
+                named,
+            });
         }
     };
     match session {
@@ -210,7 +231,11 @@ fn candidates(wanted: Option<Protocol>, session: &Session, env: &Env) -> Vec<Can
             let hyprland = runtime.as_ref().map(|runtime| runtime.join("hypr"));
             let signature = set("HYPRLAND_INSTANCE_SIGNATURE");
             if let (Some(directory), Some(signature)) = (&hyprland, signature) {
-                add(Protocol::Hyprland, directory.join(signature).join(EVENTS), true);
+                add(
+                    Protocol::Hyprland,
+                    directory.join(signature).join(EVENTS),
+                    true,
+                );
             }
             if let Some(named) = set("SWAYSOCK") {
                 add(Protocol::I3, named, true);

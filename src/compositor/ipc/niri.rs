@@ -27,7 +27,11 @@ impl Niri {
         if ask("OverviewState")?["is_open"] == true {
             return Ok(BTreeSet::new());
         }
-        Ok(filled(&ask("Outputs")?, &ask("Workspaces")?, &ask("Windows")?))
+        Ok(filled(
+            &ask("Outputs")?,
+            &ask("Workspaces")?,
+            &ask("Windows")?,
+        ))
     }
 
     /// Returns the answer to a question; null if this version does not know it.
@@ -53,7 +57,11 @@ fn filled(outputs: &Value, workspaces: &Value, windows: &Value) -> BTreeSet<Stri
         }
     };
     let windows = windows.as_array().map(Vec::as_slice).unwrap_or_default();
-    let visible = workspaces.as_array().into_iter().flatten().filter(|it| it["is_active"] == true);
+    let visible = workspaces
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|it| it["is_active"] == true);
     let filled = visible.filter_map(|workspace| {
         let is_active = |window: &&Value| window["id"] == workspace["active_window_id"];
         let output = workspace["output"].as_str()?;
@@ -135,7 +143,16 @@ mod tests {
         });
         assert!(niri.filled(&cancel).unwrap().iter().eq(["A"]));
         assert!(niri.filled(&cancel).unwrap().is_empty());
-        let names = ["OverviewState", "Outputs", "Workspaces", "Windows", "OverviewState"];
-        assert_eq!(asked.join().unwrap(), names.map(|name| format!("\"{name}\"\n")));
+        let names = [
+            "OverviewState",
+            "Outputs",
+            "Workspaces",
+            "Windows",
+            "OverviewState",
+        ];
+        assert_eq!(
+            asked.join().unwrap(),
+            names.map(|name| format!("\"{name}\"\n"))
+        );
     }
 }

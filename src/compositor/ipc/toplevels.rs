@@ -53,13 +53,19 @@ impl Toplevels {
         let queue = connection.new_event_queue();
         connection.display().get_registry(&queue.handle(), ());
         connection.display().sync(&queue.handle(), true);
-        Some(Self { queue, windows: Windows::default(), niri })
+        Some(Self {
+            queue,
+            windows: Windows::default(),
+            niri,
+        })
     }
 
     /// Waits until this may have changed, and returns the outputs with a window that is full screen.
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         loop {
-            self.queue.dispatch_pending(&mut self.windows).map_err(io::Error::other)?;
+            self.queue
+                .dispatch_pending(&mut self.windows)
+                .map_err(io::Error::other)?;
             if self.windows.are_known && std::mem::take(&mut self.windows.changed) {
                 let mut covered = self.windows.covered();
                 if let Some(niri) = self.niri.as_ref().filter(|_| !covered.is_empty()) {
@@ -80,7 +86,10 @@ impl Windows {
     fn covered(&self) -> BTreeSet<String> {
         let full = self.windows.iter().filter(|window| window.is_full_screen);
         let outputs: Vec<&WlOutput> = full.flat_map(|window| &window.outputs).collect();
-        let covered = self.outputs.iter().filter(|(_, output, _)| outputs.contains(&output));
+        let covered = self
+            .outputs
+            .iter()
+            .filter(|(_, output, _)| outputs.contains(&output));
         covered.map(|(.., name)| name.clone()).collect()
     }
 }
@@ -95,14 +104,24 @@ impl Dispatch<WlRegistry, ()> for Windows {
         handle: &QueueHandle<Self>,
     ) {
         if let wl_registry::Event::GlobalRemove { name } = event {
-            for (_, gone, _) in windows.outputs.extract_if(.., |(number, ..)| *number == name) {
+            for (_, gone, _) in windows
+                .outputs
+                .extract_if(.., |(number, ..)| *number == name)
+            {
                 for window in &mut windows.windows {
                     window.outputs.retain(|on| *on != gone);
                 }
             }
             return;
         }
-        let wl_registry::Event::Global { name, interface, version } = event else { return };
+        let wl_registry::Event::Global {
+            name,
+            interface,
+            version,
+        } = event
+        else {
+            return;
+        };
         if interface == WlOutput::interface().name {
             let output = registry.bind(name, version.min(4), handle, ());
             windows.outputs.push((name, output, String::new()));
@@ -139,9 +158,16 @@ impl Dispatch<WlOutput, ()> for Windows {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        let wl_output::Event::Name { name } = event else { return };
-        let known = windows.outputs.iter_mut().find(|(_, output, _)| output == proxy);
-        known.into_iter().for_each(|(.., known)| known.clone_from(&name));
+        let wl_output::Event::Name { name } = event else {
+            return;
+        };
+        let known = windows
+            .outputs
+            .iter_mut()
+            .find(|(_, output, _)| output == proxy);
+        known
+            .into_iter()
+            .for_each(|(.., known)| known.clone_from(&name));
         windows.changed = true;
     }
 }
@@ -156,7 +182,11 @@ impl Dispatch<Manager, ()> for Windows {
         _: &QueueHandle<Self>,
     ) {
         if let manager::Event::Toplevel { toplevel } = event {
-            let window = Window { toplevel, outputs: Vec::new(), is_full_screen: false };
+            let window = Window {
+                toplevel,
+                outputs: Vec::new(),
+                is_full_screen: false,
+            };
             windows.windows.push(window);
         }
     }
@@ -174,14 +204,18 @@ impl Dispatch<Toplevel, ()> for Windows {
         _: &QueueHandle<Self>,
     ) {
         let is_it = |window: &Window| window.toplevel == *proxy;
-        let Some(at) = windows.windows.iter().position(is_it) else { return };
+        let Some(at) = windows.windows.iter().position(is_it) else {
+            return;
+        };
         let window = &mut windows.windows[at];
         match event {
             toplevel::Event::OutputEnter { output } => window.outputs.push(output),
             toplevel::Event::OutputLeave { output } => window.outputs.retain(|on| *on != output),
             toplevel::Event::State { state } => {
                 let is = |wanted: toplevel::State| {
-                    state.chunks(4).any(|one| *one == (wanted as u32).to_ne_bytes())
+                    state
+                        .chunks(4)
+                        .any(|one| *one == (wanted as u32).to_ne_bytes())
                 };
                 window.is_full_screen =
                     is(toplevel::State::Fullscreen) && !is(toplevel::State::Minimized);

@@ -119,7 +119,9 @@ fn request(mut stream: &UnixStream) -> Option<(u32, u32, Vec<u32>)> {
         Some(u32::from_ne_bytes(bytes))
     };
     let (object, size) = (number()?, number()?);
-    let body = (0..(size >> 16) / 4 - 2).map(|_| number()).collect::<Option<_>>()?;
+    let body = (0..(size >> 16) / 4 - 2)
+        .map(|_| number())
+        .collect::<Option<_>>()?;
     Some((object, size & 0xffff, body))
 }
 
@@ -144,7 +146,9 @@ fn tell_output(stream: &UnixStream, proxy: u32, output: u32) {
 
 fn serials(told: &Receiver<Vec<Output>>) -> BTreeMap<String, String> {
     let list = told.recv_timeout(PATIENCE).unwrap();
-    list.into_iter().map(|output| (output.name, output.identity.serial)).collect()
+    list.into_iter()
+        .map(|output| (output.name, output.identity.serial))
+        .collect()
 }
 
 #[test]
@@ -154,7 +158,12 @@ fn makers_are_read_over_a_connection_that_is_closed_after_the_answer() {
     let listener = UnixListener::bind(&socket).unwrap();
     let (send, ended) = unbounded();
     let outputs = Mutex::new(vec![OUTPUT]);
-    let compositor = Compositor { listener, outputs, first: Mutex::default(), ended: send };
+    let compositor = Compositor {
+        listener,
+        outputs,
+        first: Mutex::default(),
+        ended: send,
+    };
     let compositor: &'static Compositor = Box::leak(Box::new(compositor));
     std::thread::spawn(|| compositor.serve());
     let stop = Cancel::new().unwrap();
@@ -163,11 +172,17 @@ fn makers_are_read_over_a_connection_that_is_closed_after_the_answer() {
         let (stop, socket) = (stop.clone(), socket.clone());
         std::thread::spawn(move || {
             let stream = connect(&socket).unwrap();
-            follow(stream, &socket, &stop, &mut |list, _| tell.send(list).unwrap()).unwrap();
+            follow(stream, &socket, &stop, &mut |list, _| {
+                tell.send(list).unwrap()
+            })
+            .unwrap();
         })
     };
     let expected = |outputs: &[u32]| -> BTreeMap<String, String> {
-        outputs.iter().map(|&output| (name(output), format!("S{output}"))).collect()
+        outputs
+            .iter()
+            .map(|&output| (name(output), format!("S{output}")))
+            .collect()
     };
     assert_eq!(serials(&told), expected(&[1]));
     assert_eq!(ended.recv_timeout(PATIENCE), Ok(true));

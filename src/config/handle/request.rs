@@ -45,7 +45,11 @@ impl ConfigHandle {
         let edits = |config: &Config| {
             let edit = |(key, written): (&String, &String)| {
                 let value = Some(other(key, written)?.into());
-                Some(Edit { section: Section::Workspaces, key: key.clone(), value })
+                Some(Edit {
+                    section: Section::Workspaces,
+                    key: key.clone(),
+                    value,
+                })
             };
             config.workspaces.iter().filter_map(edit).collect()
         };
@@ -56,7 +60,10 @@ impl ConfigHandle {
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;
         self.take_up_edits(&mut self.lock(), self.read_file()?)?;
-        let failed = |source| Error::Write { path: self.0.path.clone(), source };
+        let failed = |source| Error::Write {
+            path: self.0.path.clone(),
+            source,
+        };
         file::writable(&self.0.path).map(drop).map_err(failed)
     }
 
@@ -101,7 +108,9 @@ impl ConfigHandle {
             std::thread::sleep(SETTLE);
             tried = self.try_to_change(source, &edits);
         }
-        tried?.ok_or_else(|| Error::BeingWritten { path: self.0.path.clone() })
+        tried?.ok_or_else(|| Error::BeingWritten {
+            path: self.0.path.clone(),
+        })
     }
 
     /// `None` if the file changed in between.
@@ -122,10 +131,16 @@ impl ConfigHandle {
         let (text, parsed) = self.edited(&state.good, &edits)?;
         let warnings = warnings_of(&edits, parsed.warned);
         if found.as_ref() == Some(&text) {
-            return Ok(Some(Changed { warnings, ..Changed::default() }));
+            return Ok(Some(Changed {
+                warnings,
+                ..Changed::default()
+            }));
         }
         let writes_daemon = source == ChangeSource::Patch && alters_daemon(&state.good, &edits);
-        let failed = |source| Error::Write { path: self.0.path.clone(), source };
+        let failed = |source| Error::Write {
+            path: self.0.path.clone(),
+            source,
+        };
         let backup = found.as_deref().filter(|_| resets);
         let backup = backup.map(|found| Backup::write(&self.0.path, found));
         let backup = backup.transpose().map_err(failed)?;
@@ -136,11 +151,19 @@ impl ConfigHandle {
         let backup = backup.map(Backup::keep);
         let sections = self.adopt(&mut state, text, parsed.config, source);
         let restart_required = writes_daemon || sections.contains(&Section::Daemon);
-        Ok(Some(Changed { sections, restart_required, warnings, backup }))
+        Ok(Some(Changed {
+            sections,
+            restart_required,
+            warnings,
+            backup,
+        }))
     }
 
     fn read_file(&self) -> Result<Option<String>, Error> {
-        file::read(&self.0.path).map_err(|source| Error::Read { path: self.0.path.clone(), source })
+        file::read(&self.0.path).map_err(|source| Error::Read {
+            path: self.0.path.clone(),
+            source,
+        })
     }
 
     /// Adopts an edit that was saved a moment ago, or our change would undo it.
@@ -154,7 +177,9 @@ impl ConfigHandle {
             },
             Some(text) if text.trim().is_empty() => {
                 let path = self.0.path.display();
-                Err(broken(format!("{path} is empty, another program may be writing it")))
+                Err(broken(format!(
+                    "{path} is empty, another program may be writing it"
+                )))
             }
             Some(text) => {
                 let parsed = parse(&text, &self.0.path);
@@ -169,11 +194,15 @@ impl ConfigHandle {
     fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, document::Parsed), Error> {
         let stored = |edited: String| {
             let read = parse(&edited, &self.0.path).map_err(|error| error.to_string())?;
-            self.has_room(text, &edited, &read.config).map(|()| (edited, read))
+            self.has_room(text, &edited, &read.config)
+                .map(|()| (edited, read))
         };
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
         edited.and_then(stored).map_err(|problem| Error::Refused {
-            key: edits.first().map(|edit| edit.section.heading()).unwrap_or_default(),
+            key: edits
+                .first()
+                .map(|edit| edit.section.heading())
+                .unwrap_or_default(),
             problem: format!("cannot be stored: {problem}"),
         })
     }
@@ -190,9 +219,11 @@ impl ConfigHandle {
             keys(config, *section) > patch::KEYS_MAX.max(keys(&current, *section))
         };
         match Section::ALL.into_iter().find(grown) {
-            Some(section) => {
-                Err(format!("{} would have more than {} keys", section.heading(), patch::KEYS_MAX))
-            }
+            Some(section) => Err(format!(
+                "{} would have more than {} keys",
+                section.heading(),
+                patch::KEYS_MAX
+            )),
             None => Ok(()),
         }
     }
@@ -201,7 +232,9 @@ impl ConfigHandle {
 /// The warnings that concern sections with edits.
 fn warnings_of(edits: &[Edit], warned: Vec<(Section, String)>) -> Vec<String> {
     let is_edited = |section: Section| edits.iter().any(|edit| edit.section == section);
-    let own = warned.into_iter().filter(|(section, _)| is_edited(*section));
+    let own = warned
+        .into_iter()
+        .filter(|(section, _)| is_edited(*section));
     own.map(|(_, warning)| warning).collect()
 }
 

@@ -25,7 +25,11 @@ impl Room {
         let bus = EventBus::new();
         let events = bus.subscribe(EventFilter::ALL, || ());
         let handle = ConfigHandle::open(dir.path().join("c.toml"), bus).unwrap();
-        Self { dir, handle, events }
+        Self {
+            dir,
+            handle,
+            events,
+        }
     }
 
     fn text(&self) -> String {
@@ -37,13 +41,19 @@ impl Room {
     }
 
     fn patch(&self, body: Json) -> Result<Changed, String> {
-        self.handle.patch(body.as_object().unwrap()).map_err(|error| error.to_string())
+        self.handle
+            .patch(body.as_object().unwrap())
+            .map_err(|error| error.to_string())
     }
 
     /// The events since the last call, without their time.
     fn heard(&self) -> Vec<String> {
         let event = |json: &str| json[..json.rfind(",\"timestamp\"").unwrap()].to_owned();
-        self.events.receiver().try_iter().map(|message| event(&message.json)).collect()
+        self.events
+            .receiver()
+            .try_iter()
+            .map(|message| event(&message.json))
+            .collect()
     }
 
     fn shown(&self) -> Map<String, Json> {
@@ -54,7 +64,8 @@ impl Room {
 #[test]
 fn entries_that_others_have_changed_are_not_rewritten() {
     let room = Room::with("[workspaces]\n1 = 'lake'\n2 = 'lake'\n3 = 'sea'\n");
-    room.patch(json!({ "workspaces": { "2": "hill" } })).unwrap();
+    room.patch(json!({ "workspaces": { "2": "hill" } }))
+        .unwrap();
     let other = |_: &str, written: &str| (written == "lake").then(|| "id:7".to_owned());
     room.handle.rewrite_workspaces(other).unwrap();
     let expected = json!({ "1": "id:7", "2": "hill", "3": "sea" });
@@ -70,7 +81,11 @@ fn missing_config_file_is_made_with_defaults() {
     assert_eq!(handle.current().to_json(), Config::default().to_json());
 
     let room = Room::with("# mine\n[app]\ntheme = 'x' # y\n");
-    let about = Section::App.key("kill_daemon_on_exit").unwrap().meaning.trim();
+    let about = Section::App
+        .key("kill_daemon_on_exit")
+        .unwrap()
+        .meaning
+        .trim();
     let begins = format!("# mine\n[app]\ntheme = 'x' # y\n# {about}\nkill_daemon_on_exit = false");
     assert!(room.text().starts_with(&begins), "{}", room.text());
     let again = ConfigHandle::open(room.handle.path().to_owned(), EventBus::new()).unwrap();
@@ -82,10 +97,19 @@ fn missing_config_file_is_made_with_defaults() {
 fn complete_config_file_is_left_alone() {
     let text = toml::template().replace(" = ", "   =  ");
     let room = Room::with(&text);
-    let before = fs::metadata(room.handle.path()).unwrap().modified().unwrap();
+    let before = fs::metadata(room.handle.path())
+        .unwrap()
+        .modified()
+        .unwrap();
     ConfigHandle::open(room.handle.path().to_owned(), EventBus::new()).unwrap();
     assert_eq!(room.text(), text);
-    assert_eq!(fs::metadata(room.handle.path()).unwrap().modified().unwrap(), before);
+    assert_eq!(
+        fs::metadata(room.handle.path())
+            .unwrap()
+            .modified()
+            .unwrap(),
+        before
+    );
 }
 
 #[test]
@@ -96,7 +120,13 @@ fn unwritable_config_file_does_not_prevent_a_start() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
     let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     assert_eq!(handle.current().app.theme, "x");
-    let warned = || handle.current().warnings.iter().all(|text| text.starts_with("cannot write "));
+    let warned = || {
+        handle
+            .current()
+            .warnings
+            .iter()
+            .all(|text| text.starts_with("cannot write "))
+    };
     let is_warned = || handle.current().warnings.len() == 1 && warned();
     assert!(is_warned());
     handle.reload();
@@ -115,13 +145,20 @@ fn bad_config_file_prevents_a_start_and_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
         fs::write(&path, bad).unwrap();
-        let error = ConfigHandle::open(path.clone(), EventBus::new()).err().unwrap();
-        assert!(matches!(error, Error::Syntax { .. } | Error::FileType { .. }), "{error}");
+        let error = ConfigHandle::open(path.clone(), EventBus::new())
+            .err()
+            .unwrap();
+        assert!(
+            matches!(error, Error::Syntax { .. } | Error::FileType { .. }),
+            "{error}"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), bad);
     }
     // A directory cannot be read as a file.
     let dir = tempfile::tempdir().unwrap();
-    let error = ConfigHandle::open(dir.path().to_owned(), EventBus::new()).err().unwrap();
+    let error = ConfigHandle::open(dir.path().to_owned(), EventBus::new())
+        .err()
+        .unwrap();
     assert!(matches!(error, Error::Read { .. }), "{error}");
 }
 
@@ -134,8 +171,16 @@ fn config_change_publishes_one_event() {
     }));
     let changed = changed.unwrap();
     assert!(changed.restart_required);
-    assert_eq!(room.heard(), [r#"{"sections":["backend","backend.feh","daemon"]"#]);
-    assert!(!room.patch(json!({"backend": {"feh": {"mode": "max"}}})).unwrap().restart_required);
+    assert_eq!(
+        room.heard(),
+        [r#"{"sections":["backend","backend.feh","daemon"]"#]
+    );
+    assert!(
+        !room
+            .patch(json!({"backend": {"feh": {"mode": "max"}}}))
+            .unwrap()
+            .restart_required
+    );
     assert_eq!(room.heard(), Vec::<String>::new());
     room.handle.reset_backend(BackendName::Feh).unwrap();
     let reset = r#"{"sections":["backend.feh"],"source":"api_reset_backend""#;
@@ -153,17 +198,25 @@ fn config_change_publishes_one_event() {
 #[test]
 fn number_of_client_keys_is_limited() {
     let keys = |from: usize, to: usize| -> Map<String, Json> {
-        (from..to).map(|number| (format!("key{number}"), json!(1))).collect()
+        (from..to)
+            .map(|number| (format!("key{number}"), json!(1)))
+            .collect()
     };
     let room = Room::with("");
     let free = patch::KEYS_MAX - room.handle.current().entries(Section::App).count();
     room.patch(json!({ "app": keys(0, free) })).unwrap();
-    let refused = room.patch(json!({ "app": keys(free, free + 1) })).unwrap_err();
-    assert!(refused.contains("app would have more than 1000 keys"), "{refused}");
+    let refused = room
+        .patch(json!({ "app": keys(free, free + 1) }))
+        .unwrap_err();
+    assert!(
+        refused.contains("app would have more than 1000 keys"),
+        "{refused}"
+    );
     room.patch(json!({ "app": { "key0": 2 } })).unwrap();
     // A person may write more keys; then requests cannot add any.
-    let lines: String =
-        (0..patch::KEYS_MAX + 9).map(|number| format!("own{number} = 1\n")).collect();
+    let lines: String = (0..patch::KEYS_MAX + 9)
+        .map(|number| format!("own{number} = 1\n"))
+        .collect();
     let room = Room::with(&format!("[app]\n{lines}"));
     room.patch(json!({ "app": { "own7": 2 } })).unwrap();
     room.patch(json!({ "app": { "other": 2 } })).unwrap_err();
@@ -172,9 +225,12 @@ fn number_of_client_keys_is_limited() {
 #[test]
 fn directories_that_cannot_be_watched_are_refused() {
     let room = Room::with("");
-    let refused = room.patch(json!({ "library": { "watch": ["/a", "relative"] } })).unwrap_err();
+    let refused = room
+        .patch(json!({ "library": { "watch": ["/a", "relative"] } }))
+        .unwrap_err();
     assert!(refused.starts_with("cannot watch relative"), "{refused}");
-    room.patch(json!({ "library": { "watch": ["/a"] } })).unwrap();
+    room.patch(json!({ "library": { "watch": ["/a"] } }))
+        .unwrap();
 }
 
 #[test]
@@ -194,7 +250,10 @@ fn unusable_paths_in_the_file_are_warned_about() {
         room.handle.reload();
         assert_eq!(room.handle.current().warnings, [""; 0]);
     }
-    let images = format!("\nimages_dir = \"{}\"\n", Config::default().daemon.images_dir);
+    let images = format!(
+        "\nimages_dir = \"{}\"\n",
+        Config::default().daemon.images_dir
+    );
     let relative = "daemon.images_dir cannot be used: the path \"pix\" is not absolute; \
                     murald cannot start again with this value";
     check(&images, "\nimages_dir = \"pix\"\n", &[relative]);
@@ -226,10 +285,18 @@ fn patch_changes_all_sections_or_none() {
     let room = Room::with("");
     let (before, text) = (room.shown(), room.text());
     let body = json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 9}}});
-    assert!(room.patch(body).unwrap_err().contains("backend.mpvpaper.verbose"));
+    assert!(
+        room.patch(body)
+            .unwrap_err()
+            .contains("backend.mpvpaper.verbose")
+    );
     let deep = (0..120).fold(json!(1), |inner, _| json!([inner]));
     let body = json!({"app": {"theme": "x", "deep": deep}});
-    assert!(room.patch(body).unwrap_err().starts_with("app cannot be stored"));
+    assert!(
+        room.patch(body)
+            .unwrap_err()
+            .starts_with("app cannot be stored")
+    );
     assert_eq!((room.shown(), room.text()), (before, text));
     assert_eq!(room.heard(), Vec::<String>::new());
 }
@@ -249,7 +316,11 @@ fn bad_edit_keeps_last_good_config() {
             warnings.contains(why) && warnings.contains("keeping the previous settings"),
             "{warnings}"
         );
-        assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("fix the file"));
+        assert!(
+            room.patch(json!({"app": {"theme": "y"}}))
+                .unwrap_err()
+                .contains("fix the file")
+        );
         assert_eq!(room.text(), bad);
         room.write(&good);
         room.handle.reload();
@@ -261,9 +332,17 @@ fn bad_edit_keeps_last_good_config() {
 #[test]
 fn only_a_reset_makes_a_backup() {
     let room = Room::with("app.theme = 'x'\nbackend.feh.mode = 'max'\n");
-    assert_eq!(room.patch(json!({"app": {"theme": "y"}})).unwrap().backup, None);
+    assert_eq!(
+        room.patch(json!({"app": {"theme": "y"}})).unwrap().backup,
+        None
+    );
     let before = room.text();
-    let backup = room.handle.reset_backend(BackendName::Feh).unwrap().backup.unwrap();
+    let backup = room
+        .handle
+        .reset_backend(BackendName::Feh)
+        .unwrap()
+        .backup
+        .unwrap();
     assert_eq!(fs::read_to_string(backup).unwrap(), before);
     // A reset loses nothing if there is no file.
     fs::remove_file(room.handle.path()).unwrap();
@@ -274,9 +353,12 @@ fn only_a_reset_makes_a_backup() {
 
 #[test]
 fn a_reset_works_on_a_broken_file_and_keeps_it() {
-    for (bad, is_noticed) in
-        [("[app\n", true), ("app.theme = 1\n", false), ("", true), ("\n", false)]
-    {
+    for (bad, is_noticed) in [
+        ("[app\n", true),
+        ("app.theme = 1\n", false),
+        ("", true),
+        ("\n", false),
+    ] {
         let room = Room::with("# mine\napp.theme = 'x'\n");
         room.write(bad);
         if is_noticed {
@@ -300,11 +382,16 @@ fn shown_settings_can_be_sent_back() {
     room.handle.reload();
     let mut shown = room.shown();
     assert_eq!(shown["warnings"].as_array().unwrap().len(), 2, "{shown:?}");
-    let (text, beside) =
-        (room.text(), json!({ "warnings": ["x"], "restart_required": true, "backup": "/x" }));
+    let (text, beside) = (
+        room.text(),
+        json!({ "warnings": ["x"], "restart_required": true, "backup": "/x" }),
+    );
     shown.extend(beside.as_object().unwrap().clone());
     for section in ["app", "daemon", "library"] {
-        shown[section].as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
+        shown[section]
+            .as_object_mut()
+            .unwrap()
+            .extend(beside.as_object().unwrap().clone());
     }
     room.patch(Json::Object(shown)).unwrap();
     assert_eq!(room.heard(), Vec::<String>::new());
@@ -314,7 +401,11 @@ fn shown_settings_can_be_sent_back() {
     let mut awww_shown = room.handle.current().section(awww);
     awww_shown.extend(beside.as_object().unwrap().clone());
     room.handle.patch_section(awww, &awww_shown).unwrap();
-    assert!(room.patch(json!({ "library": { "watch": ["pix", "/a"] } })).is_err(), "a new list");
+    assert!(
+        room.patch(json!({ "library": { "watch": ["pix", "/a"] } }))
+            .is_err(),
+        "a new list"
+    );
 }
 
 #[test]
@@ -337,34 +428,63 @@ fn reset_removes_client_keys_and_fixes_invalid_values() {
     room.handle.reset_all().unwrap();
     assert_eq!(room.shown(), Config::default().to_json());
     let text = room.text();
-    assert!(text.contains("# note\n") && !text.contains("'zoom'"), "{text}");
-    assert!(text.contains("\ntheme = \"dark\"\n") && !text.contains("mine"), "{text}");
+    assert!(
+        text.contains("# note\n") && !text.contains("'zoom'"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\ntheme = \"dark\"\n") && !text.contains("mine"),
+        "{text}"
+    );
 }
 
 #[test]
 fn unusable_value_is_warned_about_in_the_answer() {
     let room = Room::with("[app]\nfont_preset = 'x'\n");
     let patch = |section, body: Json| {
-        room.handle.patch_section(section, body.as_object().unwrap()).unwrap()
+        room.handle
+            .patch_section(section, body.as_object().unwrap())
+            .unwrap()
     };
-    let changed = patch(Section::Daemon, json!({"log_max_size_mb": 0, "log_level": "loud"}));
+    let changed = patch(
+        Section::Daemon,
+        json!({"log_max_size_mb": 0, "log_level": "loud"}),
+    );
     assert!(changed.restart_required, "the file is another");
-    let [size, level] = changed.warnings.as_slice() else { panic!("{:?}", changed.warnings) };
+    let [size, level] = changed.warnings.as_slice() else {
+        panic!("{:?}", changed.warnings)
+    };
     assert!(size.ends_with("; using 10") || level.ends_with("; using 10"));
     // The same request again: nothing is written, and the value is still unusable.
     let again = patch(Section::Daemon, json!({"log_level": "loud"}));
     assert_eq!((again.restart_required, again.warnings.len()), (false, 2));
     let app = patch(Section::App, json!({"sort_by": "size"}));
     assert!(!app.restart_required);
-    assert_eq!(app.warnings.len(), 2, "those of the section alone: {:?}", app.warnings);
-    assert!(app.warnings.iter().all(|warning| warning.ends_with("; kept as it is")));
-    assert_eq!(patch(Section::Power, json!({"pause_when_idle": true})).warnings, [""; 0]);
+    assert_eq!(
+        app.warnings.len(),
+        2,
+        "those of the section alone: {:?}",
+        app.warnings
+    );
+    assert!(
+        app.warnings
+            .iter()
+            .all(|warning| warning.ends_with("; kept as it is"))
+    );
+    assert_eq!(
+        patch(Section::Power, json!({"pause_when_idle": true})).warnings,
+        [""; 0]
+    );
 }
 
 #[test]
 fn location_outside_the_globe_counts_as_missing() {
     let room = Room::with("[location]\n");
-    room.write(&room.text().replace("[location]\n", "[location]\nlatitude = 95\n"));
+    room.write(
+        &room
+            .text()
+            .replace("[location]\n", "[location]\nlatitude = 95\n"),
+    );
     room.handle.reload();
     assert_eq!(room.handle.current().section(Section::Location), Map::new());
     assert_eq!(room.handle.current().warnings.len(), 1);

@@ -216,11 +216,19 @@ mod tests {
 
     #[test]
     fn transition_pos_takes_names_fractions_and_pixels() {
-        for good in ["center", "bottom-right", "0.4,0.9", "400,900", "0.680,1", "0, 0"] {
+        for good in [
+            "center",
+            "bottom-right",
+            "0.4,0.9",
+            "400,900",
+            "0.680,1",
+            "0, 0",
+        ] {
             assert!(is_point(good), "{good}");
         }
-        for bad in ["", "middle", "Center", "0.4", "1,2,3", "40%,90%", "-1,5", "inf,0", "a,b", "1,"]
-        {
+        for bad in [
+            "", "middle", "Center", "0.4", "1,2,3", "40%,90%", "-1,5", "inf,0", "a,b", "1,",
+        ] {
             assert!(!is_point(bad), "{bad}");
         }
     }

@@ -18,7 +18,12 @@ impl TryFrom<String> for Bezier {
 
 /// Comma-separated finite numbers.
 pub(super) fn numbers(text: &str) -> Option<Vec<f64>> {
-    let number = |part: &str| part.trim().parse().ok().filter(|value: &f64| value.is_finite());
+    let number = |part: &str| {
+        part.trim()
+            .parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite())
+    };
     text.split(',').map(number).collect()
 }
 

@@ -140,11 +140,17 @@ impl Key {
     }
 
     pub(super) const fn otherwise(self, value: Value) -> Self {
-        Self { on_invalid: OnInvalid::ActsAs(value), ..self }
+        Self {
+            on_invalid: OnInvalid::ActsAs(value),
+            ..self
+        }
     }
 
     pub(super) const fn secret(self) -> Self {
-        Self { secret: true, ..self }
+        Self {
+            secret: true,
+            ..self
+        }
     }
 
     /// The allowed type, for messages.
@@ -187,9 +193,9 @@ impl Key {
             ValueType::Integer => as_integer(value).is_some(),
             ValueType::Number => value.is_number(),
             ValueType::Text | ValueType::Path => value.is_string(),
-            ValueType::List => {
-                value.as_array().is_some_and(|items| items.iter().all(Json::is_string))
-            }
+            ValueType::List => value
+                .as_array()
+                .is_some_and(|items| items.iter().all(Json::is_string)),
         }
     }
 
@@ -199,14 +205,19 @@ impl Key {
         let result = match value {
             Json::Number(number) => self.validate_number(number),
             Json::String(text) => self.validate_text(text),
-            Json::Array(items) => {
-                items.iter().filter_map(Json::as_str).try_for_each(|text| self.validate_text(text))
-            }
+            Json::Array(items) => items
+                .iter()
+                .filter_map(Json::as_str)
+                .try_for_each(|text| self.validate_text(text)),
             _ => Ok(()),
         };
-        result.map_err(
-            |why| if self.secret { "has a value that is not allowed".to_owned() } else { why },
-        )
+        result.map_err(|why| {
+            if self.secret {
+                "has a value that is not allowed".to_owned()
+            } else {
+                why
+            }
+        })
     }
 
     /// The value in the form that is stored: 3.0 as 3.
@@ -218,7 +229,9 @@ impl Key {
     }
 
     fn validate_number(&self, number: &serde_json::Number) -> Result<(), String> {
-        let Some(value) = number.as_f64() else { return Ok(()) };
+        let Some(value) = number.as_f64() else {
+            return Ok(());
+        };
         let fits = match self.rule {
             Rule::Range(min, max) => (min..=max).contains(&value),
             Rule::Positive => value > 0.0,
@@ -231,7 +244,11 @@ impl Key {
             }
             _ => self.allowed().unwrap_or_default(),
         };
-        if fits { Ok(()) } else { Err(format!("must be {}, not {number}", allowed())) }
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("must be {}, not {number}", allowed()))
+        }
     }
 
     fn validate_text(&self, text: &str) -> Result<(), String> {
@@ -278,7 +295,8 @@ impl Value {
 fn runtime_path(name: &str) -> String {
     let session = Dirs::of_process().ok().and_then(|dirs| dirs.session());
     let path = session.and_then(|session| session.join(name).into_os_string().into_string().ok());
-    path.filter(|path| !path.contains('$')).unwrap_or_else(|| format!("$XDG_RUNTIME_DIR/{name}"))
+    path.filter(|path| !path.contains('$'))
+        .unwrap_or_else(|| format!("$XDG_RUNTIME_DIR/{name}"))
 }
 
 /// A text for a message; long texts are truncated.
@@ -300,7 +318,10 @@ fn as_integer(value: &Json) -> Option<i64> {
     /// Not every integer above this is a float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.as_i64().or_else(|| {
-        value.as_f64().filter(|v| v.fract() == 0.0 && v.abs() <= EXACT).map(|v| v as i64)
+        value
+            .as_f64()
+            .filter(|v| v.fract() == 0.0 && v.abs() <= EXACT)
+            .map(|v| v as i64)
     })
 }
 
@@ -323,7 +344,12 @@ mod tests {
         check(step, json!(3.0), true, None);
         check(step, json!(3.5), false, None);
         assert_eq!(step.normal(json!(3.0)), json!(3));
-        check(step, json!(0), true, Some("must be between 1 and 255, not 0"));
+        check(
+            step,
+            json!(0),
+            true,
+            Some("must be between 1 and 255, not 0"),
+        );
         let great = Key::integer(1).from(1);
         check(great, json!(0), true, Some("must be 1 or more, not 0"));
         let beyond = "must be between 1 and 4294967295, not 4294967296";
@@ -345,15 +371,35 @@ mod tests {
         check(open, json!(0), true, Some("must be 1 or more, not 0"));
         let word = Key::word("", &["", "rgb"]);
         check(word, json!(""), true, None);
-        check(word, json!("x"), true, Some("must be one of \"\", rgb, not \"x\""));
+        check(
+            word,
+            json!("x"),
+            true,
+            Some("must be one of \"\", rgb, not \"x\""),
+        );
         let long = format!("must be one of \"\", rgb, not \"{}…", "x".repeat(79));
         check(word, json!("x".repeat(9999)), true, Some(&long));
         check(Key::path("/x"), json!(""), true, Some("must not be empty"));
         check(Key::path(""), json!(""), true, None);
-        check(Key::text(""), json!("a\0b"), true, Some("must not contain a NUL character"));
-        check(Key::text("").secret(), json!("a\0b"), true, Some("has a value that is not allowed"));
+        check(
+            Key::text(""),
+            json!("a\0b"),
+            true,
+            Some("must not contain a NUL character"),
+        );
+        check(
+            Key::text("").secret(),
+            json!("a\0b"),
+            true,
+            Some("has a value that is not allowed"),
+        );
         check(Key::list(&[]), json!(["a", 1]), false, None);
         let color = Key::text("000000").form(COLOR, is_color);
-        check(color, json!("12345G"), true, Some(&format!("must be {COLOR}, not \"12345G\"")));
+        check(
+            color,
+            json!("12345G"),
+            true,
+            Some(&format!("must be {COLOR}, not \"12345G\"")),
+        );
     }
 }

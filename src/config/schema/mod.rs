@@ -47,14 +47,46 @@ pub enum Section {
 /// sections first, clients' sections last.
 const TABLES: [(Section, &str, &[Key]); 19] = [
     (Section::Backend, "backend", Backend::KEYS),
-    (Section::AutoPriorities, "backend.auto_priorities", AutoPriorities::KEYS),
-    (Section::BackendOptions(BackendName::Awww), "backend.awww", Awww::KEYS),
-    (Section::BackendOptions(BackendName::Feh), "backend.feh", Feh::KEYS),
-    (Section::BackendOptions(BackendName::Hyprpaper), "backend.hyprpaper", Hyprpaper::KEYS),
-    (Section::BackendOptions(BackendName::Mpvpaper), "backend.mpvpaper", Mpvpaper::KEYS),
-    (Section::BackendOptions(BackendName::Swaybg), "backend.swaybg", Swaybg::KEYS),
-    (Section::BackendOptions(BackendName::WalQt), "backend.wal-qt", WalQt::KEYS),
-    (Section::BackendOptions(BackendName::Builtin), "backend.builtin", Builtin::KEYS),
+    (
+        Section::AutoPriorities,
+        "backend.auto_priorities",
+        AutoPriorities::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::Awww),
+        "backend.awww",
+        Awww::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::Feh),
+        "backend.feh",
+        Feh::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::Hyprpaper),
+        "backend.hyprpaper",
+        Hyprpaper::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::Mpvpaper),
+        "backend.mpvpaper",
+        Mpvpaper::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::Swaybg),
+        "backend.swaybg",
+        Swaybg::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::WalQt),
+        "backend.wal-qt",
+        WalQt::KEYS,
+    ),
+    (
+        Section::BackendOptions(BackendName::Builtin),
+        "backend.builtin",
+        Builtin::KEYS,
+    ),
     (Section::Library, "library", Library::KEYS),
     (Section::Location, "location", Location::KEYS),
     (Section::Hooks, "hooks", Hooks::KEYS),
@@ -64,7 +96,11 @@ const TABLES: [(Section, &str, &[Key]); 19] = [
     (Section::Daemon, "daemon", Daemon::KEYS),
     (Section::App, "app", App::KEYS),
     (Section::Monitors, "monitors", Monitors::KEYS),
-    (Section::RemoteGallery, "remote_gallery", RemoteGallery::KEYS),
+    (
+        Section::RemoteGallery,
+        "remote_gallery",
+        RemoteGallery::KEYS,
+    ),
 ];
 
 impl Section {
@@ -88,11 +124,16 @@ impl Section {
 
     /// The top-level table of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|section| section.path().eq([name]))
+        Self::ALL
+            .into_iter()
+            .find(|section| section.path().eq([name]))
     }
 
     fn table(self) -> &'static (Self, &'static str, &'static [Key]) {
-        TABLES.iter().find(|(section, ..)| *section == self).expect("each section is in the list")
+        TABLES
+            .iter()
+            .find(|(section, ..)| *section == self)
+            .expect("each section is in the list")
     }
 
     pub fn keys(self) -> &'static [Key] {
@@ -142,8 +183,13 @@ impl Section {
 
     /// Tables inside this one.
     pub fn children(self) -> impl Iterator<Item = (&'static str, Self)> {
-        let all: &[Self] = if self == Self::Backend { &Self::ALL } else { &[] };
-        all.iter().filter_map(|child| Some((child.path().nth(1)?, *child)))
+        let all: &[Self] = if self == Self::Backend {
+            &Self::ALL
+        } else {
+            &[]
+        };
+        all.iter()
+            .filter_map(|child| Some((child.path().nth(1)?, *child)))
     }
 }
 
@@ -162,7 +208,9 @@ mod tests {
         for section in Section::ALL {
             for key in section.keys() {
                 let heading = section.heading();
-                let Some(default) = key.default.to_json() else { continue };
+                let Some(default) = key.default.to_json() else {
+                    continue;
+                };
                 assert!(key.has_type_of(&default), "{heading}.{}", key.name);
                 assert_eq!(key.validate(&default), Ok(()), "{heading}.{}", key.name);
                 assert!(!key.meaning.is_empty());
@@ -175,14 +223,21 @@ mod tests {
         for section in Section::ALL {
             let heading = section.heading();
             let is_at_top = !heading.contains('.');
-            assert_eq!(Section::named(&heading), is_at_top.then_some(section), "{heading}");
+            assert_eq!(
+                Section::named(&heading),
+                is_at_top.then_some(section),
+                "{heading}"
+            );
         }
     }
 
     #[test]
     fn hyphens_count_as_underscores_in_backends_only() {
         let awww = Section::BackendOptions(BackendName::Awww);
-        assert_eq!(awww.key("fill-color").map(|key| key.name), Some("fill_color"));
+        assert_eq!(
+            awww.key("fill-color").map(|key| key.name),
+            Some("fill_color")
+        );
         assert!(Section::App.key("images-per-page").is_none());
         assert!(Section::Daemon.key("log-level").is_none());
     }

@@ -8,7 +8,9 @@ use super::{Key, key::OnInvalid};
 /// Reads a section's struct from its table. A missing value becomes the default; an invalid one
 /// becomes the default, or the value that the key says it acts as.
 pub(super) fn typed<T: DeserializeOwned>(keys: &[Key], table: &Map<String, Json>) -> T {
-    let values = keys.iter().filter_map(|key| Some((key.name.to_owned(), effective(key, table)?)));
+    let values = keys
+        .iter()
+        .filter_map(|key| Some((key.name.to_owned(), effective(key, table)?)));
     serde_json::from_value(Json::Object(values.collect()))
         .expect("a section's struct takes what its keys allow")
 }

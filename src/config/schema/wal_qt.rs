@@ -130,7 +130,9 @@ const FORBIDDEN: [&str; 7] = [
 ];
 
 fn is_env(entry: &str) -> bool {
-    let Some((name, _)) = entry.split_once('=') else { return false };
+    let Some((name, _)) = entry.split_once('=') else {
+        return false;
+    };
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let named = name.bytes().all(letter) && name.starts_with(|c: char| !c.is_ascii_digit());
     named && !FORBIDDEN.contains(&name)
@@ -145,7 +147,16 @@ mod tests {
         for good in ["A=", "QT_SCALE=1=2", "_x9=y z"] {
             assert!(is_env(good), "{good}");
         }
-        for bad in ["", "A", "=x", "9A=x", "A B=x", "PATH=/x", "LD_PRELOAD=", "HOME=/"] {
+        for bad in [
+            "",
+            "A",
+            "=x",
+            "9A=x",
+            "A B=x",
+            "PATH=/x",
+            "LD_PRELOAD=",
+            "HOME=/",
+        ] {
             assert!(!is_env(bad), "{bad}");
         }
     }

@@ -86,7 +86,11 @@ fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool 
         Err(error) if is_queue_full(&error) => silent(report, socket),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             let text = format!("{shown} is a stale socket, left by an earlier daemon");
-            report.note("leftovers", text, Some("nothing to do: the next start replaces it"));
+            report.note(
+                "leftovers",
+                text,
+                Some("nothing to do: the next start replaces it"),
+            );
             return absent(report, paths, options);
         }
         Err(error) => {
@@ -100,7 +104,9 @@ fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool 
 /// Called without a listener; returns whether the locks name a daemon that is running nevertheless.
 fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let shown = paths.socket.display();
-    let Some(holder) = [&paths.socket, &paths.database].into_iter().find_map(|at| Holder::of(at))
+    let Some(holder) = [&paths.socket, &paths.database]
+        .into_iter()
+        .find_map(|at| Holder::of(at))
     else {
         let text = format!("the daemon is not running (no socket at {shown})");
         let step = "start it with `murald start` or `murald set PICTURE`";
@@ -115,7 +121,10 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
             return true;
         }
         Some(other) => (
-            format!("another daemon (process {pid}, socket {}) uses this library", other.display()),
+            format!(
+                "another daemon (process {pid}, socket {}) uses this library",
+                other.display()
+            ),
             format!(
                 "`murald --socket {} stop` stops it; or set MURALD_SOCKET to that path",
                 other.display()
@@ -132,17 +141,31 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
 
 /// Reports the status of a running daemon.
 fn asked(report: &mut Report, socket: &Path) {
-    let Some(info) = get::<RunningDaemon>(socket, "info") else { return silent(report, socket) };
-    let RunningDaemon { version, pid, warnings } = info;
-    let text = format!("murald {version} is running (process {pid}, socket {})", socket.display());
+    let Some(info) = get::<RunningDaemon>(socket, "info") else {
+        return silent(report, socket);
+    };
+    let RunningDaemon {
+        version,
+        pid,
+        warnings,
+    } = info;
+    let text = format!(
+        "murald {version} is running (process {pid}, socket {})",
+        socket.display()
+    );
     match version == env!("CARGO_PKG_VERSION") {
         true => report.ok(SUBJECT, text),
         false => {
-            let text = format!("{text}; this command has version {}", env!("CARGO_PKG_VERSION"));
+            let text = format!(
+                "{text}; this command has version {}",
+                env!("CARGO_PKG_VERSION")
+            );
             report.note(SUBJECT, text, Some("`murald stop`, then `murald start`"));
         }
     }
-    warnings.iter().for_each(|warning| report.note(SUBJECT, warning, None));
+    warnings
+        .iter()
+        .for_each(|warning| report.note(SUBJECT, warning, None));
     let whys = get::<Vec<Why>>(socket, "why").unwrap_or_default();
     if let Some(failure) = whys.iter().find_map(|why| why.hook_failure.as_ref()) {
         let text = format!("hooks.wallpaper_changed failed: {}", failure.error);
@@ -177,9 +200,15 @@ pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
     database(report, &paths.database);
     let gone = ProcessRecords::at(&paths.backends).gone();
     if gone > 0 {
-        let text =
-            format!("{gone} of the processes recorded in {} have exited", paths.backends.display());
-        report.note("leftovers", text, Some("nothing to do: the next start removes the records"));
+        let text = format!(
+            "{gone} of the processes recorded in {} have exited",
+            paths.backends.display()
+        );
+        report.note(
+            "leftovers",
+            text,
+            Some("nothing to do: the next start removes the records"),
+        );
     }
 }
 
@@ -203,17 +232,28 @@ fn database(report: &mut Report, database: &Path) {
     };
     match store::quick_check(database, Instant::now() + WITHIN) {
         Ok(QuickCheck::None) => {
-            report.ok(SUBJECT, format!("no database yet; the first start creates {shown}"));
+            report.ok(
+                SUBJECT,
+                format!("no database yet; the first start creates {shown}"),
+            );
         }
         Ok(QuickCheck::Intact) => report.ok(SUBJECT, format!("{shown} is intact")),
         Ok(QuickCheck::Damaged(problem)) => damaged(report, problem),
         Ok(QuickCheck::Open) => {
             let text = format!("{shown} is in use, or was not closed cleanly");
-            report.note(SUBJECT, text, Some("nothing to do: the next start checks it"));
+            report.note(
+                SUBJECT,
+                text,
+                Some("nothing to do: the next start checks it"),
+            );
         }
         Ok(QuickCheck::TooLarge) => {
             let text = format!("{shown} is too large for a quick check");
-            report.note(SUBJECT, text, Some("`murald library check` checks all of it"));
+            report.note(
+                SUBJECT,
+                text,
+                Some("`murald library check` checks all of it"),
+            );
         }
         Err(error) if error.is_damage() => damaged(report, chain(&error)),
         Err(error @ store::Error::Newer { .. }) => {
@@ -222,7 +262,11 @@ fn database(report: &mut Report, database: &Path) {
         }
         Err(error) => {
             let step = "make it readable, then run `murald library check`";
-            report.fix(SUBJECT, format!("cannot read {shown}: {}", chain(&error)), step);
+            report.fix(
+                SUBJECT,
+                format!("cannot read {shown}: {}", chain(&error)),
+                step,
+            );
         }
     }
 }

@@ -63,7 +63,10 @@ fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
     if !file.exists() && options.config.is_none() {
         report.ok(
             "settings",
-            format!("no configuration file at {}; using the defaults", file.display()),
+            format!(
+                "no configuration file at {}; using the defaults",
+                file.display()
+            ),
         );
         return Config::default();
     }
@@ -75,7 +78,11 @@ fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
         }
         Ok(settings) => {
             for warning in &settings.warnings {
-                report.fix("settings", warning, "fix the line, then run `murald config check`");
+                report.fix(
+                    "settings",
+                    warning,
+                    "fix the line, then run `murald config check`",
+                );
             }
             if settings.warnings.is_empty() {
                 report.ok("settings", format!("{} is valid", file.display()));
@@ -95,7 +102,12 @@ impl Report {
 
     /// Reports something that works; `step` is what the user may do about it, if anything.
     fn note(&mut self, subject: &str, text: impl Into<String>, step: Option<&str>) {
-        self.add(subject, FindingState::Note, text.into(), step.map(str::to_owned));
+        self.add(
+            subject,
+            FindingState::Note,
+            text.into(),
+            step.map(str::to_owned),
+        );
     }
 
     fn fix(&mut self, subject: &str, text: impl Into<String>, step: impl Into<String>) {
@@ -104,7 +116,10 @@ impl Report {
 
     /// The number of things to fix.
     fn count(&self) -> usize {
-        self.0.iter().filter(|finding| finding.state == FindingState::Fix).count()
+        self.0
+            .iter()
+            .filter(|finding| finding.state == FindingState::Fix)
+            .count()
     }
 
     fn findings(self) -> Vec<Finding> {
@@ -112,7 +127,12 @@ impl Report {
     }
 
     fn add(&mut self, subject: &str, state: FindingState, text: String, step: Option<String>) {
-        self.0.push(Finding { subject: subject.to_owned(), state, text, step });
+        self.0.push(Finding {
+            subject: subject.to_owned(),
+            state,
+            text,
+            step,
+        });
     }
 }
 
@@ -123,7 +143,9 @@ const ROOM: u64 = 100 << 20;
 /// Examines the runtime directory: after `su` it may belong to another user, or to a session that has
 /// ended.
 fn runtime(report: &mut Report, env: &Env) {
-    let Some(path) = env.var("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) else { return };
+    let Some(path) = env.var("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) else {
+        return;
+    };
     let path = PathBuf::from(path);
     let step = format!(
         "log in again, or `export XDG_RUNTIME_DIR=/run/user/{}` if that directory exists",
@@ -132,15 +154,27 @@ fn runtime(report: &mut Report, env: &Env) {
     let named = format!("XDG_RUNTIME_DIR is {}", path.display());
     match fs::metadata(&path) {
         _ if !path.is_absolute() => {
-            report.fix("runtime", format!("{named}, which is not an absolute path"), step);
+            report.fix(
+                "runtime",
+                format!("{named}, which is not an absolute path"),
+                step,
+            );
         }
         Err(error) => report.fix("runtime", format!("{named}: {error}"), step),
         Ok(found) if !found.is_dir() => {
-            report.fix("runtime", format!("{named}, which is not a directory"), step);
+            report.fix(
+                "runtime",
+                format!("{named}, which is not a directory"),
+                step,
+            );
         }
         Ok(found) if found.uid() != geteuid().as_raw() => {
             let owner = found.uid();
-            report.fix("runtime", format!("{named}, which belongs to user {owner}"), step);
+            report.fix(
+                "runtime",
+                format!("{named}, which belongs to user {owner}"),
+                step,
+            );
         }
         Ok(_) => report.ok("runtime", named),
     }
@@ -169,14 +203,20 @@ fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
     }
     if report.count() == before {
         report.ok("library", format!("{} is writable", paths.images.display()));
-        report.ok("cache", format!("{} is writable", paths.thumbnails.display()));
+        report.ok(
+            "cache",
+            format!("{} is writable", paths.thumbnails.display()),
+        );
     }
     free_space(report, &all[..3]);
 }
 
 /// Returns the directory, or its nearest existing parent.
 fn nearest(directory: &Path) -> &Path {
-    directory.ancestors().find(|path| fs::symlink_metadata(path).is_ok()).unwrap_or(directory)
+    directory
+        .ancestors()
+        .find(|path| fs::symlink_metadata(path).is_ok())
+        .unwrap_or(directory)
 }
 
 fn writable(report: &mut Report, subject: &str, directory: &Path) {
@@ -188,7 +228,11 @@ fn writable(report: &mut Report, subject: &str, directory: &Path) {
     };
     if !there.is_dir() {
         let step = format!("`mv {shown} {shown}.old`");
-        return report.fix(subject, format!("{shown} is not a directory{for_what}"), step);
+        return report.fix(
+            subject,
+            format!("{shown} is not a directory{for_what}"),
+            step,
+        );
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
     match accessat(CWD, there, access, AtFlags::EACCESS) {
@@ -214,7 +258,9 @@ fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
     let mut seen = Vec::new();
     for (subject, directory) in places {
         let there = nearest(directory);
-        let (Ok(found), Ok(system)) = (fs::metadata(there), statvfs(there)) else { continue };
+        let (Ok(found), Ok(system)) = (fs::metadata(there), statvfs(there)) else {
+            continue;
+        };
         if seen.contains(&found.dev()) {
             continue;
         }
@@ -235,7 +281,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 fn look_at_programs(report: &mut Report) {
     if transcode::is_available() {
-        report.ok("ffmpeg", "installed; decodes videos and simple AVIF, HEIC and JPEG XL files");
+        report.ok(
+            "ffmpeg",
+            "installed; decodes videos and simple AVIF, HEIC and JPEG XL files",
+        );
     } else {
         report.note(
             "ffmpeg",
@@ -243,8 +292,15 @@ fn look_at_programs(report: &mut Report) {
             Some("install ffmpeg"),
         );
     }
-    for program in transcode::PROGRAMS.iter().filter(|program| program.name() != "ffmpeg") {
-        let opens: Vec<_> = program.opens.iter().map(|&format| media::name(format)).collect();
+    for program in transcode::PROGRAMS
+        .iter()
+        .filter(|program| program.name() != "ffmpeg")
+    {
+        let opens: Vec<_> = program
+            .opens
+            .iter()
+            .map(|&format| media::name(format))
+            .collect();
         let opens = opens.join(", ");
         match program.installed() {
             Some(name) => report.ok(name, format!("installed; decodes {opens} files")),
@@ -262,10 +318,14 @@ fn look_at_programs(report: &mut Report) {
 
 /// Reports whether systemd starts murald, if systemctl is installed.
 fn unit(report: &mut Report) {
-    let Some(systemctl) = process::which("systemctl") else { return };
+    let Some(systemctl) = process::which("systemctl") else {
+        return;
+    };
     let launch =
         Launch::new(systemctl).args(["--user", "is-enabled", "murald.service", "murald.socket"]);
-    let Ok(output) = process::run(&launch, PATIENCE, None) else { return };
+    let Ok(output) = process::run(&launch, PATIENCE, None) else {
+        return;
+    };
     let said = String::from_utf8_lossy(&output.stdout);
     if said.lines().any(|line| line.starts_with("enabled")) {
         report.ok("unit", "systemd starts murald at login");

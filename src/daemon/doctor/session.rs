@@ -27,21 +27,38 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
     };
     let shown = shown(&session);
     let (spawner, _deaths) = Spawner::new();
-    let Ok(watch) = compositor::Watch::start(&spawner, wanted, env) else { return };
+    let Ok(watch) = compositor::Watch::start(&spawner, wanted, env) else {
+        return;
+    };
     let outputs = watch.outputs();
     let told = outputs.subscribe();
     if outputs.session().is_none() && told.recv_timeout(PATIENCE).is_err() {
         let seconds = PATIENCE.as_secs();
         let text = format!("{shown} accepts connections but does not answer within {seconds} s");
-        return report.fix("compositor", text, "the session has hung: log out and in again");
+        return report.fix(
+            "compositor",
+            text,
+            "the session has hung: log out and in again",
+        );
     }
-    let names: Vec<String> = outputs.list().iter().map(|output| output.name.clone()).collect();
+    let names: Vec<String> = outputs
+        .list()
+        .iter()
+        .map(|output| output.name.clone())
+        .collect();
     match names.is_empty() {
         true => report.note("compositor", format!("{shown} reports no monitor"), None),
-        false => report.ok("compositor", format!("{shown}, monitors: {}", names.join(", "))),
+        false => report.ok(
+            "compositor",
+            format!("{shown}, monitors: {}", names.join(", ")),
+        ),
     }
-    let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else { return };
-    let Ok(decoder) = Decoder::start(decode::Settings::default(), &spawner) else { return };
+    let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else {
+        return;
+    };
+    let Ok(decoder) = Decoder::start(decode::Settings::default(), &spawner) else {
+        return;
+    };
     let all = Arc::clone(settings);
     let backends = Backends {
         settings: Arc::new(move || Arc::clone(&all)),
@@ -92,12 +109,18 @@ fn unreachable(report: &mut Report, wanted: Option<Compositor>, env: &Env, error
 fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Option<BackendName> {
     let available = backends.available();
     let wanted = settings.backend.kind;
-    let used = available.iter().find(|entry| entry.name == wanted).or(available.first());
+    let used = available
+        .iter()
+        .find(|entry| entry.name == wanted)
+        .or(available.first());
     let Some(used) = used else {
         let here =
             |entry: &&Registration| backends.fits(entry) && entry.name != BackendName::Builtin;
-        let names: Vec<&str> =
-            REGISTRY.iter().filter(here).map(|entry| entry.name.as_str()).collect();
+        let names: Vec<&str> = REGISTRY
+            .iter()
+            .filter(here)
+            .map(|entry| entry.name.as_str())
+            .collect();
         let install = format!("install one of {}", names.join(", "));
         let why = backends.unavailable_reason();
         if let Some(instead) = why.instead() {
@@ -110,13 +133,19 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
             }
             UnavailableReason::Place(_) | UnavailableReason::Session { .. } => install,
         };
-        report.fix("backend", format!("no backend is installed, and {why}"), step);
+        report.fix(
+            "backend",
+            format!("no backend is installed, and {why}"),
+            step,
+        );
         return None;
     };
     let name = used.name;
     if name == wanted || wanted == Config::default().backend.kind {
         report.ok("backend", format!("using {name}"));
-        let has_builtin = available.iter().any(|entry| entry.name == BackendName::Builtin);
+        let has_builtin = available
+            .iter()
+            .any(|entry| entry.name == BackendName::Builtin);
         if name == BackendName::Swaybg && has_builtin {
             let step = "`murald backends activate builtin` switches to a renderer that has them";
             report.note("backend", format!("{name} has no transitions"), Some(step));
@@ -137,18 +166,26 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
 
 /// Reports kinds of wallpapers that no installed backend can show.
 fn unshown(report: &mut Report, backends: &Backends) {
-    for (kind, subject, what) in
-        [(Kind::Video, "videos", "videos"), (Kind::Web, "html", "HTML wallpapers")]
-    {
+    for (kind, subject, what) in [
+        (Kind::Video, "videos", "videos"),
+        (Kind::Web, "html", "HTML wallpapers"),
+    ] {
         let shows = |entry: &&Registration| backends.kinds(entry).contains(&kind);
         if backends.available().iter().any(shows) {
             continue;
         }
-        let fitting = REGISTRY.iter().filter(|entry| backends.fits(entry)).filter(shows);
+        let fitting = REGISTRY
+            .iter()
+            .filter(|entry| backends.fits(entry))
+            .filter(shows);
         let names: Vec<&str> = fitting.map(|entry| entry.name.as_str()).collect();
         if !names.is_empty() {
             let step = format!("optional: install {}", names.join(" or "));
-            report.note(subject, format!("no installed program can show {what}"), Some(&step));
+            report.note(
+                subject,
+                format!("no installed program can show {what}"),
+                Some(&step),
+            );
         }
     }
 }

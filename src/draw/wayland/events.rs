@@ -116,7 +116,11 @@ impl<I: Source<Of>, Of> Dispatch<I, Of> for Events {
 impl Source<GlobalListContents> for WlRegistry {
     fn read(event: wl_registry::Event, _: &GlobalListContents) -> Option<Event> {
         match event {
-            wl_registry::Event::Global { name: output, interface, version } => {
+            wl_registry::Event::Global {
+                name: output,
+                interface,
+                version,
+            } => {
                 let is_output = interface == WlOutput::interface().name;
                 is_output.then_some(Event::OutputAdded { output, version })
             }
@@ -130,18 +134,31 @@ impl Source<GlobalListContents> for WlRegistry {
 
 impl Source<u32> for WlOutput {
     fn read(part: wl_output::Event, output: &u32) -> Option<Event> {
-        Some(Event::OutputInfo { output: *output, part })
+        Some(Event::OutputInfo {
+            output: *output,
+            part,
+        })
     }
 }
 
 impl Source<SurfaceId> for ZwlrLayerSurfaceV1 {
     fn read(event: zwlr_layer_surface_v1::Event, &surface: &SurfaceId) -> Option<Event> {
         match event {
-            zwlr_layer_surface_v1::Event::Configure { serial, width, height } => {
+            zwlr_layer_surface_v1::Event::Configure {
+                serial,
+                width,
+                height,
+            } => {
                 let size = (width.max(1), height.max(1));
-                Some(Event::Configured { surface, serial, size })
+                Some(Event::Configured {
+                    surface,
+                    serial,
+                    size,
+                })
             }
-            zwlr_layer_surface_v1::Event::Closed => Some(Event::Closed { output: surface.output }),
+            zwlr_layer_surface_v1::Event::Closed => Some(Event::Closed {
+                output: surface.output,
+            }),
             _ => None,
         }
     }
@@ -151,7 +168,10 @@ impl Source<SurfaceId> for WpFractionalScaleV1 {
     fn read(event: wp_fractional_scale_v1::Event, &surface: &SurfaceId) -> Option<Event> {
         match event {
             wp_fractional_scale_v1::Event::PreferredScale { scale } => {
-                Some(Event::PreferredScale { surface, scale: scale.max(1) })
+                Some(Event::PreferredScale {
+                    surface,
+                    scale: scale.max(1),
+                })
             }
             _ => None,
         }
@@ -207,7 +227,10 @@ const OFFERED_BY_OLD_WLROOTS: &str = "zwlr_input_inhibit_manager_v1";
 impl Globals {
     pub(super) fn bind(list: &GlobalList, handle: &QueueHandle<Events>) -> Result<Self, String> {
         let viewporter: Option<WpViewporter> = list.bind(handle, 1..=1, ()).ok();
-        let fractional = list.bind(handle, 1..=1, ()).ok().filter(|_| viewporter.is_some());
+        let fractional = list
+            .bind(handle, 1..=1, ())
+            .ok()
+            .filter(|_| viewporter.is_some());
         Ok(Self {
             handle: handle.clone(),
             // Version 4 damages frames in their own pixels.
@@ -215,10 +238,15 @@ impl Globals {
             shm: needed(list, handle, 1..=1)?,
             layer_shell: needed(list, handle, 1..=4)?,
             fractional,
-            single_pixel: list.bind(handle, 1..=1, ()).ok().filter(|_| viewporter.is_some()),
+            single_pixel: list
+                .bind(handle, 1..=1, ())
+                .ok()
+                .filter(|_| viewporter.is_some()),
             viewporter,
             newer_is_below: list.contents().with_list(|globals| {
-                globals.iter().any(|global| global.interface == OFFERED_BY_OLD_WLROOTS)
+                globals
+                    .iter()
+                    .any(|global| global.interface == OFFERED_BY_OLD_WLROOTS)
             }),
         })
     }
@@ -228,9 +256,18 @@ impl Globals {
         let (width, height) = storage.size();
         let (width, height) = (i32::try_from(width).ok()?, i32::try_from(height).ok()?);
         let stride = width.checked_mul(PIXEL as i32)?;
-        let pool = self.shm.create_pool(storage.as_fd(), storage.length(), &self.handle, ());
-        let buffer =
-            pool.create_buffer(0, width, height, stride, Format::Xrgb8888, &self.handle, tag);
+        let pool = self
+            .shm
+            .create_pool(storage.as_fd(), storage.length(), &self.handle, ());
+        let buffer = pool.create_buffer(
+            0,
+            width,
+            height,
+            stride,
+            Format::Xrgb8888,
+            &self.handle,
+            tag,
+        );
         pool.destroy();
         Some(buffer)
     }
@@ -257,8 +294,9 @@ where
     Events: Dispatch<I, ()>,
 {
     let name = I::interface().name;
-    list.bind(handle, versions, ()).map_err(|error| match error {
-        BindError::NotPresent => format!("this compositor does not offer {name}"),
-        BindError::UnsupportedVersion => format!("this compositor's {name} is too old"),
-    })
+    list.bind(handle, versions, ())
+        .map_err(|error| match error {
+            BindError::NotPresent => format!("this compositor does not offer {name}"),
+            BindError::UnsupportedVersion => format!("this compositor's {name} is too old"),
+        })
 }

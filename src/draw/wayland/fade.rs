@@ -85,7 +85,9 @@ impl Fade {
             return Next::End;
         }
         // The compositor's pace varies a little: a frame may be an eighth of an interval early.
-        let earliest = self.drawn.map(|drawn| drawn + interval(&self.transition) * 7 / 8);
+        let earliest = self
+            .drawn
+            .map(|drawn| drawn + interval(&self.transition) * 7 / 8);
         if let Some(earliest) = earliest.filter(|&earliest| earliest > now) {
             return Next::At(earliest);
         }
@@ -109,20 +111,32 @@ impl Fade {
     fn draw(&mut self, at: usize, gone: f64) {
         let gone = ease(self.transition.easing, gone).clamp(0.0, 1.0);
         let (canvas, width) = (&mut self.canvases[at], self.size.0 as usize);
-        blend(self.transition.effect, gone, width, (&self.from, &self.to), &mut canvas.pixels);
+        blend(
+            self.transition.effect,
+            gone,
+            width,
+            (&self.from, &self.to),
+            &mut canvas.pixels,
+        );
         canvas.is_held = true;
         self.current = Some(canvas.number);
     }
 
     /// The frame on the screen; none before the first frame.
     pub(super) fn current(&self) -> Option<&Arc<Storage>> {
-        let current = self.canvases.iter().find(|canvas| Some(canvas.number) == self.current);
+        let current = self
+            .canvases
+            .iter()
+            .find(|canvas| Some(canvas.number) == self.current);
         current.map(|canvas| &canvas.storage)
     }
 
     /// The compositor has released a buffer.
     pub(super) fn released(&mut self, number: u64) {
-        let meant = self.canvases.iter_mut().find(|canvas| canvas.number == number);
+        let meant = self
+            .canvases
+            .iter_mut()
+            .find(|canvas| canvas.number == number);
         if let Some(canvas) = meant {
             canvas.is_held = false;
         }
@@ -141,7 +155,13 @@ impl Canvas {
         let storage = Arc::new(Storage::new(size).ok()?);
         let pixels = storage.map().ok()?;
         let (number, buffer) = make(&storage)?;
-        Some(Self { number, storage, pixels, buffer, is_held: false })
+        Some(Self {
+            number,
+            storage,
+            pixels,
+            buffer,
+            is_held: false,
+        })
     }
 }
 

@@ -56,10 +56,12 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
 
 /// Whether the compositor is sway, or cannot be identified.
 fn may_be_sway(connection: &Connection) -> bool {
-    let name = socket_peercred(connection.backend().poll_fd()).ok().and_then(|peer| {
-        let pid = peer.pid.as_raw_nonzero();
-        // A compositor with capabilities hides its executable, but not this name.
-        std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()
-    });
+    let name = socket_peercred(connection.backend().poll_fd())
+        .ok()
+        .and_then(|peer| {
+            let pid = peer.pid.as_raw_nonzero();
+            // A compositor with capabilities hides its executable, but not this name.
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()
+        });
     name.is_none_or(|name| name.contains("sway"))
 }

@@ -50,9 +50,12 @@ impl DrawnOutput {
                 };
                 self.is_turned = number % 2 == 1;
             }
-            wl_output::Event::Mode { flags: WEnum::Value(flags), width, height, .. }
-                if flags.contains(wl_output::Mode::Current) =>
-            {
+            wl_output::Event::Mode {
+                flags: WEnum::Value(flags),
+                width,
+                height,
+                ..
+            } if flags.contains(wl_output::Mode::Current) => {
                 let side = |side: i32| u32::try_from(side).ok().filter(|&side| side > 0);
                 self.mode = side(width).zip(side(height));
             }
@@ -63,7 +66,8 @@ impl DrawnOutput {
             wl_output::Event::Done => {
                 self.is_known = true;
                 let scale = self.scale;
-                self.surfaces_mut().for_each(|surface| surface.whole = scale);
+                self.surfaces_mut()
+                    .for_each(|surface| surface.whole = scale);
                 return true;
             }
             _ => {}
@@ -105,7 +109,10 @@ impl DrawnOutput {
                 false => &mut self.surface,
             };
             if surface.is_none() {
-                let id = SurfaceId { output: self.global, is_backdrop };
+                let id = SurfaceId {
+                    output: self.global,
+                    is_backdrop,
+                };
                 let new = surface.insert(Surface::new(globals, &self.output, id));
                 new.whole = self.scale;
             }
@@ -115,7 +122,11 @@ impl DrawnOutput {
     /// Whether the surfaces show this picture in this size already; an unwanted backdrop does not count.
     pub(super) fn shows(&self, wanted: &Wanted, size: (u32, u32)) -> bool {
         let is_shown = |surface: &Surface| surface.shows(wanted, size);
-        let backdrop = self.backdrop.as_ref().filter(|it| is_shown(it)).and_then(Surface::content);
+        let backdrop = self
+            .backdrop
+            .as_ref()
+            .filter(|it| is_shown(it))
+            .and_then(Surface::content);
         let is_below = |_| backdrop.is_some_and(|it| it.wanted.backdrop == wanted.backdrop);
         self.surface.as_ref().is_some_and(is_shown) && wanted.backdrop.is_none_or(is_below)
     }
@@ -126,8 +137,13 @@ impl DrawnOutput {
         if self.surfaces().any(|surface| surface.logical.is_none()) {
             return None;
         }
-        let turned =
-            |(width, height)| if self.is_turned { (height, width) } else { (width, height) };
+        let turned = |(width, height)| {
+            if self.is_turned {
+                (height, width)
+            } else {
+                (width, height)
+            }
+        };
         let facts = SizeFacts {
             logical: surface.logical?,
             fractional: surface.preferred,
@@ -197,7 +213,10 @@ impl SizeFacts {
     /// Whether the surface covers the whole output, at a scale that rounds up to the integer one.
     fn covers(self, mode: Size) -> bool {
         let product = |one: u32, other: u32| u64::from(one) * u64::from(other);
-        let (one, other) = (product(mode.0, self.logical.1), product(mode.1, self.logical.0));
+        let (one, other) = (
+            product(mode.0, self.logical.1),
+            product(mode.1, self.logical.0),
+        );
         let shape = one.abs_diff(other) <= u64::from(mode.0) + u64::from(mode.1);
         let scale = f64::from(mode.0) / f64::from(self.logical.0);
         let whole = f64::from(self.whole);
@@ -220,7 +239,10 @@ mod tests {
         };
         let check = |known: SizeFacts, expected| assert_eq!(known.frame(), expected, "{known:?}");
         check(known((1920, 1080), None, 1, (1920, 1080)), (1920, 1080));
-        check(known((1920, 1080), Some(120), 1, (1920, 1080)), (1920, 1080));
+        check(
+            known((1920, 1080), Some(120), 1, (1920, 1080)),
+            (1920, 1080),
+        );
         check(known((960, 540), None, 2, (1920, 1080)), (1920, 1080));
         check(known((1280, 720), Some(180), 2, (1920, 1080)), (1920, 1080));
         // 1366 / 1.5 is not an integer, so the mode is used.
@@ -230,8 +252,17 @@ mod tests {
         // A surface that is not the whole output.
         check(known((800, 200), Some(180), 2, (1920, 1080)), (1200, 300));
         check(known((800, 200), None, 2, (1920, 1080)), (1600, 400));
-        let plain = SizeFacts { viewport: false, ..known((1280, 720), None, 2, (1920, 1080)) };
+        let plain = SizeFacts {
+            viewport: false,
+            ..known((1280, 720), None, 2, (1920, 1080))
+        };
         check(plain, (2560, 1440));
-        check(SizeFacts { mode: None, ..plain }, (2560, 1440));
+        check(
+            SizeFacts {
+                mode: None,
+                ..plain
+            },
+            (2560, 1440),
+        );
     }
 }

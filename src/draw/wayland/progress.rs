@@ -18,35 +18,62 @@ use super::surface::{Content, Surface};
 /// A surface that has no size within this time belongs to an output that is being disconnected.
 const SIZES_WITHIN: Duration = Duration::from_secs(2);
 
-const AT_ONCE: Transition =
-    Transition { effect: Effect::None, duration: 0.0, easing: [0.0; 4], fps_max: 1 };
+const AT_ONCE: Transition = Transition {
+    effect: Effect::None,
+    duration: 0.0,
+    easing: [0.0; 4],
+    fps_max: 1,
+};
 
 impl Renderer {
     /// Starts the change that a client asks for. A change that another client waits for is superseded.
     pub(super) fn request(&mut self, client: ClientId, request: Request) {
-        if let Some(PictureChange { client: Some(other), .. }) = self.change.take() {
+        if let Some(PictureChange {
+            client: Some(other),
+            ..
+        }) = self.change.take()
+        {
             self.server.respond(other, Outcome::Superseded);
         }
         let is_takeable = |wanted: &Wanted| {
-            self.named(&wanted.output).is_none_or(|output| output.takes(wanted, &self.globals))
+            self.named(&wanted.output)
+                .is_none_or(|output| output.takes(wanted, &self.globals))
         };
         if !request.outputs.iter().all(is_takeable) {
             return self.server.respond(client, Outcome::Replace);
         }
-        let all_known = request.outputs.iter().all(|wanted| self.named(&wanted.output).is_some());
+        let all_known = request
+            .outputs
+            .iter()
+            .all(|wanted| self.named(&wanted.output).is_some());
         let stage = match all_known {
             true => self.sizing(&request.outputs),
-            false => Stage::Syncing { sync: self.sync(), again: false },
+            false => Stage::Syncing {
+                sync: self.sync(),
+                again: false,
+            },
         };
-        let Request { outputs, transition, .. } = request;
-        self.change = Some(PictureChange { client: Some(client), outputs, transition, stage });
+        let Request {
+            outputs,
+            transition,
+            ..
+        } = request;
+        self.change = Some(PictureChange {
+            client: Some(client),
+            outputs,
+            transition,
+            stage,
+        });
     }
 
     /// Drops a change whose client has closed the connection, unless its pictures are shown already.
     pub(super) fn drop_unawaited(&mut self) {
         let is_shown = |change: &PictureChange| matches!(change.stage, Stage::Showing { .. });
         let is_unawaited = |change: &mut PictureChange| {
-            !is_shown(change) && change.client.is_some_and(|client| !self.server.is_waiting(client))
+            !is_shown(change)
+                && change
+                    .client
+                    .is_some_and(|client| !self.server.is_waiting(client))
         };
         if self.change.take_if(is_unawaited).is_some() {
             self.remove_unwanted();
@@ -55,12 +82,17 @@ impl Renderer {
 
     /// Handles the answer to the sync request of this number.
     pub(super) fn synced(&mut self, number: u64) {
-        let Some(mut change) = self.change.take() else { return };
+        let Some(mut change) = self.change.take() else {
+            return;
+        };
         if let Stage::Syncing { sync, again } = change.stage
             && sync == number
         {
             change.stage = match again {
-                false => Stage::Syncing { sync: self.sync(), again: true },
+                false => Stage::Syncing {
+                    sync: self.sync(),
+                    again: true,
+                },
                 true => self.sizing(&change.outputs),
             };
         }
@@ -70,19 +102,28 @@ impl Renderer {
     /// Gives each of these outputs its surfaces.
     fn sizing(&mut self, outputs: &[Wanted]) -> Stage {
         for wanted in outputs {
-            let output = self.outputs.iter_mut().find(|output| output.is(&wanted.output));
+            let output = self
+                .outputs
+                .iter_mut()
+                .find(|output| output.is(&wanted.output));
             if let Some(output) = output {
                 output.create_surfaces(&self.globals, wanted);
             }
         }
-        Stage::Sizing { until: Instant::now() + SIZES_WITHIN }
+        Stage::Sizing {
+            until: Instant::now() + SIZES_WITHIN,
+        }
     }
 
     /// Continues the change as far as possible without waiting.
     pub(super) fn proceed(&mut self) {
         loop {
-            let Some(change) = self.change.take().or_else(|| self.repair()) else { return };
-            let Some(next) = self.step(change) else { continue };
+            let Some(change) = self.change.take().or_else(|| self.repair()) else {
+                return;
+            };
+            let Some(next) = self.step(change) else {
+                continue;
+            };
             let (change, goes_on) = next;
             self.change = Some(change);
             if !goes_on {
@@ -111,8 +152,11 @@ impl Renderer {
                 }
             },
             Stage::Showing { outputs } => {
-                let left: Vec<u32> =
-                    outputs.iter().copied().filter(|&global| self.is_coming(global)).collect();
+                let left: Vec<u32> = outputs
+                    .iter()
+                    .copied()
+                    .filter(|&global| self.is_coming(global))
+                    .collect();
                 if !left.is_empty() {
                     change.stage = Stage::Showing { outputs: left };
                     return Some((change, false));
@@ -124,7 +168,9 @@ impl Renderer {
     }
 
     fn are_sized(&self, outputs: &[Wanted]) -> bool {
-        let mut named = outputs.iter().filter_map(|wanted| self.named(&wanted.output));
+        let mut named = outputs
+            .iter()
+            .filter_map(|wanted| self.named(&wanted.output));
         named.all(|output| output.frame_size().is_some())
     }
 
@@ -141,7 +187,10 @@ impl Renderer {
             let improves =
                 |_: &ClientId| output.surface.as_ref().is_some_and(Surface::has_substitute);
             if change.client.as_ref().is_some_and(improves) || !output.shows(wanted, size) {
-                tasks.push(Task { wanted: wanted.clone(), size });
+                tasks.push(Task {
+                    wanted: wanted.clone(),
+                    size,
+                });
                 outputs.push(output.global);
             }
         }
@@ -168,16 +217,28 @@ impl Renderer {
         if let Stage::Painting { painting, outputs } = &change.stage {
             for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
                 let (wanted, size) = (task.wanted.clone(), task.size);
-                let Painted { frame, moves, backdrop } = painted;
-                let content =
-                    Content { wanted, size, frame: Some(frame), moves, is_substitute: false };
+                let Painted {
+                    frame,
+                    moves,
+                    backdrop,
+                } = painted;
+                let content = Content {
+                    wanted,
+                    size,
+                    frame: Some(frame),
+                    moves,
+                    is_substitute: false,
+                };
                 self.show(global, content, backdrop, &change.transition);
             }
         }
         self.shown.clone_from(&change.outputs);
         let mut outputs = Vec::new();
         for wanted in &change.outputs {
-            let output = self.outputs.iter_mut().find(|output| output.is(&wanted.output));
+            let output = self
+                .outputs
+                .iter_mut()
+                .find(|output| output.is(&wanted.output));
             let Some(output) = output else { continue };
             output.create_surfaces(&self.globals, wanted);
             outputs.push(output.global);
@@ -201,7 +262,12 @@ impl Renderer {
         self.remove_unwanted();
         if let Some(client) = change.client {
             let here = |wanted: &&Wanted| self.named(&wanted.output).is_some();
-            let outputs = change.outputs.iter().filter(here).map(|it| it.output.clone()).collect();
+            let outputs = change
+                .outputs
+                .iter()
+                .filter(here)
+                .map(|it| it.output.clone())
+                .collect();
             self.server.respond(client, Outcome::Shown(outputs));
         }
     }
@@ -228,20 +294,30 @@ impl Renderer {
             client: None,
             outputs: self.shown.clone(),
             transition: AT_ONCE,
-            stage: Stage::Sizing { until: Instant::now() },
+            stage: Stage::Sizing {
+                until: Instant::now(),
+            },
         })
     }
 
     /// Shows the last frame of a picture, stretched, or the fill colour, because its file cannot be
     /// painted.
     fn make_do(&mut self, change: PictureChange) {
-        let Stage::Painting { painting, outputs } = &change.stage else { return };
+        let Stage::Painting { painting, outputs } = &change.stage else {
+            return;
+        };
         for (&global, task) in outputs.iter().zip(&painting.tasks) {
             let (wanted, size) = (task.wanted.clone(), task.size);
             let frame = self.last_frame(&wanted);
             let backdrop = frame.as_ref().zip(wanted.backdrop);
             let backdrop = backdrop.and_then(|(frame, effect)| backdrop::paint(frame, effect).ok());
-            let content = Content { wanted, size, frame, moves: false, is_substitute: true };
+            let content = Content {
+                wanted,
+                size,
+                frame,
+                moves: false,
+                is_substitute: true,
+            };
             self.show(global, content, backdrop, &change.transition);
         }
     }
@@ -255,16 +331,30 @@ impl Renderer {
         transition: &Transition,
     ) {
         let (wanted, size) = (content.wanted.clone(), content.size);
-        let wallpaper = SurfaceId { output, is_backdrop: false };
+        let wallpaper = SurfaceId {
+            output,
+            is_backdrop: false,
+        };
         self.with_surface(wallpaper, |surface, globals| {
             if surface.has_substitute() || !surface.shows(&content.wanted, size) {
                 surface.show(globals, content, transition);
             }
         });
-        self.with_surface(SurfaceId { output, is_backdrop: true }, |surface, globals| {
-            let content =
-                Content { wanted, size, frame: backdrop, moves: false, is_substitute: false };
-            surface.show(globals, content, &AT_ONCE);
-        });
+        self.with_surface(
+            SurfaceId {
+                output,
+                is_backdrop: true,
+            },
+            |surface, globals| {
+                let content = Content {
+                    wanted,
+                    size,
+                    frame: backdrop,
+                    moves: false,
+                    is_substitute: false,
+                };
+                surface.show(globals, content, &AT_ONCE);
+            },
+        );
     }
 }

@@ -58,11 +58,18 @@ impl Renderer {
             Event::OutputAdded { output, version } => self.add_output(output, version),
             Event::OutputRemoved { output } => self.remove_output(output),
             Event::OutputInfo { output, part } => {
-                if self.output(output).is_some_and(|output| output.update(part)) {
+                if self
+                    .output(output)
+                    .is_some_and(|output| output.update(part))
+                {
                     self.output_described(output);
                 }
             }
-            Event::Configured { surface, serial, size } => {
+            Event::Configured {
+                surface,
+                serial,
+                size,
+            } => {
                 self.with_surface(surface, |surface, globals| {
                     surface.configure(globals, (serial, size));
                 });
@@ -100,9 +107,16 @@ impl Renderer {
 
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let painting = self.change.as_ref().and_then(PictureChange::painting);
-        let surfaces = self.outputs.iter().filter_map(|output| output.surface.as_ref());
+        let surfaces = self
+            .outputs
+            .iter()
+            .filter_map(|output| output.surface.as_ref());
         let animations = surfaces.filter_map(Surface::animation).map(AsFd::as_fd);
-        let all = self.server.descriptors().into_iter().chain(painting.map(|it| it.as_fd()));
+        let all = self
+            .server
+            .descriptors()
+            .into_iter()
+            .chain(painting.map(|it| it.as_fd()));
         all.chain(animations).collect()
     }
 
@@ -124,7 +138,9 @@ impl Renderer {
     }
 
     fn output(&mut self, global: u32) -> Option<&mut DrawnOutput> {
-        self.outputs.iter_mut().find(|output| output.global == global)
+        self.outputs
+            .iter_mut()
+            .find(|output| output.global == global)
     }
 
     pub(super) fn named(&self, name: &str) -> Option<&DrawnOutput> {
@@ -133,7 +149,10 @@ impl Renderer {
 
     /// Calls `act` with a surface, if the output still has it.
     pub(super) fn with_surface(&mut self, id: SurfaceId, act: impl FnOnce(&mut Surface, &Globals)) {
-        let output = self.outputs.iter_mut().find(|output| output.global == id.output);
+        let output = self
+            .outputs
+            .iter_mut()
+            .find(|output| output.global == id.output);
         let surface = output.and_then(|output| match id.is_backdrop {
             true => output.backdrop.as_mut(),
             false => output.surface.as_mut(),
@@ -144,13 +163,19 @@ impl Renderer {
     }
 
     pub(super) fn add_output(&mut self, global: u32, version: u32) {
-        let output = self.registry.bind(global, version.min(4), &self.globals.handle, global);
+        let output = self
+            .registry
+            .bind(global, version.min(4), &self.globals.handle, global);
         self.outputs.push(DrawnOutput::new(global, output));
     }
 
     /// Handles the complete description of an output that was added or changed.
     fn output_described(&mut self, global: u32) {
-        let Some(output) = self.outputs.iter_mut().find(|output| output.global == global) else {
+        let Some(output) = self
+            .outputs
+            .iter_mut()
+            .find(|output| output.global == global)
+        else {
             return;
         };
         if let Some(wanted) = self.shown.iter().find(|wanted| output.is(&wanted.output)) {
@@ -159,7 +184,11 @@ impl Renderer {
     }
 
     fn remove_output(&mut self, global: u32) {
-        let Some(at) = self.outputs.iter().position(|output| output.global == global) else {
+        let Some(at) = self
+            .outputs
+            .iter()
+            .position(|output| output.global == global)
+        else {
             return;
         };
         let output = self.outputs.remove(at);
@@ -173,7 +202,9 @@ impl Renderer {
     /// The last frame of a picture: of this output, or of another that shows the same.
     pub(super) fn last_frame(&self, wanted: &Wanted) -> Option<Arc<Storage>> {
         let own = self.named(&wanted.output).into_iter();
-        let all = own.chain(&self.outputs).filter_map(|output| output.surface.as_ref()?.content());
+        let all = own
+            .chain(&self.outputs)
+            .filter_map(|output| output.surface.as_ref()?.content());
         let mut same = all.filter(|content| content.wanted.looks_like(wanted));
         let shown = same.find_map(|content| content.frame.clone());
         shown.or_else(|| self.last_frames.get(&wanted.output).cloned())
@@ -215,7 +246,10 @@ pub(super) enum Stage {
     /// Surfaces have no size yet.
     Sizing { until: Instant },
     /// Pictures are painted, one task for each of these outputs.
-    Painting { painting: Painting, outputs: Vec<u32> },
+    Painting {
+        painting: Painting,
+        outputs: Vec<u32>,
+    },
     /// The first frames on these outputs are not on the screen yet.
     Showing { outputs: Vec<u32> },
 }

@@ -79,10 +79,17 @@ impl Surface {
         surface.set_input_region(Some(&region));
         region.destroy();
         let (fractional, viewport) = (&globals.fractional, &globals.viewporter);
-        let fractional =
-            fractional.as_ref().map(|it| it.get_fractional_scale(&surface, &globals.handle, id));
-        let viewport = viewport.as_ref().map(|it| it.get_viewport(&surface, &globals.handle, ()));
-        let name = if id.is_backdrop { "murald-backdrop" } else { "wallpaper" };
+        let fractional = fractional
+            .as_ref()
+            .map(|it| it.get_fractional_scale(&surface, &globals.handle, id));
+        let viewport = viewport
+            .as_ref()
+            .map(|it| it.get_viewport(&surface, &globals.handle, ()));
+        let name = if id.is_backdrop {
+            "murald-backdrop"
+        } else {
+            "wallpaper"
+        };
         let (below, name) = (Layer::Background, name.to_owned());
         let shell = &globals.layer_shell;
         let layer =
@@ -131,12 +138,18 @@ impl Surface {
 
     /// Whether the surface shows a substitute, because the picture's file could not be painted.
     pub(super) fn has_substitute(&self) -> bool {
-        self.content.as_ref().is_some_and(|content| content.is_substitute)
+        self.content
+            .as_ref()
+            .is_some_and(|content| content.is_substitute)
     }
 
     /// Updates the path of the same picture.
     pub(super) fn rename(&mut self, wanted: &Wanted) {
-        if let Some(content) = self.content.as_mut().filter(|it| it.wanted.looks_like(wanted)) {
+        if let Some(content) = self
+            .content
+            .as_mut()
+            .filter(|it| it.wanted.looks_like(wanted))
+        {
             content.wanted = wanted.clone();
         }
     }
@@ -180,10 +193,14 @@ impl Surface {
     pub(super) fn advance(&mut self, globals: &Globals, now: Instant) {
         (self.wake_at, self.is_due) = (None, false);
         let number = self.next_number();
-        let tag = Tag { surface: self.id, number };
+        let tag = Tag {
+            surface: self.id,
+            number,
+        };
         let next = match &mut self.fade {
-            Some(fade) => fade
-                .next(now, |storage| globals.buffer(storage, tag).map(|buffer| (number, buffer))),
+            Some(fade) => fade.next(now, |storage| {
+                globals.buffer(storage, tag).map(|buffer| (number, buffer))
+            }),
             None => Next::End,
         };
         match next {
@@ -196,11 +213,16 @@ impl Surface {
 
     /// Shows the picture itself. Its storage is never written again, so its buffer is destroyed at once.
     fn finish(&mut self, globals: &Globals) {
-        let tag = Tag { surface: self.id, number: self.next_number() };
+        let tag = Tag {
+            surface: self.id,
+            number: self.next_number(),
+        };
         let Some(content) = &self.content else { return };
         let made = match &content.frame {
             Some(frame) => globals.buffer(frame, tag).map(|made| (made, frame.size())),
-            None => globals.color(content.wanted.style.fill, tag).map(|made| (made, (1, 1))),
+            None => globals
+                .color(content.wanted.style.fill, tag)
+                .map(|made| (made, (1, 1))),
         };
         if let Some((buffer, size)) = made {
             self.commit(globals, (&buffer, size));
@@ -212,10 +234,17 @@ impl Surface {
     fn commit(&mut self, globals: &Globals, (buffer, (width, height)): (&WlBuffer, (u32, u32))) {
         self.fit(globals);
         self.surface.attach(Some(buffer), 0, 0);
-        self.surface.damage_buffer(0, 0, width as i32, height as i32);
+        self.surface
+            .damage_buffer(0, 0, width as i32, height as i32);
         let number = self.next_number();
         self.asked = number;
-        self.surface.frame(&globals.handle, Tag { surface: self.id, number });
+        self.surface.frame(
+            &globals.handle,
+            Tag {
+                surface: self.id,
+                number,
+            },
+        );
         self.awaited = Some((number, Instant::now() + FRAME_WITHIN));
         self.is_waiting = true;
         self.surface.commit();
@@ -226,7 +255,9 @@ impl Surface {
         if let Some(serial) = self.serial.take() {
             self.layer.ack_configure(serial);
         }
-        let Some((width, height)) = self.logical.map(|(w, h)| (w as i32, h as i32)) else { return };
+        let Some((width, height)) = self.logical.map(|(w, h)| (w as i32, h as i32)) else {
+            return;
+        };
         match &self.viewport {
             Some(viewport) => viewport.set_destination(width, height),
             None => self.surface.set_buffer_scale(self.whole as i32),
@@ -290,7 +321,11 @@ impl Surface {
             self.wake_at = Some(self.next_frame_due);
             return;
         }
-        match self.animation.as_ref().map_or(NextFrame::Never, Animation::next) {
+        match self
+            .animation
+            .as_ref()
+            .map_or(NextFrame::Never, Animation::next)
+        {
             NextFrame::NotYet => {}
             NextFrame::Ready(frame, stays) => {
                 self.next_frame_due = (self.next_frame_due + stays).max(now);
@@ -310,12 +345,18 @@ impl Surface {
 
     fn animation_of_content(&self) -> Option<Animation> {
         let content = self.content.as_ref()?;
-        Animation::start(Task { wanted: content.wanted.clone(), size: content.size }).ok()
+        Animation::start(Task {
+            wanted: content.wanted.clone(),
+            size: content.size,
+        })
+        .ok()
     }
 
     pub(super) fn animation(&self) -> Option<&Animation> {
         // The next frame matters only once the last one has had its time.
-        self.animation.as_ref().filter(|_| self.wake_at.is_none() && !self.is_waiting)
+        self.animation
+            .as_ref()
+            .filter(|_| self.wake_at.is_none() && !self.is_waiting)
     }
 
     /// When [`Self::tick`] must be called.

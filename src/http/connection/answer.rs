@@ -59,15 +59,27 @@ impl Connection<'_> {
     fn put(&mut self, context: &RequestContext<'_>, answer: Response) -> Next {
         let keep_alive = context.keep_alive && !self.shared.stopping.load(Ordering::Relaxed);
         answer.write_head(&mut self.output, &context.id, keep_alive, context.minor);
-        let sent = if context.is_head() { Ok(()) } else { self.put_body(&answer.body) };
+        let sent = if context.is_head() {
+            Ok(())
+        } else {
+            self.put_body(&answer.body)
+        };
         context.log(answer.status);
-        if sent.is_ok() && keep_alive { Next::Request } else { Next::Close }
+        if sent.is_ok() && keep_alive {
+            Next::Request
+        } else {
+            Next::Close
+        }
     }
 
     fn put_body(&mut self, body: &Body) -> Result<(), Stop> {
         let bytes: &[u8] = match body {
             Body::Bytes(bytes) => bytes,
-            Body::File { file, offset, length } => {
+            Body::File {
+                file,
+                offset,
+                length,
+            } => {
                 self.flush()?;
                 return self.send_file(file, *offset, *length);
             }
@@ -85,7 +97,9 @@ impl Connection<'_> {
     fn open_stream(&mut self, context: RequestContext<'_>, answer: Response) -> Next {
         let mut head = Vec::new();
         answer.write_head(&mut head, &context.id, false, context.minor);
-        let Body::Events { bus, filter } = answer.body else { return Next::Close };
+        let Body::Events { bus, filter } = answer.body else {
+            return Next::Close;
+        };
         let chunked = context.minor == 1;
         if context.is_head() {
             self.output.append(&mut head);
@@ -95,7 +109,13 @@ impl Connection<'_> {
         if self.flush().is_err() {
             return Next::Close;
         }
-        let opening = Opening { client: Arc::clone(&self.client), head, bus, filter, chunked };
+        let opening = Opening {
+            client: Arc::clone(&self.client),
+            head,
+            bus,
+            filter,
+            chunked,
+        };
         match self.shared.streams.open(opening) {
             Ok(()) => {
                 context.log(200);
@@ -129,7 +149,9 @@ impl Connection<'_> {
 
     /// Fails if the client is gone, or if it reads nothing until the time-out of the socket.
     fn send(&self, bytes: &[u8]) -> Result<(), Stop> {
-        (&self.client.socket).write_all(bytes).map_err(|_| Stop::Quietly)
+        (&self.client.socket)
+            .write_all(bytes)
+            .map_err(|_| Stop::Quietly)
     }
 
     /// Sends a part of a file without copying it through our memory.

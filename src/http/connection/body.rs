@@ -10,8 +10,14 @@ use crate::http::parse::{Framing, Refusal};
 const LINES: usize = 32 << 10;
 const PER_BYTE: usize = 6;
 
-const BAD_CHUNKS: Stop = Stop::Refuse(Refusal { status: 400, why: "the chunks are malformed" });
-const TOO_LARGE: Stop = Stop::Refuse(Refusal { status: 413, why: "the body is larger than 8 MiB" });
+const BAD_CHUNKS: Stop = Stop::Refuse(Refusal {
+    status: 400,
+    why: "the chunks are malformed",
+});
+const TOO_LARGE: Stop = Stop::Refuse(Refusal {
+    status: 413,
+    why: "the body is larger than 8 MiB",
+});
 
 /// When the body began, and when its last piece arrived.
 struct Progress {
@@ -24,9 +30,12 @@ impl Connection<'_> {
     pub(super) fn body(&mut self, framing: Framing) -> Result<Vec<u8>, Stop> {
         let length = framing.length();
         if framing.wants_continue && length != Some(0) && self.input.is_empty() {
-            self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            self.output
+                .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        let Some(length) = length else { return self.chunks() };
+        let Some(length) = length else {
+            return self.chunks();
+        };
         let mut body = Vec::new();
         self.fill_body(&mut body, length, &mut Progress::new())?;
         Ok(body)
@@ -90,7 +99,9 @@ impl Connection<'_> {
             line.extend_from_slice(&unread[..piece]);
             self.input.consume(piece);
             if end.is_some() {
-                let line = line.strip_suffix(b"\r\n").filter(|line| !line.contains(&b'\r'));
+                let line = line
+                    .strip_suffix(b"\r\n")
+                    .filter(|line| !line.contains(&b'\r'));
                 return line.map(<[u8]>::to_vec).ok_or(BAD_CHUNKS);
             }
             self.more(progress)?;
@@ -111,19 +122,28 @@ impl Connection<'_> {
 impl Progress {
     fn new() -> Self {
         let now = Instant::now();
-        Self { since: now, last: now }
+        Self {
+            since: now,
+            last: now,
+        }
     }
 }
 
 /// The size on the line of a chunk, without its extensions.
 fn chunk_size(line: &[u8]) -> Result<usize, Stop> {
-    let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
+    let digits = line
+        .split(|&byte| byte == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii_end();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
         return Err(BAD_CHUNKS);
     }
     let size = std::str::from_utf8(digits).ok();
     // The text has only digits: a number that does not parse is too large.
-    Ok(size.and_then(|size| usize::from_str_radix(size, 16).ok()).unwrap_or(usize::MAX))
+    Ok(size
+        .and_then(|size| usize::from_str_radix(size, 16).ok())
+        .unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

@@ -25,7 +25,10 @@ pub(in crate::http) fn patch_whole(api: &Api, request: &Request<'_>) -> Result<R
     let body: Map<String, Value> = request.json()?;
     let changed = api.config.patch(&body)?;
     settle(api, request, &changed);
-    let chosen = body.get("backend").and_then(|backend| backend.get("type")).is_some();
+    let chosen = body
+        .get("backend")
+        .and_then(|backend| backend.get("type"))
+        .is_some();
     let chosen = chosen && changed.sections.contains(&Section::Backend);
     changed_answer(all(api, chosen), &changed)
 }
@@ -61,7 +64,10 @@ pub(in crate::http) fn patch_backend(api: &Api, request: &Request<'_>) -> Result
 pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = backend_of(request)?;
     let changed = api.config.reset_backend(name)?;
-    changed_answer(api.config.current().section(Section::BackendOptions(name)), &changed)
+    changed_answer(
+        api.config.current().section(Section::BackendOptions(name)),
+        &changed,
+    )
 }
 
 /// The settings, and all warnings of the daemon. The default backend counts as chosen by a person
@@ -96,7 +102,11 @@ fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
 /// A warning about settings of a backend while another one draws. In the mode auto none is needed: the
 /// backend may be chosen for the next wallpaper.
 fn not_in_use(api: &Api, name: BackendName) -> Option<String> {
-    let active = api.wallpaper.status().active.filter(|active| *active != name)?;
+    let active = api
+        .wallpaper
+        .status()
+        .active
+        .filter(|active| *active != name)?;
     let is_fixed = api.config.current().backend.selection_mode == SelectionMode::Fixed;
     if !is_fixed || !api.wallpaper.shown_by(name).is_empty() {
         return None;
@@ -132,7 +142,9 @@ fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response,
 fn settle(api: &Api, request: &Request<'_>, changed: &Changed) {
     if changed.sections.contains(&Section::Workspaces) {
         // A failure to show one does not undo the change.
-        request.wait(SHOW_PATIENCE, |reply| api.wallpaper.settle(reply)).ok();
+        request
+            .wait(SHOW_PATIENCE, |reply| api.wallpaper.settle(reply))
+            .ok();
     }
 }
 
@@ -155,7 +167,10 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
     let name = request.placeholder(0);
     let has_route = |section: &Section| *section != Section::Backend;
     Section::named(name).filter(has_route).ok_or_else(|| {
-        let all = Section::top().into_iter().filter(has_route).map(Section::heading);
+        let all = Section::top()
+            .into_iter()
+            .filter(has_route)
+            .map(Section::heading);
         let all = all.collect::<Vec<_>>().join(", ");
         Error::not_found(format!("no section named {name:?}"))
             .details(format!("sections are {all}"))
@@ -163,10 +178,13 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
 }
 
 fn backend_of(request: &Request<'_>) -> Result<BackendName, Error> {
-    request.placeholder(0).parse().map_err(|unknown: crate::wire::Unknown| {
-        Error::not_found(format!("no backend named {:?}", unknown.value))
-            .details(format!("backends are {}", unknown.allowed.join(", ")))
-    })
+    request
+        .placeholder(0)
+        .parse()
+        .map_err(|unknown: crate::wire::Unknown| {
+            Error::not_found(format!("no backend named {:?}", unknown.value))
+                .details(format!("backends are {}", unknown.allowed.join(", ")))
+        })
 }
 
 /// `GET /backends`
@@ -191,7 +209,10 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Resp
     // The backend may still be activated after the time limit, when the client has got an error.
     let activated = activated.inspect_err(|_| back())?;
     let name = activated.backend.as_str();
-    let fixed = [("type", name), ("selection_mode", SelectionMode::Fixed.as_str())];
+    let fixed = [
+        ("type", name),
+        ("selection_mode", SelectionMode::Fixed.as_str()),
+    ];
     let settings = fixed.map(|(key, value)| (key.to_owned(), value.into()));
     api.config
         .patch_section(Section::Backend, &settings.into_iter().collect())
@@ -247,7 +268,9 @@ fn theme_names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let stem = |name: &str| name.strip_suffix(".css").map(str::to_owned);
     let names = entries.filter_map(|entry| entry.file_name().to_str().and_then(stem));
-    names.filter(|name| theme_file(directory, name).is_some()).collect()
+    names
+        .filter(|name| theme_file(directory, name).is_some())
+        .collect()
 }
 
 /// The file of a theme, if it is a file in the directory after symbolic links were followed.
@@ -279,7 +302,11 @@ fn theme_record(name: &str) -> Value {
 }
 
 /// In a segment of a path.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 #[cfg(test)]
 mod tests {
@@ -293,7 +320,13 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let themes = outside.path().join("themes");
         fs::create_dir_all(themes.join("folder.css")).unwrap();
-        for name in ["night-sky.css", "a b.css", ".hidden.css", "readme.txt", "../secret.css"] {
+        for name in [
+            "night-sky.css",
+            "a b.css",
+            ".hidden.css",
+            "readme.txt",
+            "../secret.css",
+        ] {
             fs::write(themes.join(name), ":root {}").unwrap();
         }
         symlink("../secret.css", themes.join("leak.css")).unwrap();
@@ -301,7 +334,16 @@ mod tests {
         let mut names = theme_names(&themes);
         names.sort_unstable();
         assert_eq!(names, ["a b", "alias", "night-sky"]);
-        for bad in ["", "..", "../secret", "leak", ".hidden", "folder", "a\\b", "none"] {
+        for bad in [
+            "",
+            "..",
+            "../secret",
+            "leak",
+            ".hidden",
+            "folder",
+            "a\\b",
+            "none",
+        ] {
             assert_eq!(theme_file(&themes, bad), None, "{bad}");
         }
     }

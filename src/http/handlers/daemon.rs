@@ -19,7 +19,11 @@ use crate::wire::{BadParameter, EventKind, Timestamp};
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::bytes(200, "application/json", br#"{"status":"ok"}"#.as_slice()))
+    Ok(Response::bytes(
+        200,
+        "application/json",
+        br#"{"status":"ok"}"#.as_slice(),
+    ))
 }
 
 /// `GET /info`
@@ -48,7 +52,10 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
 
 /// `GET /capabilities`
 pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &json!({ "transcoder_available": transcode::is_available() }))?)
+    Ok(Response::json(
+        200,
+        &json!({ "transcoder_available": transcode::is_available() }),
+    )?)
 }
 
 #[derive(Default, Deserialize)]
@@ -63,13 +70,20 @@ pub(in crate::http) fn shutdown(api: &Api, request: &Request<'_>) -> Result<Resp
     log::info!(target: "http", request_id = request.id(); "a client asks the daemon to stop");
     // Fails if the daemon is stopping already.
     api.stop.try_send(Stop { clear }).ok();
-    Ok(Response::bytes(200, "application/json", br#"{"status":"shutting_down"}"#.as_slice()))
+    Ok(Response::bytes(
+        200,
+        "application/json",
+        br#"{"status":"shutting_down"}"#.as_slice(),
+    ))
 }
 
 /// `GET /events`; `types` is a comma-separated list. All events if it is absent, empty or contains `*`.
 pub(in crate::http) fn events(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let query = request.query();
-    if query.get("types").is_none_or(|types| types.trim().is_empty()) {
+    if query
+        .get("types")
+        .is_none_or(|types| types.trim().is_empty())
+    {
         return Ok(Response::events(&api.events, EventFilter::ALL));
     }
     let types = query.list("types", |item| match item {
@@ -79,7 +93,11 @@ pub(in crate::http) fn events(api: &Api, request: &Request<'_>) -> Result<Respon
             Err(unknown) => Err(BadParameter::word("types", &unknown)),
         },
     })?;
-    let filter = types.into_iter().flatten().reduce(EventFilter::union).unwrap_or(EventFilter::ALL);
+    let filter = types
+        .into_iter()
+        .flatten()
+        .reduce(EventFilter::union)
+        .unwrap_or(EventFilter::ALL);
     Ok(Response::events(&api.events, filter))
 }
 
@@ -89,13 +107,22 @@ const DEBUG_PATIENCE: Duration = Duration::from_secs(2);
 /// `GET /debug`
 pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let threads = threads();
-    let streams = threads.iter().filter(|name| name.starts_with("sse-")).count();
+    let streams = threads
+        .iter()
+        .filter(|name| name.starts_with("sse-"))
+        .count();
     let rows = api.store.read::<_, store::Error>(assignments::all)?;
     let queues = [api.wallpaper.queue(), api.playlists.queue()].into_iter();
-    let queues = queues.chain(api.desktop.queue()).chain(api.library.queues());
+    let queues = queues
+        .chain(api.desktop.queue())
+        .chain(api.library.queues());
     // Null if the thread of its owner does not answer.
-    let workspaces = request.wait(DEBUG_PATIENCE, |reply| api.wallpaper.workspaces(reply)).ok();
-    let playlists = request.wait(DEBUG_PATIENCE, |reply| api.playlists.active(reply)).ok();
+    let workspaces = request
+        .wait(DEBUG_PATIENCE, |reply| api.wallpaper.workspaces(reply))
+        .ok();
+    let playlists = request
+        .wait(DEBUG_PATIENCE, |reply| api.playlists.active(reply))
+        .ok();
     let debug = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime": api.started.elapsed().as_secs(),
@@ -132,9 +159,14 @@ fn assignment(row: &Assignment) -> Value {
 
 /// The names of the threads that the kernel lists, so that a leaked thread is among them.
 fn threads() -> Vec<String> {
-    let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let entries = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
     let name = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).ok();
-    let names = entries.filter_map(name).map(|name| name.trim_end().to_owned());
+    let names = entries
+        .filter_map(name)
+        .map(|name| name.trim_end().to_owned());
     let mut names: Vec<String> = names.collect();
     names.sort();
     names

@@ -29,10 +29,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let paging = Paging::read(request.query())?;
     let filter = filter_in_query(api, request)?;
-    let query = Query { offset: paging.offset(), limit: paging.per_page, ..filter };
+    let query = Query {
+        offset: paging.offset(),
+        limit: paging.per_page,
+        ..filter
+    };
     let look = api.library.thumbnails().look();
     page(paging, |json| {
-        Ok(api.store.write_page(&query, json, |row, json| look.write(row, json))?)
+        Ok(api
+            .store
+            .write_page(&query, json, |row, json| look.write(row, json))?)
     })
 }
 
@@ -61,7 +67,10 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
     let id = request.record()?;
     let mut json = Vec::with_capacity(ROW_BYTES);
     let look = api.library.thumbnails().look();
-    match api.store.write_row(id, &mut json, |row, json| look.write(row, json))? {
+    match api
+        .store
+        .write_row(id, &mut json, |row, json| look.write(row, json))?
+    {
         true => Ok(Response::written_json(json)),
         false => Err(nowhere(id)),
     }
@@ -94,7 +103,10 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
 
 /// `GET /images/{id}/thumbnail`; a missing one is made first.
 pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
+    let resolution = request
+        .query()
+        .word("resolution")?
+        .unwrap_or(Resolution::Default);
     let image = find_now(api, request.record()?)?;
     if let Some(path) = api.library.thumbnails().present(&image, resolution) {
         return file(request, &path, WEBP);
@@ -102,7 +114,9 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
     let path = if transcode::is_needed_for(image.format) {
         let (library, transcoder) = (api.library.clone(), api.library.transcoder());
         let make = move || {
-            library.thumbnail(&image, resolution).map_err(|error| thumbnail_failed(error, &image))
+            library
+                .thumbnail(&image, resolution)
+                .map_err(|error| thumbnail_failed(error, &image))
         };
         let ran = |reply: Reply<_, Error>| {
             transcoder.submit_frame(Box::new(move |ran| {
@@ -122,13 +136,20 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let asked: DeleteImages = request.json()?;
     if asked.ids.is_empty() == asked.paths.is_empty() {
-        let why = if asked.ids.is_empty() { "ids is empty" } else { "give ids or paths, not both" };
+        let why = if asked.ids.is_empty() {
+            "ids is empty"
+        } else {
+            "give ids or paths, not both"
+        };
         return Err(Error::bad_request(why));
     }
     let _permit = request.permit()?;
     if !asked.paths.is_empty() {
         let removed = api.library.remove_kept(&asked.paths, asked.trash)?;
-        return Ok(Response::json(200, &json!({ "deleted": 0, "files_removed": removed }))?);
+        return Ok(Response::json(
+            200,
+            &json!({ "deleted": 0, "files_removed": removed }),
+        )?);
     }
     let (deleted, kept) = api.library.delete(&asked)?;
     let mut answer = json!({ "deleted": deleted });
@@ -176,7 +197,11 @@ fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
         return Error::new(503, error.to_string());
     }
     use transcode::Error::{Missing, NotShown};
-    if let library::Error::Transcode { source: Missing { .. } | NotShown(_), .. } = *error {
+    if let library::Error::Transcode {
+        source: Missing { .. } | NotShown(_),
+        ..
+    } = *error
+    {
         return Error::new(503, "cannot create the thumbnail").details(error.reason());
     }
     Error::new(500, "cannot create the thumbnail").details(error.reason())
@@ -194,9 +219,13 @@ pub(super) fn new_playlist_source(
 ) -> Result<NewSource, Error> {
     let new = playlist_source(fields)?;
     if let Some(Some(id)) = new.query.folder
-        && !api.store.read(|connection| folders::exists(connection, id))?
+        && !api
+            .store
+            .read(|connection| folders::exists(connection, id))?
     {
-        return Err(Error::bad_request(format!("source.folder_id: no folder with ID {id}")));
+        return Err(Error::bad_request(format!(
+            "source.folder_id: no folder with ID {id}"
+        )));
     }
     Ok(new)
 }
@@ -205,7 +234,10 @@ pub(super) fn new_playlist_source(
 pub(super) fn playlist_source(fields: Map<String, Value>) -> Result<NewSource, Error> {
     let read = filter::of_source(&fields);
     let query = read.map_err(|bad| refused_filter("source", &filter::SOURCE, bad))?;
-    Ok(NewSource { fields, query: Box::new(query) })
+    Ok(NewSource {
+        fields,
+        query: Box::new(query),
+    })
 }
 
 fn refused_filter(object: &str, known: &[&str], bad: BadFilter) -> Error {
@@ -267,7 +299,10 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
 pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let SelectAll { selected } = request.json()?;
     let updated = api.library.select_all(selected)?;
-    Ok(Response::json(200, &json!({ "updated": updated, "selected": selected }))?)
+    Ok(Response::json(
+        200,
+        &json!({ "updated": updated, "selected": selected }),
+    )?)
 }
 
 /// `GET /images/tags`
@@ -280,12 +315,16 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
     let split = given.iter().flat_map(|tag| tag.split(',')).map(str::trim);
     let split: Vec<&str> = split.filter(|tag| !tag.is_empty()).collect();
     if split.len() > TAGS_MAX {
-        return Err(Error::bad_request(format!("tags has more than {TAGS_MAX} tags")));
+        return Err(Error::bad_request(format!(
+            "tags has more than {TAGS_MAX} tags"
+        )));
     }
     let mut tags: Vec<String> = Vec::with_capacity(split.len());
     for tag in split {
         if tag.len() > TAG_MAX {
-            return Err(Error::bad_request(format!("a tag has more than {TAG_MAX} bytes")));
+            return Err(Error::bad_request(format!(
+                "a tag has more than {TAG_MAX} bytes"
+            )));
         }
         if tag.chars().any(char::is_control) {
             return Err(Error::bad_request(format!("tags cannot have {tag:?}"))
@@ -345,8 +384,10 @@ mod tests {
     #[test]
     fn refused_filter_says_why() {
         let check = |json: Value, said: &str| {
-            let text =
-                filter_in_body(json.as_object().unwrap()).unwrap_err().into_response("x").text();
+            let text = filter_in_body(json.as_object().unwrap())
+                .unwrap_err()
+                .into_response("x")
+                .text();
             assert!(text.contains(said), "{text}");
         };
         check(json!({ "tag": "a" }), "did you mean tags?");
@@ -359,7 +400,9 @@ mod tests {
     fn number_and_size_of_tags_are_limited() {
         let check = |given: &[&str], expected: Option<&[&str]>| {
             let found = tags(given.iter().map(|&tag| tag.to_owned()).collect()).ok();
-            let found = found.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
+            let found = found
+                .as_ref()
+                .map(|tags| tags.iter().map(String::as_str).collect());
             assert_eq!(found, expected.map(<[&str]>::to_vec));
         };
         check(&[" a ", "b", "a"], Some(&["a", "b"]));

@@ -23,14 +23,20 @@ use crate::{decode, process};
 
 /// `POST /library/purge-missing`
 pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &json!({ "purged": api.library.purge_missing()? }))?)
+    Ok(Response::json(
+        200,
+        &json!({ "purged": api.library.purge_missing()? }),
+    )?)
 }
 
 /// `POST /library/scan`; answers at once, as a disk may not respond.
 pub(in crate::http) fn scan(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     api.library.watching.scan();
     let directories = settings(api).directories.len();
-    Ok(Response::json(202, &json!({ "status": "scanning", "directories": directories }))?)
+    Ok(Response::json(
+        202,
+        &json!({ "status": "scanning", "directories": directories }),
+    )?)
 }
 
 /// `GET /library/watch`
@@ -40,7 +46,12 @@ pub(in crate::http) fn watched(api: &Api, _: &Request<'_>) -> Result<Response, E
 
 /// `PUT /library/watch`: writes the settings, which the library follows.
 pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let PutWatch { watch, in_place, watch_folders, forget } = request.json()?;
+    let PutWatch {
+        watch,
+        in_place,
+        watch_folders,
+        forget,
+    } = request.json()?;
     let before = settings(api);
     let mut keys = Map::from_iter([("watch".to_owned(), Value::from(watch))]);
     for (name, value) in [("in_place", in_place), ("watch_folders", watch_folders)] {
@@ -49,10 +60,16 @@ pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Respons
     api.config.patch_section(Section::Library, &keys)?;
     if forget {
         let now = settings(api);
-        for gone in before.directories.iter().filter_map(|one| one.directory.as_ref().ok()) {
+        for gone in before
+            .directories
+            .iter()
+            .filter_map(|one| one.directory.as_ref().ok())
+        {
             // A directory inside one that is still watched belongs to the latter.
             let stays = |one: &crate::library::Wanted| {
-                one.directory.as_ref().is_ok_and(|now| gone.starts_with(now))
+                one.directory
+                    .as_ref()
+                    .is_ok_and(|now| gone.starts_with(now))
             };
             if !now.directories.iter().any(stays) {
                 api.library.watching.forget(gone)?;
@@ -66,7 +83,14 @@ fn shown(api: &Api) -> Result<Response, Error> {
     let settings = settings(api);
     let watch = api.library.watching.directories(&settings)?;
     let (in_place, watch_folders) = (settings.in_place, settings.folders);
-    Ok(Response::json(200, &LibraryWatch { watch, in_place, watch_folders })?)
+    Ok(Response::json(
+        200,
+        &LibraryWatch {
+            watch,
+            in_place,
+            watch_folders,
+        },
+    )?)
 }
 
 fn settings(api: &Api) -> WatchSettings {
@@ -76,21 +100,35 @@ fn settings(api: &Api) -> WatchSettings {
 /// `GET /folders`: a level of the tree, or the matches of a search below it.
 pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let query = request.query();
-    let search = query.get("search").filter(|part| !part.is_empty()).map(str::to_owned);
+    let search = query
+        .get("search")
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned);
     let (parent, whole) = match query.get("parent_id") {
         None | Some("root" | "null") => (None, false),
         Some("all") => (None, true),
-        Some(_) => (query.id("parent_id", "parent_id must be an ID, root or all")?, false),
+        Some(_) => (
+            query.id("parent_id", "parent_id must be an ID, root or all")?,
+            false,
+        ),
     };
-    let query = FolderQuery { parent, deep: whole || search.is_some(), search };
-    let data = api.store.read(|connection| folders::list(connection, &query))?;
+    let query = FolderQuery {
+        parent,
+        deep: whole || search.is_some(),
+        search,
+    };
+    let data = api
+        .store
+        .read(|connection| folders::list(connection, &query))?;
     Ok(Response::json(200, &Data { data })?)
 }
 
 /// `POST /folders`
 pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: CreateFolder = request.json()?;
-    let folder = api.library.create_folder(&checked_name(&body.name)?, body.parent_id)?;
+    let folder = api
+        .library
+        .create_folder(&checked_name(&body.name)?, body.parent_id)?;
     Ok(Response::json(201, &folder)?)
 }
 
@@ -98,7 +136,10 @@ pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result
 pub(in crate::http) fn folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let folder = api.store.read(|connection| folders::get(connection, id))?;
-    Ok(Response::json(200, &folder.ok_or(Refusal::NoFolder { id })?)?)
+    Ok(Response::json(
+        200,
+        &folder.ok_or(Refusal::NoFolder { id })?,
+    )?)
 }
 
 /// `PATCH /folders/{id}`
@@ -106,15 +147,24 @@ pub(in crate::http) fn patch_folder(api: &Api, request: &Request<'_>) -> Result<
     let id = request.record()?;
     let body: PatchFolder = request.json()?;
     let name = body.name.as_deref().map(checked_name).transpose()?;
-    let change = FolderChange { name, parent: body.parent_id };
-    Ok(Response::json(200, &api.library.change_folder(id, &change)?)?)
+    let change = FolderChange {
+        name,
+        parent: body.parent_id,
+    };
+    Ok(Response::json(
+        200,
+        &api.library.change_folder(id, &change)?,
+    )?)
 }
 
 /// `DELETE /folders/{id}`
 pub(in crate::http) fn delete_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let library = &api.library;
-    let trash = request.query().value("trash", "trash must be true or false")?.unwrap_or(false);
+    let trash = request
+        .query()
+        .value("trash", "trash must be true or false")?
+        .unwrap_or(false);
     match request.query().get("mode") {
         None | Some("keep_contents") => {
             folder_deleted("keep_contents", library.dissolve_folder(id)?)
@@ -169,7 +219,9 @@ pub(super) fn checked_name(text: &str) -> Result<String, Error> {
     } else {
         return Ok(name.to_owned());
     };
-    Err(Error::bad_request(format!("cannot use the name {text:?}: {bad}")))
+    Err(Error::bad_request(format!(
+        "cannot use the name {text:?}: {bad}"
+    )))
 }
 
 /// The time for a whole batch. Each file has its own time limit.
@@ -177,7 +229,12 @@ const BATCH_PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// `POST /images`
 pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let ImportImages { paths, folder_id, in_place, wait } = request.json()?;
+    let ImportImages {
+        paths,
+        folder_id,
+        in_place,
+        wait,
+    } = request.json()?;
     if paths.is_empty() {
         return Err(Error::bad_request("paths is empty"));
     }
@@ -206,13 +263,19 @@ pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Re
     let path = absolute(api, "path", &path)?;
     check_folder(api, folder_id, 404)?;
     let _permit = request.permit()?;
-    Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
+    Ok(Response::json(
+        200,
+        &api.library.import_web(&path, folder_id)?,
+    )?)
 }
 
 /// Looks at the file at a path, without importing it.
 pub(super) fn content_at(api: &Api, path: &Path) -> Result<(PathBuf, Content), Error> {
     let path = absolute(api, "path", path)?;
-    let content = api.library.content(&path).map_err(|error| import_failed(&path, error))?;
+    let content = api
+        .library
+        .content(&path)
+        .map_err(|error| import_failed(&path, error))?;
     Ok((path, content))
 }
 
@@ -265,7 +328,10 @@ pub(in crate::http) fn cancel_import(api: &Api, request: &Request<'_>) -> Result
     let Cancel { batch_id } = request.json()?;
     let _permit = request.permit()?;
     api.library.cancel(&batch_id)?;
-    Ok(Response::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
+    Ok(Response::json(
+        200,
+        &json!({"status": "cancelled", "batch_id": batch_id}),
+    )?)
 }
 
 /// Paths are absolute or begin with `~`, as the daemon's working directory has no meaning for
@@ -282,8 +348,15 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
 /// Fails with this status if the folder does not exist.
 pub(super) fn check_folder(api: &Api, folder: Option<i64>, status: u16) -> Result<(), Error> {
     match folder {
-        Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
-            Err(Error::new(status, format!("folder_id: no folder with ID {id}")))
+        Some(id)
+            if !api
+                .store
+                .read(|connection| folders::exists(connection, id))? =>
+        {
+            Err(Error::new(
+                status,
+                format!("folder_id: no folder with ID {id}"),
+            ))
         }
         _ => Ok(()),
     }
@@ -326,14 +399,20 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
     let id = request.record()?;
     let goes = match (body.action, body.folder_id) {
         (LoopAction::Replace, Some(_)) => {
-            return Err(Error::bad_request("folder_id can be used with import_new only"));
+            return Err(Error::bad_request(
+                "folder_id can be used with import_new only",
+            ));
         }
         (LoopAction::Replace, None) => LoopGoes::Replace,
         (LoopAction::ImportNew, folder) => LoopGoes::New { folder },
     };
     // Every fault of a cut is a 400, a missing folder too.
     check_folder(api, body.folder_id, 400)?;
-    let cut = Cut { from: body.in_seconds, to: body.out_seconds, blend_halves: body.blend_halves };
+    let cut = Cut {
+        from: body.in_seconds,
+        to: body.out_seconds,
+        blend_halves: body.blend_halves,
+    };
     let wallpaper = api.wallpaper.clone();
     let made = |reply: Reply<Image, library::Error>| {
         let told = move |made: Result<_, _>| {
@@ -343,7 +422,8 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
             }
             reply(made);
         };
-        api.library.export_loop(id, (cut, body.preset), goes, Box::new(told));
+        api.library
+            .export_loop(id, (cut, body.preset), goes, Box::new(told));
     };
     let image = request.wait(VIDEO_PATIENCE, made)?;
     let body = json!({ "action": body.action, "image_id": image.id, "path": image.path });

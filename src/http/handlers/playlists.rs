@@ -39,7 +39,10 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
         name: Some(checked_name(&body.name)?),
         configuration: body.configuration,
         images: body.images,
-        source: body.source.map(|source| new_playlist_source(api, source)).transpose()?,
+        source: body
+            .source
+            .map(|source| new_playlist_source(api, source))
+            .transpose()?,
         located: located(api),
     };
     Ok(Response::json(201, &api.playlists.create(&new)?)?)
@@ -58,9 +61,15 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     let items = |items: Vec<_>| items.into_iter().map(NewPlaylistItem::from).collect();
     let change = PlaylistChange {
         name: body.name.as_deref().map(checked_name).transpose()?,
-        configuration: body.configuration.map(NewConfiguration::from).unwrap_or_default(),
+        configuration: body
+            .configuration
+            .map(NewConfiguration::from)
+            .unwrap_or_default(),
         images: body.images.map(items),
-        source: body.source.map(|source| new_playlist_source(api, source)).transpose()?,
+        source: body
+            .source
+            .map(|source| new_playlist_source(api, source))
+            .transpose()?,
         located: located(api),
     };
     let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
@@ -91,7 +100,11 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let write = |row: Image, json: &mut Vec<u8>| look.write(row, json);
     page(paging, |json| match playlist.source {
         Some(source) => {
-            let query = Query { offset, limit, ..*playlist_source(source)?.query };
+            let query = Query {
+                offset,
+                limit,
+                ..*playlist_source(source)?.query
+            };
             Ok(api.store.write_page(&query, json, write)?)
         }
         None => {
@@ -115,7 +128,9 @@ pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Res
 }
 
 fn find(api: &Api, id: i64) -> Result<Playlist, Error> {
-    let playlist = api.store.read(|connection| playlists::get(connection, id))?;
+    let playlist = api
+        .store
+        .read(|connection| playlists::get(connection, id))?;
     Ok(playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?)
 }
 
@@ -133,9 +148,17 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     let monitors = named(body.monitors)?;
     let mode = start_mode(body.mode, body.extend)?;
     let _by_hook = by_hook(api, request, Some(id));
-    let moved: Moved =
-        request.wait(SHOWN, |reply| api.playlists.start(id, monitors, mode, reply))?;
-    answer(api, json!({ "status": "started" }), Moved { images: BTreeMap::new(), ..moved })
+    let moved: Moved = request.wait(SHOWN, |reply| {
+        api.playlists.start(id, monitors, mode, reply)
+    })?;
+    answer(
+        api,
+        json!({ "status": "started" }),
+        Moved {
+            images: BTreeMap::new(),
+            ..moved
+        },
+    )
 }
 
 /// `extend` is the older form of `mode`.
@@ -213,7 +236,11 @@ fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Erro
 /// The monitors that a body names; empty means all.
 fn named(monitors: Option<Vec<String>>) -> Result<Vec<String>, Error> {
     let names = distinct_names(monitors.unwrap_or_default())?;
-    Ok(if names.iter().any(|name| name == "*") { Vec::new() } else { names })
+    Ok(if names.iter().any(|name| name == "*") {
+        Vec::new()
+    } else {
+        names
+    })
 }
 
 /// The monitors that a step names; fails if one is not connected. Empty means all.
@@ -221,7 +248,11 @@ fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
     let on = named(body.monitors)?;
     let outputs = api.backends.outputs.list();
     let is_connected = |name: &&String| outputs.iter().any(|output| output.name == **name);
-    let names: Vec<String> = on.iter().filter(|name| !is_connected(name)).cloned().collect();
+    let names: Vec<String> = on
+        .iter()
+        .filter(|name| !is_connected(name))
+        .cloned()
+        .collect();
     if names.is_empty() {
         return Ok(on);
     }
@@ -250,7 +281,9 @@ fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
 /// changes of the playlist (any playlist for `None`) run no hook. `None` if the request is not from
 /// a hook.
 fn by_hook(api: &Api, request: &Request<'_>, playlist: Option<i64>) -> Option<HookRequest> {
-    request.by_hook(&api.desktop).then(|| api.wallpaper.hook_request(playlist))
+    request
+        .by_hook(&api.desktop)
+        .then(|| api.wallpaper.hook_request(playlist))
 }
 
 fn status(done: &str) -> Result<Response, Error> {

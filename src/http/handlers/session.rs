@@ -46,7 +46,9 @@ pub(in crate::http) fn power(api: &Api, _: &Request<'_>) -> Result<Response, Err
 pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let told: PutPower = request.json()?;
     if told.locked.is_none() && told.idle.is_none() {
-        return Err(Error::bad_request("nothing to set: give locked, idle or both"));
+        return Err(Error::bad_request(
+            "nothing to set: give locked, idle or both",
+        ));
     }
     // The state belongs to a compositor.
     api.wallpaper.wait_for_look();
@@ -100,7 +102,10 @@ const MONITOR_NAME_MAX: usize = 255;
 /// `GET /monitors`
 pub(in crate::http) fn monitors(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let outputs = api.outputs();
-    Ok(Response::json(200, &outputs.iter().map(monitor_record).collect::<Vec<_>>())?)
+    Ok(Response::json(
+        200,
+        &outputs.iter().map(monitor_record).collect::<Vec<_>>(),
+    )?)
 }
 
 /// `GET /monitors/{name}`
@@ -108,7 +113,9 @@ pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Respo
     let name = request.placeholder(0);
     let outputs = api.outputs();
     let Some(output) = outputs.iter().find(|output| output.name == name) else {
-        return Err(Error::not_found(format!("no monitor named {name} is connected")));
+        return Err(Error::not_found(format!(
+            "no monitor named {name} is connected"
+        )));
     };
     Ok(Response::json(200, &monitor_record(output))?)
 }
@@ -117,7 +124,9 @@ pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Respo
 /// connected: the monitors of a docking station are declared while it is unplugged.
 pub(super) fn distinct_names(names: Vec<String>) -> Result<Vec<String>, Error> {
     if names.len() > MONITORS_MAX {
-        return Err(Error::bad_request(format!("more than {MONITORS_MAX} monitors are named")));
+        return Err(Error::bad_request(format!(
+            "more than {MONITORS_MAX} monitors are named"
+        )));
     }
     let mut named = Vec::with_capacity(names.len());
     for name in names {

@@ -37,12 +37,16 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         let mut monitors = Vec::new();
         let pictures = workspaces::all(connection)?;
         let workspace = |monitor: &str| {
-            let picture = pictures.iter().find(|picture| picture.row.monitor == monitor);
+            let picture = pictures
+                .iter()
+                .find(|picture| picture.row.monitor == monitor);
             picture.map(|picture| picture.workspace.clone())
         };
         for shown in workspaces::shown(connection)?.into_iter().filter(connected) {
             // A row without its image is about to be purged.
-            let Some(image) = images::assigned(connection, shown.image_id)? else { continue };
+            let Some(image) = images::assigned(connection, shown.image_id)? else {
+                continue;
+            };
             let (id, path, color) = (image.library_id(), image.library_path(), image.color());
             let workspace = workspace(&shown.monitor);
             let (sound, silent) = (shown.sound, !image.audio_enabled);
@@ -62,7 +66,9 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             let has_other = monitors.iter().any(|one| one.monitor_name == shown.monitor);
             if !has_other
                 && connected(&shown)
-                && api.wallpaper.shows(&shown.backend, &shown.monitor, shown.image_id)
+                && api
+                    .wallpaper
+                    .shows(&shown.backend, &shown.monitor, shown.image_id)
             {
                 monitors.push(deleted(shown, name, Some(own_path(&path).to_owned())));
             }
@@ -95,8 +101,16 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 }
 
 /// Fields of the newest monitor's record that the answer repeats at its top.
-const OF_NEWEST: [&str; 8] =
-    ["backend", "image_id", "image_name", "image_path", "color", "mode", "set_at", "deleted"];
+const OF_NEWEST: [&str; 8] = [
+    "backend",
+    "image_id",
+    "image_name",
+    "image_path",
+    "color",
+    "mode",
+    "set_at",
+    "deleted",
+];
 
 /// The record of an image that was deleted while it is shown.
 fn deleted(shown: Assignment, image_name: String, image_path: Option<PathBuf>) -> CurrentMonitor {
@@ -135,7 +149,13 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     }
     let (fit, position, transition) = (body.fit, body.position, body.transition);
     let asked = asked(api, request, names, (Ask::Random, Source::Manual))?;
-    let asked = wallpaper::Request { mode, fit, position, transition, ..asked };
+    let asked = wallpaper::Request {
+        mode,
+        fit,
+        position,
+        transition,
+        ..asked
+    };
     let mut warning = None;
     let image = match (body.image_id, body.path, body.color) {
         (Some(id), None, None) => {
@@ -153,7 +173,9 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             let (path, content) = content_at(api, &path)?;
             if !default {
                 let asked = asked.clone();
-                request.wait(SHOW_PATIENCE, |reply| api.wallpaper.check(asked, content, reply))?;
+                request.wait(SHOW_PATIENCE, |reply| {
+                    api.wallpaper.check(asked, content, reply)
+                })?;
             }
             let (image, note) = import_at(api, request, &path)?;
             warning = note;
@@ -166,7 +188,14 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     };
     let mut answer = match default {
         true => set_default(api, image, (mode, fit, position))?,
-        false => apply(api, request, wallpaper::Request { ask: Ask::Image(image), ..asked })?,
+        false => apply(
+            api,
+            request,
+            wallpaper::Request {
+                ask: Ask::Image(image),
+                ..asked
+            },
+        )?,
     };
     answer.warnings.extend(warning);
     Ok(Response::json(200, &answer)?)
@@ -205,7 +234,9 @@ fn set_default(
     image: i64,
     how: (Mode, Option<Fit>, Option<Position>),
 ) -> Result<SetAnswer, Error> {
-    let image = api.wallpaper.set_default(&api.store, &api.events, image, how)?;
+    let image = api
+        .wallpaper
+        .set_default(&api.store, &api.events, image, how)?;
     Ok(answer(&image, how.0, api.wallpaper.status().active))
 }
 
@@ -233,11 +264,23 @@ fn answer(image: &Image, mode: Mode, backend: Option<BackendName>) -> SetAnswer 
 pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    let filter = body.filter.as_ref().map(filter_in_body).transpose()?.map(Box::new);
+    let filter = body
+        .filter
+        .as_ref()
+        .map(filter_in_body)
+        .transpose()?
+        .map(Box::new);
     let mode = body.mode.unwrap_or(Mode::Individual);
     let (fit, position, transition) = (body.fit, body.position, body.transition);
     let asked = asked(api, request, names, (Ask::Random, Source::Random))?;
-    let asked = wallpaper::Request { filter, mode, fit, position, transition, ..asked };
+    let asked = wallpaper::Request {
+        filter,
+        mode,
+        fit,
+        position,
+        transition,
+        ..asked
+    };
     Ok(Response::json(200, &apply(api, request, asked)?)?)
 }
 
@@ -251,19 +294,33 @@ pub(in crate::http) fn back(api: &Api, request: &Request<'_>) -> Result<Response
 
 /// `POST /wallpaper/sound`
 pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let SetSound { monitor, monitors, muted, volume } = request.json()?;
+    let SetSound {
+        monitor,
+        monitors,
+        muted,
+        volume,
+    } = request.json()?;
     let volume = volume.map(|volume| match u8::try_from(volume) {
         Ok(percent @ 0..=100) => Ok(percent),
-        _ => Err(Error::bad_request(format!("volume must be from 0 to 100, not {volume}"))),
+        _ => Err(Error::bad_request(format!(
+            "volume must be from 0 to 100, not {volume}"
+        ))),
     });
-    let change = SoundChange { muted, volume: volume.transpose()? };
+    let change = SoundChange {
+        muted,
+        volume: volume.transpose()?,
+    };
     if change == SoundChange::default() {
-        return Err(Error::bad_request("nothing to set: give muted, volume or both"));
+        return Err(Error::bad_request(
+            "nothing to set: give muted, volume or both",
+        ));
     }
     let targets = Targets::from_names(distinct_names(wished(monitor, monitors)?)?);
     let ask = |change| {
         let targets = targets.clone();
-        request.wait(SHOW_PATIENCE, |reply| api.wallpaper.sound(targets, change, reply))
+        request.wait(SHOW_PATIENCE, |reply| {
+            api.wallpaper.sound(targets, change, reply)
+        })
     };
     let _permit = request.permit()?;
     let until = Instant::now() + SHOW_PATIENCE;
@@ -284,8 +341,10 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
         None => Ok(list),
         Some(name) if name == "*" => Ok(list),
         Some(name) if list.iter().all(|other| *other == name) => Ok(vec![name]),
-        Some(name) => Err(Error::bad_request("monitor and monitors contradict each other")
-            .details(format!("monitor is {name:?}, monitors is {list:?}"))),
+        Some(name) => Err(
+            Error::bad_request("monitor and monitors contradict each other")
+                .details(format!("monitor is {name:?}, monitors is {list:?}")),
+        ),
     }
 }
 
@@ -298,7 +357,10 @@ fn asked(
 ) -> Result<wallpaper::Request, Error> {
     let targets = Targets::from_names(distinct_names(names)?);
     let by_hook = request.by_hook(&api.desktop);
-    Ok(wallpaper::Request { by_hook, ..wallpaper::Request::new(ask, targets, source) })
+    Ok(wallpaper::Request {
+        by_hook,
+        ..wallpaper::Request::new(ask, targets, source)
+    })
 }
 
 fn apply(api: &Api, request: &Request<'_>, asked: wallpaper::Request) -> Result<SetAnswer, Error> {
@@ -306,13 +368,27 @@ fn apply(api: &Api, request: &Request<'_>, asked: wallpaper::Request) -> Result<
     let several = asked.mode == Mode::Each || matches!(asked.ask, Ask::Back(_));
     let all = asked.targets == Targets::All;
     let applied = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.set(asked, reply))?;
-    let Applied { image, monitors, mode, backend, .. } = applied;
+    let Applied {
+        image,
+        monitors,
+        mode,
+        backend,
+        ..
+    } = applied;
     Ok(SetAnswer {
         status: applied.outcome,
-        monitor: if all { "*".to_owned() } else { monitors.join(",") },
+        monitor: if all {
+            "*".to_owned()
+        } else {
+            monitors.join(",")
+        },
         monitors,
         skipped: applied.skipped,
-        images: if several { applied.images } else { BTreeMap::new() },
+        images: if several {
+            applied.images
+        } else {
+            BTreeMap::new()
+        },
         warnings: applied.warnings,
         note: applied.note,
         hidden_by: applied.hidden_by,
@@ -326,22 +402,34 @@ const HISTORY_MOST: u64 = 1000;
 /// `GET /images/history`
 pub(in crate::http) fn history(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let query = request.query();
-    let limit = query.integer("limit", 1, u64::MAX)?.unwrap_or(HISTORY_LIMIT).min(HISTORY_MOST);
+    let limit = query
+        .integer("limit", 1, u64::MAX)?
+        .unwrap_or(HISTORY_LIMIT)
+        .min(HISTORY_MOST);
     let query = history::HistoryQuery {
         monitor: query.get("monitor").map(str::to_owned),
         since_id: query.value("since_id", "since_id must be an integer")?,
         before_id: query.value("before_id", "before_id must be an integer")?,
         limit: u32::try_from(limit).expect("at most a thousand"),
     };
-    let entries = api.store.read(|connection| history::list(connection, &query))?;
+    let entries = api
+        .store
+        .read(|connection| history::list(connection, &query))?;
     Ok(Response::json(200, &entries)?)
 }
 
 /// `DELETE /images/history`
 pub(in crate::http) fn clear_history(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    let deleted = api.store.write::<_, store::Error>(|transaction| history::clear(transaction))?;
+    let deleted = api
+        .store
+        .write::<_, store::Error>(|transaction| history::clear(transaction))?;
     if deleted > 0 {
-        api.events.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
+        api.events.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::History,
+        });
     }
-    Ok(Response::json(200, &json!({"status": "cleared", "deleted": deleted}))?)
+    Ok(Response::json(
+        200,
+        &json!({"status": "cleared", "deleted": deleted}),
+    )?)
 }

@@ -22,7 +22,9 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     if let Some(name) = request.query().get("monitor") {
         outputs.retain(|output| output.name == name);
         if outputs.is_empty() {
-            return Err(Error::not_found(format!("no monitor named {name} is connected")));
+            return Err(Error::not_found(format!(
+                "no monitor named {name} is connected"
+            )));
         }
     }
     let running: Vec<ActivePlaylist> =
@@ -53,7 +55,9 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
                 }
                 shown
             });
-            let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
+            let playlist = running
+                .iter()
+                .find(|one| one.applied_to.iter().any(|on| on == name));
             let failures = (api.wallpaper.last_failure(name), hook_failure.clone());
             record(name, shown, playlist, failures, now)
         })
@@ -79,7 +83,9 @@ fn shown(
     row: &assignments::Assignment,
     picture: Option<&WorkspacePicture>,
 ) -> Result<Option<Shown>, store::Error> {
-    let Some(image) = images::assigned(connection, row.image_id)? else { return Ok(None) };
+    let Some(image) = images::assigned(connection, row.image_id)? else {
+        return Ok(None);
+    };
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Without an entry, nobody set it on this monitor: it follows from the wallpapers of others.
     let source = match picture {
@@ -88,7 +94,14 @@ fn shown(
     };
     let workspace = picture.map(|picture| picture.workspace.clone());
     let (backend, set_at) = (row.backend.clone(), row.set_at);
-    Ok(Some(Shown { image, backend, source, set_at, workspace, is_up: true }))
+    Ok(Some(Shown {
+        image,
+        backend,
+        source,
+        set_at,
+        workspace,
+        is_up: true,
+    }))
 }
 
 fn next(one: &ActivePlaylist) -> Option<NextChange> {
@@ -110,7 +123,13 @@ fn record(
     let is_news =
         |failure: &ApplyFailure| shown.as_ref().is_none_or(|shown| failure.at > shown.set_at);
     let last_failure = last_failure.filter(is_news);
-    let mut text = text(monitor, shown.as_ref(), playlist, last_failure.as_ref(), now);
+    let mut text = text(
+        monitor,
+        shown.as_ref(),
+        playlist,
+        last_failure.as_ref(),
+        now,
+    );
     if let Some(HookFailure { error, at }) = &hook_failure {
         text += &format!(" The hook failed {} ago: {error}.", span(*at, now));
     }
@@ -140,7 +159,14 @@ fn text(
 ) -> String {
     let what = match shown {
         None => format!("{monitor}: no wallpaper is set."),
-        Some(Shown { image, backend, source, set_at, workspace, is_up }) => {
+        Some(Shown {
+            image,
+            backend,
+            source,
+            set_at,
+            workspace,
+            is_up,
+        }) => {
             let by = match source.kind {
                 Source::Manual => "set manually".to_owned(),
                 Source::Random => "set at random".to_owned(),
@@ -149,7 +175,10 @@ fn text(
                     format!("shown for workspace {}", workspace.as_deref().unwrap_or(""))
                 }
                 Source::Playlist => {
-                    format!("set by playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
+                    format!(
+                        "set by playlist {:?}",
+                        source.playlist_name.as_deref().unwrap_or("")
+                    )
                 }
             };
             let ago = span(*set_at, now);
@@ -162,10 +191,18 @@ fn text(
             format!("{monitor}: {what}{missing}, {by}, {ago} ago, drawn by {backend}.{told}")
         }
     };
-    let due = playlist
-        .map_or_else(|| "No change is scheduled.".to_owned(), |playlist| due(playlist, now));
+    let due = playlist.map_or_else(
+        || "No change is scheduled.".to_owned(),
+        |playlist| due(playlist, now),
+    );
     let failed = failure.map_or_else(String::new, |failure| {
-        let ApplyFailure { image_id, image_name, backend, error, at } = failure;
+        let ApplyFailure {
+            image_id,
+            image_name,
+            backend,
+            error,
+            at,
+        } = failure;
         let ago = span(*at, now);
         let what = labelled(image_name, *image_id);
         format!(" Last failure: {what} by {backend}, {ago} ago: {error}.")
@@ -204,7 +241,11 @@ fn span(from: Timestamp, to: Timestamp) -> String {
         7200..172_800 => (seconds / 3600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    if number == 1 { format!("{number} {unit}") } else { format!("{number} {unit}s") }
+    if number == 1 {
+        format!("{number} {unit}")
+    } else {
+        format!("{number} {unit}s")
+    }
 }
 
 #[cfg(test)]
@@ -215,7 +256,10 @@ mod tests {
     fn span_uses_the_largest_unit_that_counts_at_least_two() {
         let check = |seconds: i64, expected| {
             let from = Timestamp::from_micros(0);
-            assert_eq!(span(from, Timestamp::from_micros(seconds * 1_000_000)), expected);
+            assert_eq!(
+                span(from, Timestamp::from_micros(seconds * 1_000_000)),
+                expected
+            );
         };
         check(-5, "0 seconds");
         check(1, "1 second");

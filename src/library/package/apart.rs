@@ -42,7 +42,9 @@ pub(super) fn apart<T: Send + 'static>(
     silent_for: Duration,
     look: impl FnOnce(&AtomicU64) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let no_answer = || Error::NoAnswer { path: source.to_owned() };
+    let no_answer = || Error::NoAnswer {
+        path: source.to_owned(),
+    };
     if RUNNING.load(Ordering::Acquire) >= RUNNING_MAX {
         return Err(no_answer());
     }

@@ -78,8 +78,12 @@ fn placeholder(root: &Path, resolution: Resolution) -> Result<media::Thumbnail, 
 }
 
 fn write(to: &Path, bytes: &Result<Vec<u8>, media::Error>) -> Result<(), Error> {
-    let bytes = bytes.as_ref().map_err(|error| io::Error::other(error.to_string()));
-    bytes.and_then(|bytes| fs::write(to, bytes)).map_err(Error::file("write", to))
+    let bytes = bytes
+        .as_ref()
+        .map_err(|error| io::Error::other(error.to_string()));
+    bytes
+        .and_then(|bytes| fs::write(to, bytes))
+        .map_err(Error::file("write", to))
 }
 
 /// Writes a package's preview as a thumbnail. `None` if there is no preview, or if it cannot be decoded.
@@ -95,11 +99,20 @@ pub(super) fn preview_of(
         drawn.map_err(Error::decoding(&file))
     });
     match drawn {
-        Ok(Drawn { header: Header { width, height, .. }, colors, .. }) => {
-            Some(PreviewLook { size: (width, height), colors })
-        }
+        Ok(Drawn {
+            header: Header { width, height, .. },
+            colors,
+            ..
+        }) => Some(PreviewLook {
+            size: (width, height),
+            colors,
+        }),
         Err(error) => {
-            log::warn!("the preview of {} is not shown: {}", root.display(), error.reason());
+            log::warn!(
+                "the preview of {} is not shown: {}",
+                root.display(),
+                error.reason()
+            );
             None
         }
     }

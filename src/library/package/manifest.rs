@@ -88,8 +88,12 @@ pub(crate) fn is_manifest(name: &OsStr) -> bool {
 /// in it.
 pub(super) fn package_of(path: &Path) -> &Path {
     let names = [NAMES[0], NAMES[1], ENTRY];
-    let is_one = path.file_name().is_some_and(|name| names.iter().any(|one| name == *one));
-    path.parent().filter(|_| is_one && path.is_file()).unwrap_or(path)
+    let is_one = path
+        .file_name()
+        .is_some_and(|name| names.iter().any(|one| name == *one));
+    path.parent()
+        .filter(|_| is_one && path.is_file())
+        .unwrap_or(path)
 }
 
 impl Manifest {
@@ -115,7 +119,12 @@ impl Manifest {
         let fields = serde_json::from_str(text);
         let fields: Fields =
             fields.map_err(|error| Refusal::new(format!("{name} cannot be read: {error}")))?;
-        let kind = match fields.kind.as_deref().map(str::to_ascii_lowercase).as_deref() {
+        let kind = match fields
+            .kind
+            .as_deref()
+            .map(str::to_ascii_lowercase)
+            .as_deref()
+        {
             None | Some("web") => Kind::Web,
             Some("video") => Kind::Video,
             Some(other) => {
@@ -138,10 +147,20 @@ impl Manifest {
             }
             (entry, _) => inside(name, "entry", entry.as_deref().unwrap_or(ENTRY))?,
         };
-        let preview = fields.preview.as_deref().filter(|preview| !preview.is_empty());
-        let preview = preview.map(|preview| inside(name, "preview", preview)).transpose()?;
+        let preview = fields
+            .preview
+            .as_deref()
+            .filter(|preview| !preview.is_empty());
+        let preview = preview
+            .map(|preview| inside(name, "preview", preview))
+            .transpose()?;
         let direction = fields.parallax_direction;
-        let fallback = || root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let fallback = || {
+            root.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
         let properties = fields.general.and_then(|general| general.properties);
         let declared = fields.wallpaper_config.or(properties).unwrap_or_default();
         let size = Value::Object(declared.clone()).to_string().len();
@@ -223,9 +242,13 @@ pub(super) fn text(root: &Root, name: &str) -> Result<Option<String>, Refusal> {
         Err(error) => return Err(refusal(error)),
     };
     let mut text = String::new();
-    file.take(SIZE_MAX + 1).read_to_string(&mut text).map_err(refusal)?;
+    file.take(SIZE_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(refusal)?;
     if text.len() as u64 > SIZE_MAX {
-        return Err(Refusal::new(format!("{name} has more than {SIZE_MAX} bytes")));
+        return Err(Refusal::new(format!(
+            "{name} has more than {SIZE_MAX} bytes"
+        )));
     }
     Ok(Some(text))
 }
@@ -269,7 +292,10 @@ mod tests {
                 "parallax_direction": "vertical", "wallpaper_config": {"gain": {"default": 1}}}"##,
         )
         .unwrap();
-        assert_eq!((manifest.title.as_str(), manifest.author.as_str()), ("Sea", ""));
+        assert_eq!(
+            (manifest.title.as_str(), manifest.author.as_str()),
+            ("Sea", "")
+        );
         assert_eq!(manifest.entry, Path::new("a/b.html"));
         assert_eq!(manifest.preview.as_deref(), Some(Path::new("p.png")));
         assert!(manifest.capabilities.keyboard && !manifest.capabilities.network);
@@ -279,12 +305,18 @@ mod tests {
         let project = r#"{"type": "Web", "file": "x.html", "parallax_direction": "diagonal",
             "general": {"properties": {"speed": {"value": 2}}}}"#;
         let manifest = read("project.json", &format!("\u{feff}{project}")).unwrap();
-        assert_eq!((manifest.title.as_str(), manifest.parallax_direction), ("Rain", None));
+        assert_eq!(
+            (manifest.title.as_str(), manifest.parallax_direction),
+            ("Rain", None)
+        );
         assert_eq!(manifest.wallpaper_config["speed"]["value"], 2);
         assert_eq!(manifest.file, Some("project.json"));
 
         let manifest = read("index.html", "<html>").unwrap();
-        assert_eq!((manifest.file, manifest.entry.as_path()), (None, Path::new("index.html")));
+        assert_eq!(
+            (manifest.file, manifest.entry.as_path()),
+            (None, Path::new("index.html"))
+        );
     }
 
     #[test]
@@ -293,21 +325,45 @@ mod tests {
             let why = read(file, text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");
         };
-        check("page.html", "", "no waypaper.json, project.json or index.html");
+        check(
+            "page.html",
+            "",
+            "no waypaper.json, project.json or index.html",
+        );
         check("waypaper.json", "{", "line 1 column 1");
         check("waypaper.json", "[]", "not a JSON object");
-        check("waypaper.json", r#"{"title": 5}"#, "invalid type: integer `5`");
-        check("waypaper.json", r#"{"capabilities": {"network": "yes"}}"#, "boolean");
-        check("project.json", r#"{"type": "Scene"}"#, "is \"scene\", which murald cannot show");
+        check(
+            "waypaper.json",
+            r#"{"title": 5}"#,
+            "invalid type: integer `5`",
+        );
+        check(
+            "waypaper.json",
+            r#"{"capabilities": {"network": "yes"}}"#,
+            "boolean",
+        );
+        check(
+            "project.json",
+            r#"{"type": "Scene"}"#,
+            "is \"scene\", which murald cannot show",
+        );
         check(
             "project.json",
             r#"{"type": "video", "title": "Sea"}"#,
             "does not name the video file",
         );
         for path in ["/etc/passwd", "../x.html", "a/../../x.html", "", "a\\u0000"] {
-            check("waypaper.json", &format!(r#"{{"entry": "{path}"}}"#), "not a path inside");
+            check(
+                "waypaper.json",
+                &format!(r#"{{"entry": "{path}"}}"#),
+                "not a path inside",
+            );
         }
-        check("waypaper.json", r#"{"preview": "../p.png"}"#, "preview in waypaper.json");
+        check(
+            "waypaper.json",
+            r#"{"preview": "../p.png"}"#,
+            "preview in waypaper.json",
+        );
         let long = format!(r#"{{"title": "{}"}}"#, "x".repeat(1 << 20));
         check("waypaper.json", &long, "more than 1048576 bytes");
     }

@@ -116,7 +116,13 @@ impl ImportContext {
         manifest.complete(&copy.path)?;
         let row = self.describe_package((source, &copy.path), &manifest, content, folder, tools);
         tree::flush(&copy.path)?;
-        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note: None, seen: None })))
+        Ok(Prepared::Copy(Box::new(Ready {
+            copy,
+            name,
+            row,
+            note: None,
+            seen: None,
+        })))
     }
 
     /// Copies the package's video, named by the package's title, with its preview as thumbnail.
@@ -130,7 +136,9 @@ impl ImportContext {
         let (path, package) = (root.path().join(&manifest.entry), root.path().to_owned());
         let (entry, file) = (manifest.entry.clone(), path.clone());
         apart(&path, SILENT_FOR, move |_| {
-            root.linked_file(&entry).map(drop).map_err(Error::file("read", &file))
+            root.linked_file(&entry)
+                .map(drop)
+                .map_err(Error::file("read", &file))
         })?;
         let mut source = Source::look_at(&path, tools.decoder)?;
         source.name = Name::of_title(&manifest.title, source.name.extension);
@@ -244,11 +252,16 @@ impl Package {
 impl Manifest {
     /// The overrides that its declarations allow; the log says which are skipped.
     fn own_overrides(&self, source: &Path) -> Map<String, Value> {
-        let Some(given) = &self.overrides else { return Map::new() };
+        let Some(given) = &self.overrides else {
+            return Map::new();
+        };
         let (kept, refused) = overrides::allowed(&self.wallpaper_config, given);
         if let Some(first) = refused.first() {
             let (source, number, key) = (source.display(), refused.len(), &first.key);
-            log::warn!("{source}: ignoring {number} overrides; {key:?}: {}", first.why);
+            log::warn!(
+                "{source}: ignoring {number} overrides; {key:?}: {}",
+                first.why
+            );
         }
         kept
     }
@@ -268,7 +281,10 @@ impl Manifest {
 /// Whether a package in the library allows these values.
 pub(super) fn check_overrides(meta: &WebMeta, overrides: &Map<String, Value>) -> Result<(), Error> {
     let checked = overrides::check(&meta.wallpaper_config.fields(), overrides);
-    checked.map_err(|bad| Error::BadOverride { key: bad.key, why: bad.why })
+    checked.map_err(|bad| Error::BadOverride {
+        key: bad.key,
+        why: bad.why,
+    })
 }
 
 /// A manifest as it was before it was written.
@@ -288,13 +304,21 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
     let (root, path) = (&meta.package_root, &meta.manifest_path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let opened = Root::open(root).map_err(Refusal::closed);
-    let texts = opened.and_then(|root| manifest::text(&root, &name)).and_then(|text| {
-        let old = text.ok_or_else(|| Refusal::new(format!("its {name} is missing")))?;
-        Ok((manifest::with_capabilities(&name, &old, meta.capabilities)?, old))
-    });
+    let texts = opened
+        .and_then(|root| manifest::text(&root, &name))
+        .and_then(|text| {
+            let old = text.ok_or_else(|| Refusal::new(format!("its {name} is missing")))?;
+            Ok((
+                manifest::with_capabilities(&name, &old, meta.capabilities)?,
+                old,
+            ))
+        });
     let (new, old) = texts.map_err(|refusal| refusal.of(root))?;
     write_manifest(path, &new)?;
-    Ok(Before { path: path.clone(), text: old })
+    Ok(Before {
+        path: path.clone(),
+        text: old,
+    })
 }
 
 fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {

@@ -28,7 +28,10 @@ pub(crate) fn check(
             Some(property) => fits(property, value),
             None => Err("the package does not declare it".to_owned()),
         };
-        checked.map_err(|why| BadOverride { key: key.clone(), why })
+        checked.map_err(|why| BadOverride {
+            key: key.clone(),
+            why,
+        })
     })
 }
 
@@ -37,10 +40,16 @@ pub(super) fn allowed(
     declared: &Map<String, Value>,
     overrides: &Value,
 ) -> (Map<String, Value>, Vec<BadOverride>) {
-    let bad = |key: &str, why: &str| BadOverride { key: key.to_owned(), why: why.to_owned() };
+    let bad = |key: &str, why: &str| BadOverride {
+        key: key.to_owned(),
+        why: why.to_owned(),
+    };
     let (mut kept, mut refused, mut size) = (Map::new(), Vec::new(), 0);
     let Some(overrides) = overrides.as_object() else {
-        return (kept, vec![bad("wallpaper_config_overrides", "must be an object")]);
+        return (
+            kept,
+            vec![bad("wallpaper_config_overrides", "must be an object")],
+        );
     };
     for (key, value) in overrides {
         let one = Map::from_iter([(key.clone(), value.clone())]);
@@ -68,7 +77,10 @@ fn fits(property: &Value, value: &Value) -> Result<(), String> {
     if default == Some(value) {
         return Ok(());
     }
-    let kind = property.get("type").and_then(Value::as_str).map(str::to_lowercase);
+    let kind = property
+        .get("type")
+        .and_then(Value::as_str)
+        .map(str::to_lowercase);
     let expected = match kind.as_deref() {
         Some("bool" | "boolean") => (value.is_boolean(), "true or false"),
         Some("int" | "integer") => (is_whole(value), "an integer"),
@@ -112,17 +124,24 @@ fn choice(property: &Value, value: &Value) -> Result<(), String> {
             Err(format!("must be a string or a number, not {value}"))
         };
     };
-    let options = options.iter().map(|option| option.get("value").unwrap_or(option));
+    let options = options
+        .iter()
+        .map(|option| option.get("value").unwrap_or(option));
     if options.clone().any(|option| option == value) {
         return Ok(());
     }
     let allowed: Vec<String> = options.map(Value::to_string).collect();
-    Err(format!("must be one of {}, not {value}", allowed.join(", ")))
+    Err(format!(
+        "must be one of {}, not {value}",
+        allowed.join(", ")
+    ))
 }
 
 fn within(property: &Value, value: &Value) -> Result<(), String> {
     let bound = |key| property.get(key).and_then(Value::as_f64);
-    let Some(number) = value.as_f64() else { return Ok(()) };
+    let Some(number) = value.as_f64() else {
+        return Ok(());
+    };
     match (bound("min"), bound("max")) {
         (Some(min), _) if number < min => Err(format!("must be {min} or more, not {value}")),
         (_, Some(max)) if number > max => Err(format!("must be {max} or less, not {value}")),
@@ -175,7 +194,11 @@ mod tests {
         good("sky", json!("#ffffff"));
         bad("sky", json!(null), "must be a string, not null");
         good("size", json!("l"));
-        bad("size", json!("xl"), "must be one of \"s\", \"l\", not \"xl\"");
+        bad(
+            "size",
+            json!("xl"),
+            "must be one of \"s\", \"l\", not \"xl\"",
+        );
         good("mood", json!(2));
         bad("mood", json!("2"), "must be one of \"calm\", 2, not \"2\"");
         good("plain", json!(9));
@@ -198,6 +221,9 @@ mod tests {
         let (kept, refused) = allowed(&declared, &json!({ "text": "x".repeat(SIZE_MAX) }));
         assert_eq!((kept.len(), refused.len()), (0, 1));
         let (kept, refused) = allowed(&declared, &json!(["a"]));
-        assert_eq!((kept.len(), refused[0].key.as_str()), (0, "wallpaper_config_overrides"));
+        assert_eq!(
+            (kept.len(), refused[0].key.as_str()),
+            (0, "wallpaper_config_overrides")
+        );
     }
 }

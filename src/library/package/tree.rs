@@ -51,12 +51,18 @@ impl Tree {
     /// Lists the entries of a package. Refuses special files, links that lead out of the package, and
     /// too many files or bytes. Counts each entry in `signs`, as a sign of life.
     pub(super) fn survey(root: Root, signs: &AtomicU64) -> Result<Self, Refusal> {
-        let mut tree = Self { root, entries: Vec::new() };
+        let mut tree = Self {
+            root,
+            entries: Vec::new(),
+        };
         let (mut files, mut size) = (0, 0);
         let mut pending = vec![PathBuf::new()];
         while let Some(directory) = pending.pop() {
             let refusal = |error: &io::Error| Refusal::at(&directory, error);
-            let mut listed = tree.root.directory(&directory).map_err(|error| refusal(&error))?;
+            let mut listed = tree
+                .root
+                .directory(&directory)
+                .map_err(|error| refusal(&error))?;
             while let Some(entry) = listed.next() {
                 signs.fetch_add(1, Ordering::AcqRel);
                 let entry = entry.map_err(|error| refusal(&error.into()))?;
@@ -80,7 +86,8 @@ impl Tree {
         if size > SIZE_MAX {
             return Err(Refusal::too_large());
         }
-        tree.entries.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        tree.entries
+            .sort_unstable_by(|one, other| one.0.cmp(&other.0));
         Ok(tree)
     }
 
@@ -121,14 +128,21 @@ impl Tree {
                 }
                 What::File => {
                     digest.update([2]);
-                    let bytes =
-                        self.copy((path, to.as_deref()), &mut digest, SIZE_MAX - size, is_stopped)?;
+                    let bytes = self.copy(
+                        (path, to.as_deref()),
+                        &mut digest,
+                        SIZE_MAX - size,
+                        is_stopped,
+                    )?;
                     digest.update(bytes.to_le_bytes());
                     size += bytes;
                 }
             }
         }
-        Ok(Content { checksum: digest.finalize().into(), size })
+        Ok(Content {
+            checksum: digest.finalize().into(),
+            size,
+        })
     }
 
     /// Reads a file into the digest, and copies it if `to` is given. Fails if the file has more than
@@ -192,7 +206,9 @@ impl Tree {
             }
             _ => {
                 let path = path.display();
-                Err(Refusal::new(format!("its {path} is neither a file nor a directory")))
+                Err(Refusal::new(format!(
+                    "its {path} is neither a file nor a directory"
+                )))
             }
         }
     }
@@ -213,7 +229,9 @@ fn stays(path: &Path, leads: &Path) -> bool {
 }
 
 fn make(directory: &Path) -> Result<(), Error> {
-    DirBuilder::new().create(directory).map_err(Error::file("make", directory))
+    DirBuilder::new()
+        .create(directory)
+        .map_err(Error::file("make", directory))
 }
 
 /// Flushes the whole file system of a directory, which is far cheaper than flushing file by file.
@@ -334,9 +352,13 @@ mod tests {
             assert!(why.contains(expected), "{why}");
         };
         let leads = |to: &'static str| move |root: &Path| symlink(to, root.join("a/out")).unwrap();
-        for to in
-            ["/etc/passwd", "../../pkg/index.html", "../../..", "nowhere", "../a/b/../../../x"]
-        {
+        for to in [
+            "/etc/passwd",
+            "../../pkg/index.html",
+            "../../..",
+            "nowhere",
+            "../a/b/../../../x",
+        ] {
             check(&leads(to), &format!("its link a/out leads to {to}"));
         }
         // The path itself stays in the package, but the link in its middle leads out.
@@ -347,9 +369,15 @@ mod tests {
             },
             "a/out",
         );
-        check(&|root| drop(UnixListener::bind(root.join("s")).unwrap()), "its s is neither");
+        check(
+            &|root| drop(UnixListener::bind(root.join("s")).unwrap()),
+            "its s is neither",
+        );
         let sparse = |root: &Path| {
-            File::create(root.join("big")).unwrap().set_len(SIZE_MAX).unwrap();
+            File::create(root.join("big"))
+                .unwrap()
+                .set_len(SIZE_MAX)
+                .unwrap();
         };
         check(&sparse, "more than 512 MiB");
         let many = |root: &Path| {

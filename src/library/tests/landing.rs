@@ -31,16 +31,33 @@ fn files_that_are_ready_together_land_together() {
     let mut alive = scene.start();
     alive.reconciled();
     fs::create_dir(scene.at("source/b")).unwrap();
-    let files = [("a.png", 1), ("b/a.png", 2), ("same.png", 1), ("gone.png", 3), ("c.png", 4)];
+    let files = [
+        ("a.png", 1),
+        ("b/a.png", 2),
+        ("same.png", 1),
+        ("gone.png", 3),
+        ("c.png", 4),
+    ];
     let ready = files.map(|(name, seed)| alive.ready(&scene.source(name, png(seed))));
     fs::remove_file(&ready[3].copy.path).unwrap();
     let before = scene.store.generation();
-    let landed =
-        alive.library.context.land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
+    let landed = alive
+        .library
+        .context
+        .land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
     assert_eq!(scene.store.generation(), before + 1);
     let ids: Vec<_> = landed.iter().flatten().map(|one| one.image.id).collect();
-    assert!(ids[0] == ids[2] && ids[0] < ids[1] && ids[1] < ids[3], "{ids:?}");
-    let expected = [("a", false), ("a_1", false), ("a", true), ("", false), ("c", false)];
+    assert!(
+        ids[0] == ids[2] && ids[0] < ids[1] && ids[1] < ids[3],
+        "{ids:?}"
+    );
+    let expected = [
+        ("a", false),
+        ("a_1", false),
+        ("a", true),
+        ("", false),
+        ("c", false),
+    ];
     for (place, (name, duplicate)) in expected.into_iter().enumerate() {
         match end(&landed[place]) {
             Err(why) => assert!(place == 3 && why.starts_with("cannot rename "), "{why}"),
@@ -65,9 +82,14 @@ fn image_for_a_deleted_folder_lands_at_the_root() {
         ready
     });
     alive.library.delete_folder(gone, false).unwrap();
-    let landed =
-        alive.library.context.land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
-    let folders: Vec<_> = landed.iter().map(|one| one.as_ref().unwrap().image.folder_id).collect();
+    let landed = alive
+        .library
+        .context
+        .land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
+    let folders: Vec<_> = landed
+        .iter()
+        .map(|one| one.as_ref().unwrap().image.folder_id)
+        .collect();
     assert_eq!(folders, [Some(there), None]);
     alive.end();
 }
@@ -86,15 +108,30 @@ fn files_in_place_that_swap_their_names_keep_their_rows() {
             Err(error) => panic!("{}", error.reason()),
         };
         let landed = context.land_run(files.iter().map(ready).collect());
-        landed.iter().map(|one| one.as_ref().unwrap().image.id).collect::<Vec<_>>()
+        landed
+            .iter()
+            .map(|one| one.as_ref().unwrap().image.id)
+            .collect::<Vec<_>>()
     };
-    let [a, b] = take()[..] else { panic!("two files are two images") };
+    let [a, b] = take()[..] else {
+        panic!("two files are two images")
+    };
     let between = scene.at("source/between");
-    for (from, to) in [(&files[0], &between), (&files[1], &files[0]), (&between, &files[1])] {
+    for (from, to) in [
+        (&files[0], &between),
+        (&files[1], &files[0]),
+        (&between, &files[1]),
+    ] {
         fs::rename(from, to).unwrap();
     }
     assert_eq!(take(), [b, a]);
-    let at = |path| scene.store.read(|c| images::by_path(c, path)).unwrap().map(|image| image.id);
+    let at = |path| {
+        scene
+            .store
+            .read(|c| images::by_path(c, path))
+            .unwrap()
+            .map(|image| image.id)
+    };
     assert_eq!([at(&files[0]), at(&files[1])], [Some(b), Some(a)]);
     alive.end();
 }
@@ -106,12 +143,33 @@ fn name_of_a_renamed_file_is_reserved_until_the_commit() {
     let mut alive = scene.start();
     alive.reconciled();
     let (context, file) = (Arc::clone(alive.context()), scene.source("a.png", png(1)));
-    context.take_named(&file, None, context.tools()).and_then(|it| context.land_one(it)).unwrap();
-    let old = scene.store.read(|c| watched::get(c, &file)).unwrap().unwrap();
-    let now = WatchedFile { path: scene.at("source/b.png"), ..old.clone() };
-    let directory = Directory { path: scene.at("source"), ..Directory::default() };
-    let name = Name { stem: "b".to_owned(), extension: "png".to_owned() };
-    let free = || context.names.reserve(&name, &context.directory, &scene.store, None).unwrap();
+    context
+        .take_named(&file, None, context.tools())
+        .and_then(|it| context.land_one(it))
+        .unwrap();
+    let old = scene
+        .store
+        .read(|c| watched::get(c, &file))
+        .unwrap()
+        .unwrap();
+    let now = WatchedFile {
+        path: scene.at("source/b.png"),
+        ..old.clone()
+    };
+    let directory = Directory {
+        path: scene.at("source"),
+        ..Directory::default()
+    };
+    let name = Name {
+        stem: "b".to_owned(),
+        extension: "png".to_owned(),
+    };
+    let free = || {
+        context
+            .names
+            .reserve(&name, &context.directory, &scene.store, None)
+            .unwrap()
+    };
     let held = scene.store.write(|c| -> Result<_, Error> {
         let held = context.rename_note(c, &directory, &(old, now))?;
         assert_eq!(free().name, "b_1");

@@ -24,7 +24,12 @@ fn workshop(scene: &Scene) {
     let page = |text: &str| ("index.html", text.as_bytes().to_vec());
     let preview = |seed| ("preview.png", png(seed));
     let own = serde_json::json!({ "title": "Rain / Night" });
-    package(scene, "a/deep/1", ("waypaper.json", own), &[page("1"), ("part.png", png(1))]);
+    package(
+        scene,
+        "a/deep/1",
+        ("waypaper.json", own),
+        &[page("1"), ("part.png", png(1))],
+    );
     let web = project("web", "\u{1b}[31mSea", "index.html");
     package(scene, "2", web, &[page("2"), preview(2)]);
     // The package's video is a PNG, as PNG needs no transcoder.
@@ -32,9 +37,24 @@ fn workshop(scene: &Scene) {
     package(scene, "3", film, &[("film.png", png(3)), preview(4)]);
     let film = project("video", "A film", "film.png");
     package(scene, "4", film, &[("film.png", png(5)), preview(6)]);
-    package(scene, "5", project("Scene", "Cube", "scene.json"), &[preview(7)]);
-    package(scene, "6", project("application", "Game", "game.exe"), &[preview(8)]);
-    package(scene, "7", project("video", "No file", "none.mp4"), &[preview(9)]);
+    package(
+        scene,
+        "5",
+        project("Scene", "Cube", "scene.json"),
+        &[preview(7)],
+    );
+    package(
+        scene,
+        "6",
+        project("application", "Game", "game.exe"),
+        &[preview(8)],
+    );
+    package(
+        scene,
+        "7",
+        project("video", "No file", "none.mp4"),
+        &[preview(9)],
+    );
     scene.source("a/plain.png", png(10));
     scene.source("a/page.html", "<html>");
 }
@@ -44,20 +64,32 @@ fn directory_import_recognises_packages() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);
-    let started = alive.library.import(vec![scene.at("source")], None).unwrap();
+    let started = alive
+        .library
+        .import(vec![scene.at("source")], None)
+        .unwrap();
     assert_eq!(started.total, 9, "the files of a package are not counted");
     let events = alive.batch(&started.batch_id);
     let told = of(&events, "image_error");
     let why = |at: &str| {
         let at = scene.at("source").join(at);
-        let event = told.iter().find(|event| event["path"] == at.to_str().unwrap()).unwrap();
-        (event["skipped"] == true, event["error"].as_str().unwrap().to_owned())
+        let event = told
+            .iter()
+            .find(|event| event["path"] == at.to_str().unwrap())
+            .unwrap();
+        (
+            event["skipped"] == true,
+            event["error"].as_str().unwrap().to_owned(),
+        )
     };
     for (at, kind) in [("5", "scene"), ("6", "application")] {
         let text = format!("type in project.json is {kind:?}, which murald cannot show");
         assert_eq!(why(at), (true, text));
     }
-    assert!(why("a/page.html").0, "no page is imported without its package");
+    assert!(
+        why("a/page.html").0,
+        "no page is imported without its package"
+    );
     assert!(
         !why("7").0 && why("7").1.starts_with("cannot read it: No such file"),
         "{:?}",
@@ -71,7 +103,10 @@ fn directory_import_recognises_packages() {
     // In the order in which they were found.
     let mut images = scene.images();
     images.sort_by_key(|image| image.id);
-    let found: Vec<_> = images.iter().map(|image| (&*image.name, image.media_type)).collect();
+    let found: Vec<_> = images
+        .iter()
+        .map(|image| (&*image.name, image.media_type))
+        .collect();
     let (web, still) = (MediaType::Web, MediaType::Image);
     let expected = [
         ("_[31mSea", web),
@@ -88,8 +123,20 @@ fn directory_import_recognises_packages() {
         .collect();
     assert_eq!(titles, ["\u{1b}[31mSea", "Rain / Night"]);
     let sea = images[0].web_meta.as_ref().unwrap();
-    let previews: Vec<_> = images.iter().map(|image| image.preview_path.clone()).collect();
-    assert_eq!(previews, [Some(sea.package_root.join("preview.png")), None, None, None, None]);
+    let previews: Vec<_> = images
+        .iter()
+        .map(|image| image.preview_path.clone())
+        .collect();
+    assert_eq!(
+        previews,
+        [
+            Some(sea.package_root.join("preview.png")),
+            None,
+            None,
+            None,
+            None
+        ]
+    );
     alive.end();
 }
 
@@ -98,14 +145,18 @@ fn packages_imported_by_their_paths_are_not_skipped() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);
-    let paths = ["5", "4", "2"].map(|at| scene.at("source").join(at)).to_vec();
+    let paths = ["5", "4", "2"]
+        .map(|at| scene.at("source").join(at))
+        .to_vec();
     let started = alive.library.import(paths, None).unwrap();
     assert_eq!(started.total, 3);
     let events = alive.batch(&started.batch_id);
     assert_ne!(of(&events, "image_error")[0]["skipped"], true);
     let done = of(&events, "image_processed");
-    let names: BTreeSet<_> =
-        done.iter().map(|event| event["image"]["name"].as_str().unwrap()).collect();
+    let names: BTreeSet<_> = done
+        .iter()
+        .map(|event| event["image"]["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, BTreeSet::from(["A film", "_[31mSea"]));
     // A second import of the package finds the same image.
     let again = alive.library.import_one(&scene.at("source/4")).unwrap().0;
@@ -117,11 +168,20 @@ fn packages_imported_by_their_paths_are_not_skipped() {
     );
     assert_eq!(content("4").media_type, MediaType::Video);
     assert_eq!(
-        (content("a/plain.png").media_type, content("a/plain.png").name),
+        (
+            content("a/plain.png").media_type,
+            content("a/plain.png").name
+        ),
         (MediaType::Image, "plain".into())
     );
-    let refused = alive.library.import_web(&scene.at("source/4"), None).unwrap_err();
-    assert_eq!(refused.reason(), "it is a video: `murald import` imports it");
+    let refused = alive
+        .library
+        .import_web(&scene.at("source/4"), None)
+        .unwrap_err();
+    assert_eq!(
+        refused.reason(),
+        "it is a video: `murald import` imports it"
+    );
     alive.end();
 }
 
@@ -131,7 +191,11 @@ fn thumbnail_of_a_video_package_is_its_preview() {
     let mut alive = scene.start();
     workshop(&scene);
     let image = alive.library.import_one(&scene.at("source/4")).unwrap().0;
-    let preview = alive.library.import_one(&scene.source("p.png", png(6))).unwrap().0;
+    let preview = alive
+        .library
+        .import_one(&scene.source("p.png", png(6)))
+        .unwrap()
+        .0;
     let thumbnail = |image| fs::read(alive.library.thumbnail(image, Resolution::Default).unwrap());
     assert_eq!(thumbnail(&image).unwrap(), thumbnail(&preview).unwrap());
     alive.end();

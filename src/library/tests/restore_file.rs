@@ -7,7 +7,10 @@ impl Alive {
     /// Imports one file and waits for the end of the batch.
     fn take(&self, path: &Path, in_place: bool) {
         let started = match in_place {
-            true => self.library.import_in_place(vec![path.to_owned()], None).unwrap(),
+            true => self
+                .library
+                .import_in_place(vec![path.to_owned()], None)
+                .unwrap(),
             false => self.library.import(vec![path.to_owned()], None).unwrap(),
         };
         let events = self.batch(&started.batch_id);
@@ -35,7 +38,10 @@ fn image_in_place_moves_to_the_file_imported_after_its_own_is_gone() {
     fs::remove_file(&old).unwrap();
     alive.take(&new, true);
     let image = only(&scene);
-    assert_eq!((image.id, image.path, image.in_place), (id, new.clone(), true));
+    assert_eq!(
+        (image.id, image.path, image.in_place),
+        (id, new.clone(), true)
+    );
     // An import as a copy gives the image a copy.
     let third = scene.at("source/third.png");
     fs::rename(&new, &third).unwrap();
@@ -49,7 +55,11 @@ fn image_in_place_moves_to_the_file_imported_after_its_own_is_gone() {
     let before = scene.store.returned_files();
     alive.take(&third, true);
     assert_eq!(only(&scene), image);
-    assert_eq!(scene.store.returned_files(), before + 1, "its row does not tell");
+    assert_eq!(
+        scene.store.returned_files(),
+        before + 1,
+        "its row does not tell"
+    );
     alive.end();
     assert_eq!(fs::read(&image.path).unwrap(), png(1));
     assert!(scene.store.read(pending_files::list).unwrap().is_empty());
@@ -64,8 +74,15 @@ fn missing_file_with_a_long_name_is_restored_under_that_name() {
     let id = only(&scene).id;
     let before = scene.store.returned_files();
     let name = "n".repeat(251);
-    let renamed = alive.library.edit(id, Some(&name), &Default::default()).unwrap();
-    assert_eq!(scene.store.returned_files(), before + 1, "it may be a name that it had");
+    let renamed = alive
+        .library
+        .edit(id, Some(&name), &Default::default())
+        .unwrap();
+    assert_eq!(
+        scene.store.returned_files(),
+        before + 1,
+        "it may be a name that it had"
+    );
     fs::remove_file(&renamed.path).unwrap();
     alive.take(&source, false);
     assert_eq!(only(&scene).path, renamed.path);
@@ -87,7 +104,10 @@ fn image_of_a_former_directory_is_restored_in_the_present_one() {
         .unwrap();
     alive.take(&source, false);
     let image = only(&scene);
-    assert_eq!((image.id, image.path.parent().unwrap()), (before.id, &*scene.at("images")));
+    assert_eq!(
+        (image.id, image.path.parent().unwrap()),
+        (before.id, &*scene.at("images"))
+    );
     alive.end();
     scene.check_agreement();
 }
@@ -96,12 +116,18 @@ fn image_of_a_former_directory_is_restored_in_the_present_one() {
 fn files_with_equal_stems_are_all_adopted() {
     let scene = Scene::new();
     fs::create_dir(scene.at("images")).unwrap();
-    let kinds = [(ImageFormat::Png, "png"), (ImageFormat::Bmp, "bmp"), (ImageFormat::Gif, "gif")];
+    let kinds = [
+        (ImageFormat::Png, "png"),
+        (ImageFormat::Bmp, "bmp"),
+        (ImageFormat::Gif, "gif"),
+    ];
     for number in 0..16_u8 {
         for (at, (format, extension)) in kinds.into_iter().enumerate() {
             let picture = ImageBuffer::from_pixel(8, 8, Rgb([number, at as u8, 9]));
             let path = scene.at(&format!("images/p{number}.{extension}"));
-            DynamicImage::ImageRgb8(picture).save_with_format(path, format).unwrap();
+            DynamicImage::ImageRgb8(picture)
+                .save_with_format(path, format)
+                .unwrap();
         }
     }
     let mut alive = scene.start();

@@ -13,7 +13,9 @@ fn large(width: u32, height: u32) -> Vec<u8> {
     let picture =
         ImageBuffer::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, (x / 9) as u8]));
     let mut bytes = Cursor::new(Vec::new());
-    DynamicImage::ImageRgb8(picture).write_to(&mut bytes, ImageFormat::Png).unwrap();
+    DynamicImage::ImageRgb8(picture)
+        .write_to(&mut bytes, ImageFormat::Png)
+        .unwrap();
     bytes.into_inner()
 }
 
@@ -24,16 +26,23 @@ fn cached(directory: &Path) -> BTreeMap<String, Vec<(u32, u32)>> {
         for file in fs::read_dir(size.path()).unwrap().flatten() {
             let mut input = Cursor::new(fs::read(file.path()).unwrap());
             // A thumbnail that is being written cannot be read yet.
-            let Ok(probe) = media::probe(&mut input) else { continue };
+            let Ok(probe) = media::probe(&mut input) else {
+                continue;
+            };
             let name = size.file_name().into_string().unwrap();
-            sizes.entry(name).or_insert_with(Vec::new).push((probe.width, probe.height));
+            sizes
+                .entry(name)
+                .or_insert_with(Vec::new)
+                .push((probe.width, probe.height));
         }
     }
     sizes
 }
 
 fn expected(all: &[(&str, (u32, u32))]) -> BTreeMap<String, Vec<(u32, u32)>> {
-    all.iter().map(|&(size, pixels)| (size.to_owned(), vec![pixels])).collect()
+    all.iter()
+        .map(|&(size, pixels)| (size.to_owned(), vec![pixels]))
+        .collect()
 }
 
 #[test]
@@ -68,26 +77,50 @@ fn page_remembers_existing_thumbnails_until_a_directory_changes() {
     alive.batch(&started.batch_id);
     let image = scene.images().remove(0);
     let thumbnails = alive.library.thumbnails();
-    let file = alive.library.thumbnail(&image, Resolution::Default).unwrap();
+    let file = alive
+        .library
+        .thumbnail(&image, Resolution::Default)
+        .unwrap();
     let settled = || SystemTime::now() + Duration::from_secs(60);
     let page = |now| -> Vec<bool> {
         let look = thumbnails.look_at(now);
         let (mut json, query) = (b"[".to_vec(), Query::default());
-        scene.store.write_page(&query, &mut json, |row, json| look.write(row, json)).unwrap();
+        scene
+            .store
+            .write_page(&query, &mut json, |row, json| look.write(row, json))
+            .unwrap();
         json.push(b']');
         let rows: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
-        rows.iter().map(|row| row["thumbnails"]["default"].is_string()).collect()
+        rows.iter()
+            .map(|row| row["thumbnails"]["default"].is_string())
+            .collect()
     };
     assert_eq!(page(SystemTime::UNIX_EPOCH), [true, true]);
-    assert_eq!(thumbnails.seen().len(), 0, "it may yet change without a trace");
-    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
-    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
+    assert_eq!(
+        thumbnails.seen().len(),
+        0,
+        "it may yet change without a trace"
+    );
+    assert_eq!(
+        (page(settled()), thumbnails.seen().len()),
+        (vec![true, true], 2)
+    );
+    assert_eq!(
+        (page(settled()), thumbnails.seen().len()),
+        (vec![true, true], 2)
+    );
     // Another program moves the file away.
     let away = scene.at("away.webp");
     fs::rename(&file, &away).unwrap();
-    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, false], 2));
+    assert_eq!(
+        (page(settled()), thumbnails.seen().len()),
+        (vec![true, false], 2)
+    );
     fs::rename(&away, &file).unwrap();
-    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
+    assert_eq!(
+        (page(settled()), thumbnails.seen().len()),
+        (vec![true, true], 2)
+    );
     fs::rename(scene.at("thumbnails/default"), scene.at("elsewhere")).unwrap();
     assert_eq!(page(settled()), [false, false]);
     fs::create_dir(scene.at("thumbnails/default")).unwrap();
@@ -99,13 +132,19 @@ fn page_remembers_existing_thumbnails_until_a_directory_changes() {
 fn page_names_only_existing_previews() {
     let scene = Scene::new();
     let mut alive = scene.start();
-    let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();
+    let started = alive
+        .library
+        .import(vec![scene.source("a.png", png(1))], None)
+        .unwrap();
     alive.batch(&started.batch_id);
     let thumbnails = alive.library.thumbnails();
     let page = || {
         let look = thumbnails.look();
         let (mut json, query) = (Vec::new(), Query::default());
-        scene.store.write_page(&query, &mut json, |row, json| look.write(row, json)).unwrap();
+        scene
+            .store
+            .write_page(&query, &mut json, |row, json| look.write(row, json))
+            .unwrap();
         let row: serde_json::Value = serde_json::from_slice(&json).unwrap();
         row["preview_path"].is_string()
     };
@@ -128,7 +167,9 @@ fn page_names_only_existing_previews() {
 #[test]
 fn cache_may_be_on_another_file_system() {
     let scene = Scene::new();
-    let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
+    let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
+        return;
+    };
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
     if device(elsewhere.path()) == device(scene.directory.path()) {
         return;
@@ -144,7 +185,13 @@ fn cache_may_be_on_another_file_system() {
     assert_eq!(cached(&cache), all);
     let id = image.id;
     assert_eq!(
-        alive.library.delete(&DeleteImages { ids: vec![id], ..DeleteImages::default() }).unwrap(),
+        alive
+            .library
+            .delete(&DeleteImages {
+                ids: vec![id],
+                ..DeleteImages::default()
+            })
+            .unwrap(),
         (1, 0)
     );
     assert!(cached(&cache).is_empty());
@@ -155,7 +202,10 @@ fn cache_may_be_on_another_file_system() {
 fn thumbnail_is_not_made_from_another_image_that_has_the_old_name() {
     let scene = Scene::new();
     let mut alive = scene.start();
-    let paths = vec![scene.source("a.png", large(1600, 1200)), scene.source("b.png", png(1))];
+    let paths = vec![
+        scene.source("a.png", large(1600, 1200)),
+        scene.source("b.png", png(1)),
+    ];
     let started = alive.library.import(paths, None).unwrap();
     alive.batch(&started.batch_id);
     let mut images = scene.images();
@@ -163,7 +213,10 @@ fn thumbnail_is_not_made_from_another_image_that_has_the_old_name() {
     // The records were read before the images were renamed.
     let (a, b) = (&images[0], &images[1]);
     for (image, name) in [(a, "c"), (b, "a")] {
-        alive.library.edit(image.id, Some(name), &Default::default()).unwrap();
+        alive
+            .library
+            .edit(image.id, Some(name), &Default::default())
+            .unwrap();
     }
     let made = alive.library.thumbnail(a, Resolution::P720).unwrap();
     let probe = media::probe(&mut Cursor::new(fs::read(made).unwrap())).unwrap();
@@ -175,7 +228,10 @@ fn thumbnail_is_not_made_from_another_image_that_has_the_old_name() {
 fn look_for_an_image_that_has_not_moved_changes_nothing() {
     let scene = Scene::new();
     let alive = scene.start();
-    let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();
+    let started = alive
+        .library
+        .import(vec![scene.source("a.png", png(1))], None)
+        .unwrap();
     alive.batch(&started.batch_id);
     alive.reconciled();
     let (image, before) = (scene.images().remove(0), scene.store.generation());

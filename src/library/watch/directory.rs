@@ -102,11 +102,15 @@ impl Watched {
                 let below = |path: &PathBuf| {
                     let from = files.range::<Path, _>((Bound::Included(&**path), Bound::Unbounded));
                     let path = path.clone();
-                    from.take_while(move |file| file.starts_with(&path)).cloned()
+                    from.take_while(move |file| file.starts_with(&path))
+                        .cloned()
                 };
                 paths.iter().flat_map(below).collect()
             }
-            _ => paths.into_iter().filter(|path| is_scanned(own, path)).collect(),
+            _ => paths
+                .into_iter()
+                .filter(|path| is_scanned(own, path))
+                .collect(),
         };
         if !paths.is_empty() {
             self.look_again(paths, now);
@@ -115,7 +119,10 @@ impl Watched {
 
     /// Whether the path may lead elsewhere since the last call.
     pub(super) fn has_new_way(&self) -> bool {
-        self.notices.as_ref().and_then(Notices::way).is_some_and(Way::has_changed)
+        self.notices
+            .as_ref()
+            .and_then(Notices::way)
+            .is_some_and(Way::has_changed)
     }
 
     /// Stores where the path leads; true if that is elsewhere than before.
@@ -123,7 +130,11 @@ impl Watched {
         let before = self.leads.replace(leads.clone());
         let elsewhere = before.is_some_and(|before| leads.is_elsewhere(&before));
         if elsewhere {
-            log::info!("{} now points to {}", self.path().display(), leads.real.display());
+            log::info!(
+                "{} now points to {}",
+                self.path().display(),
+                leads.real.display()
+            );
             self.elsewhere = true;
             self.missing.look_for_kept();
         }
@@ -133,7 +144,11 @@ impl Watched {
     /// Reads which disks are mounted above the directory and inside it.
     pub(super) fn look_at_mounts(&mut self, now: Instant) {
         let mut mounts = Mounts::of(self.path());
-        if let Some(leads) = self.leads.as_ref().filter(|leads| leads.real != self.path()) {
+        if let Some(leads) = self
+            .leads
+            .as_ref()
+            .filter(|leads| leads.real != self.path())
+        {
             mounts.extend(Mounts::of(&leads.real));
         }
         self.on_mounts(mounts, now);
@@ -169,7 +184,9 @@ impl Watched {
     }
 
     fn look_again(&mut self, paths: BTreeSet<PathBuf>, now: Instant) {
-        let (scope, due) = self.wish.get_or_insert_with(|| (Scope::Paths(BTreeSet::new()), now));
+        let (scope, due) = self
+            .wish
+            .get_or_insert_with(|| (Scope::Paths(BTreeSet::new()), now));
         *due = now.min(*due);
         if let Scope::Paths(known) = scope {
             known.extend(paths);
@@ -182,21 +199,30 @@ impl Watched {
         number: u64,
         now: Instant,
     ) -> Option<(Scope, Arc<AtomicU64>)> {
-        let (mut scope, _) = self.wish.take_if(|(_, due)| self.looking.is_none() && *due <= now)?;
+        let (mut scope, _) = self
+            .wish
+            .take_if(|(_, due)| self.looking.is_none() && *due <= now)?;
         if self.notices.is_none() {
             // The watches hang with a disk, or were never made: a look at everything makes new ones.
             scope = Scope::All;
         }
         let life = Arc::<AtomicU64>::default();
         let own = Arc::clone(&life);
-        self.looking =
-            Some(Looking { number, scope: scope.clone(), life: own, seen: 0, since: now });
+        self.looking = Some(Looking {
+            number,
+            scope: scope.clone(),
+            life: own,
+            seen: 0,
+            since: now,
+        });
         Some((scope, life))
     }
 
     /// Abandons the look in progress if it hangs; returns whether it did.
     pub(super) fn leaves_look(&mut self, now: Instant) -> bool {
-        let Some(looking) = &mut self.looking else { return false };
+        let Some(looking) = &mut self.looking else {
+            return false;
+        };
         let seen = looking.life.load(Ordering::Relaxed);
         if seen != looking.seen {
             (looking.seen, looking.since) = (seen, now);
@@ -265,7 +291,10 @@ impl Watched {
 
     /// Whether a missing file may still be found under another name.
     pub(super) fn may_find(&self) -> bool {
-        let moves = self.queue.first_key_value().is_some_and(|((pass, _), _)| *pass == Pass::Moves);
+        let moves = self
+            .queue
+            .first_key_value()
+            .is_some_and(|((pass, _), _)| *pass == Pass::Moves);
         self.looking.is_some() || moves || self.taking == Some(Pass::Moves)
     }
 
@@ -325,8 +354,15 @@ impl Watched {
 
     /// When something is to be done without an event.
     pub(super) fn due(&self) -> Option<Instant> {
-        let look = self.wish.as_ref().filter(|_| self.looking.is_none()).map(|(_, due)| *due);
-        let hang = self.looking.as_ref().map(|looking| looking.since + PATIENCE);
+        let look = self
+            .wish
+            .as_ref()
+            .filter(|_| self.looking.is_none())
+            .map(|(_, due)| *due);
+        let hang = self
+            .looking
+            .as_ref()
+            .map(|looking| looking.since + PATIENCE);
         let gone = self.missing.due();
         let gone = gone.filter(|_| self.root == Root::There && self.looking.is_none());
         look.into_iter().chain(hang).chain(gone).min()
@@ -335,7 +371,10 @@ impl Watched {
     /// The state, with an explanation for people; `changes`: whether changes have not settled yet.
     pub(super) fn state(&self, changes: bool) -> (WatchState, Option<String>) {
         if self.hangs {
-            return (WatchState::Unreadable, Some("its disk does not answer".to_owned()));
+            return (
+                WatchState::Unreadable,
+                Some("its disk does not answer".to_owned()),
+            );
         }
         match &self.root {
             Root::Closed(why) => return (WatchState::Unreadable, Some(why.clone())),
@@ -354,7 +393,10 @@ impl Watched {
         if let Some(why) = &self.refused {
             return (WatchState::Partial, Some(why.clone()));
         }
-        (WatchState::Watched, self.message(changes || self.wish.is_some() || !self.is_at_rest()))
+        (
+            WatchState::Watched,
+            self.message(changes || self.wish.is_some() || !self.is_at_rest()),
+        )
     }
 
     fn message(&self, is_scanning: bool) -> Option<String> {

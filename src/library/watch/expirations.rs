@@ -67,14 +67,19 @@ impl Expirations {
             self.knows_displaced &= difference.lost.is_empty();
             tell_folders(context);
             clear_folders(context)?;
-            context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+            context.bus.publish(&Event::GalleryChanged {
+                domain: GalleryDomain::Images,
+            });
         }
         Ok(difference)
     }
 
     /// When the next displaced image's time is up.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.displaced.values().map(|(_, since)| *since + GRACE).min()
+        self.displaced
+            .values()
+            .map(|(_, since)| *since + GRACE)
+            .min()
     }
 
     /// Ends the images whose time is up.
@@ -95,9 +100,15 @@ impl Expirations {
             self.knows_displaced = true;
             let before = std::mem::take(&mut self.displaced);
             let since = |id| before.get(&id).map_or(now, |(_, since)| *since);
-            self.displaced = found.into_iter().map(|(id, path)| (id, (path, since(id)))).collect();
+            self.displaced = found
+                .into_iter()
+                .map(|(id, path)| (id, (path, since(id))))
+                .collect();
         }
-        let due = self.displaced.iter().filter(|(_, (_, since))| *since + GRACE <= now);
+        let due = self
+            .displaced
+            .iter()
+            .filter(|(_, (_, since))| *since + GRACE <= now);
         let due: Vec<(i64, PathBuf)> = due.map(|(id, (path, _))| (*id, path.clone())).collect();
         for (id, path) in due {
             // If this fails, it is retried after the same time.
@@ -121,7 +132,9 @@ impl Expirations {
         let is_there = |path: &Path| {
             !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.missing.has(path))
         };
-        Departed::each(context, &leaving, |c, path, ended| leave_one(c, path, &is_there, ended))?;
+        Departed::each(context, &leaving, |c, path, ended| {
+            leave_one(c, path, &is_there, ended)
+        })?;
         clear_folders(context)?;
         for path in &leaving {
             directories.iter_mut().for_each(|one| one.left(path));
@@ -141,10 +154,15 @@ impl Expirations {
         }
         let store = &context.store;
         let mut missing: HashSet<i64> = self.displaced.keys().copied().collect();
-        for one in directories.iter().filter(|one| one.is_away() || !one.missing.is_empty()) {
+        for one in directories
+            .iter()
+            .filter(|one| one.is_away() || !one.missing.is_empty())
+        {
             let all = store.read(|c| watched::images_below(c, one.path()))?;
             let is_away = |path: &Path| one.is_away() && one.task.has(path);
-            let gone = all.into_iter().filter(|(_, path)| one.missing.has(path) || is_away(path));
+            let gone = all
+                .into_iter()
+                .filter(|(_, path)| one.missing.has(path) || is_away(path));
             missing.extend(gone.map(|(id, _)| id));
         }
         store.set_missing(missing);
@@ -183,9 +201,13 @@ fn rename_notes(
             }
         }
     }
-    difference.renamed.retain(|(_, now)| !failed.contains_key(&now.path));
+    difference
+        .renamed
+        .retain(|(_, now)| !failed.contains_key(&now.path));
     for (_, (file, now)) in failed {
-        difference.lost.extend(file.image_id.map(|_| file.stamp.size));
+        difference
+            .lost
+            .extend(file.image_id.map(|_| file.stamp.size));
         difference.changed.push((now.path, now.stamp));
         difference.gone.push(file);
     }
@@ -212,8 +234,11 @@ fn known(
         }
         path.to_str().is_some() && !is_inside
     });
-    let files =
-        store.read(|c| paths.map(|path| watched::below(c, path)).collect::<Result<Vec<_>, _>>());
+    let files = store.read(|c| {
+        paths
+            .map(|path| watched::below(c, path))
+            .collect::<Result<Vec<_>, _>>()
+    });
     Ok(files?.concat())
 }
 
@@ -235,9 +260,15 @@ fn leave_one(
     is_there: &dyn Fn(&Path) -> bool,
     ended: &mut Departed,
 ) -> Result<(), Error> {
-    let Some(file) = watched::get(c, path)? else { return Ok(()) };
+    let Some(file) = watched::get(c, path)? else {
+        return Ok(());
+    };
     watched::forget(c, path)?;
-    let image = file.image_id.map(|id| images::get(c, id)).transpose()?.flatten();
+    let image = file
+        .image_id
+        .map(|id| images::get(c, id))
+        .transpose()?
+        .flatten();
     let Some(image) = image.filter(|image| image.in_place && image.path == path) else {
         return Ok(());
     };
@@ -260,9 +291,14 @@ fn leave_one(
 fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
     Departed::each(context, &[id], |c, &id, ended| {
         let still = watched::displaced(c)?.iter().any(|(one, _)| *one == id);
-        let Some(image) = images::get(c, id)?.filter(|_| still) else { return Ok(()) };
+        let Some(image) = images::get(c, id)?.filter(|_| still) else {
+            return Ok(());
+        };
         let successor = watched::get(c, path)?.and_then(|file| file.image_id);
-        let successor = successor.map(|id| images::get(c, id)).transpose()?.flatten();
+        let successor = successor
+            .map(|id| images::get(c, id))
+            .transpose()?
+            .flatten();
         if let Some(successor) = successor {
             ended.passed_on += edits::unite(c, &image, &successor)?;
         }
@@ -275,7 +311,9 @@ fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
 
 /// Removes the images in place of a directory that is no longer watched; their files stay.
 pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Error> {
-    let all = context.store.read(|c| watched::images_below(c, directory))?;
+    let all = context
+        .store
+        .read(|c| watched::images_below(c, directory))?;
     Departed::each(context, &all, |c, (id, _), ended| {
         match images::get(c, *id)?.filter(|image| image.in_place) {
             Some(image) => Ok(ended.end(c, image)?),
@@ -283,14 +321,18 @@ pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Er
         }
     })?;
     // Without the notes, a new watch of the directory imports all files again.
-    context.store.write(|c| watched::forget_below(c, directory))?;
+    context
+        .store
+        .write(|c| watched::forget_below(c, directory))?;
     clear_folders(context)
 }
 
 /// Publishes that folders were made for directories, if any were.
 pub(super) fn tell_folders(context: &ImportContext) {
     if context.folders_made.swap(false, Ordering::Relaxed) {
-        context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+        context.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Folders,
+        });
     }
 }
 
@@ -307,7 +349,9 @@ fn clear_folders(context: &ImportContext) -> Result<(), Error> {
         })?;
     }
     if gone > 0 {
-        context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+        context.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Folders,
+        });
     }
     Ok(())
 }
@@ -323,7 +367,10 @@ mod tests {
         let alive = scene.start();
         alive.reconciled();
         let (context, now) = (&**alive.context(), Instant::now());
-        let mut expirations = Expirations { knows_displaced: true, ..Expirations::default() };
+        let mut expirations = Expirations {
+            knows_displaced: true,
+            ..Expirations::default()
+        };
         expirations.displaced.insert(7, ("/x".into(), now));
         let mut end = |at| {
             let ended = expirations.end_images(context, &mut [], at);

@@ -111,8 +111,10 @@ pub(super) struct Difference {
 /// Compares the known files of a scope with those that were found.
 pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scope) -> Difference {
     let files = &findings.files;
-    let found: HashMap<&Path, &Stamp> =
-        files.iter().map(|file| (file.path.as_path(), &file.stamp)).collect();
+    let found: HashMap<&Path, &Stamp> = files
+        .iter()
+        .map(|file| (file.path.as_path(), &file.stamp))
+        .collect();
     let mut difference = Difference {
         found: files.iter().map(|file| file.path.clone()).collect(),
         ..Difference::default()
@@ -153,15 +155,23 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
             difference.renumbered.push((file.path.clone(), now));
         }
         let identity = (file.stamp.device, file.stamp.inode);
-        let now = new.get(&identity).filter(|now| now.path != file.path && now.is_renamed(&file));
+        let now = new
+            .get(&identity)
+            .filter(|now| now.path != file.path && now.is_renamed(&file));
         if let Some(Found { path, stamp, .. }) = now.copied() {
             new.remove(&identity);
             settled.insert(path.clone());
-            let now = WatchedFile { path: path.clone(), stamp: *stamp, ..file };
+            let now = WatchedFile {
+                path: path.clone(),
+                stamp: *stamp,
+                ..file
+            };
             difference.renamed.push((file, now));
             continue;
         }
-        difference.lost.extend(file.image_id.map(|_| file.stamp.size));
+        difference
+            .lost
+            .extend(file.image_id.map(|_| file.stamp.size));
         if is_found {
             continue;
         }
@@ -171,13 +181,19 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
         }
     }
     let changed = files.iter().filter(|file| !settled.contains(&file.path));
-    difference.changed = changed.map(|file| (file.path.clone(), file.stamp)).collect();
+    difference.changed = changed
+        .map(|file| (file.path.clone(), file.stamp))
+        .collect();
     difference
 }
 
 /// The device on which a path would be.
 fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
-    let walked = || path.ancestors().find_map(|at| findings.directories.get(at)).copied();
+    let walked = || {
+        path.ancestors()
+            .find_map(|at| findings.directories.get(at))
+            .copied()
+    };
     match scope {
         Scope::All if findings.gone.is_empty() => walked(),
         _ => {
@@ -206,13 +222,19 @@ impl Missing {
     /// Stores the missing files of a look, and removes found and renamed ones. Leaves the other fields
     /// of `difference`.
     pub(super) fn absorb(&mut self, difference: &mut Difference, scope: &Scope, now: Instant) {
-        let gone = Absence::Gone { since: now, confirmed: false };
+        let gone = Absence::Gone {
+            since: now,
+            confirmed: false,
+        };
         // Files in the scope that are not reported as gone again were renamed: forget their old paths.
         let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
-        self.0.retain(|path, one| !one.is_gone() || still.contains(path) || !scope.has(path));
+        self.0
+            .retain(|path, one| !one.is_gone() || still.contains(path) || !scope.has(path));
         let renamed = std::mem::take(&mut difference.renamed);
         renamed.iter().for_each(|(file, _)| self.left(&file.path));
-        std::mem::take(&mut difference.found).iter().for_each(|path| self.left(path));
+        std::mem::take(&mut difference.found)
+            .iter()
+            .for_each(|path| self.left(path));
         for file in std::mem::take(&mut difference.gone) {
             match self.0.entry(file.path).or_insert(gone) {
                 Absence::Gone { since, confirmed } => *confirmed |= now >= *since + GRACE,
@@ -232,14 +254,20 @@ impl Missing {
     /// The files that are gone, but not yet looked for again, and when their time is up.
     fn waiting(&self) -> impl Iterator<Item = (&PathBuf, Instant)> {
         self.0.iter().filter_map(|(path, one)| match one {
-            Absence::Gone { since, confirmed: false } => Some((path, *since + GRACE)),
+            Absence::Gone {
+                since,
+                confirmed: false,
+            } => Some((path, *since + GRACE)),
             _ => None,
         })
     }
 
     /// The files that are to be looked for again, as their time is up.
     pub(super) fn to_confirm(&self, now: Instant) -> BTreeSet<PathBuf> {
-        self.waiting().filter(|(_, due)| *due <= now).map(|(path, _)| path.clone()).collect()
+        self.waiting()
+            .filter(|(_, due)| *due <= now)
+            .map(|(path, _)| path.clone())
+            .collect()
     }
 
     /// When the next file is to be looked for again.
@@ -248,12 +276,18 @@ impl Missing {
     }
 
     fn replace_gone(&mut self, by: Absence) {
-        self.0.values_mut().filter(|one| one.is_gone()).for_each(|one| *one = by);
+        self.0
+            .values_mut()
+            .filter(|one| one.is_gone())
+            .for_each(|one| *one = by);
     }
 
     /// Restarts the time of all gone files.
     pub(super) fn postpone(&mut self, now: Instant) {
-        self.replace_gone(Absence::Gone { since: now, confirmed: false });
+        self.replace_gone(Absence::Gone {
+            since: now,
+            confirmed: false,
+        });
     }
 
     /// Keeps the images of all files that are gone, as they vanished at once.
@@ -263,8 +297,20 @@ impl Missing {
 
     /// The files that are gone for good.
     pub(super) fn leaving(&self) -> Vec<PathBuf> {
-        let is_confirmed = |one: &Absence| matches!(one, Absence::Gone { confirmed: true, .. });
-        self.0.iter().filter(|(_, one)| is_confirmed(one)).map(|(path, _)| path.clone()).collect()
+        let is_confirmed = |one: &Absence| {
+            matches!(
+                one,
+                Absence::Gone {
+                    confirmed: true,
+                    ..
+                }
+            )
+        };
+        self.0
+            .iter()
+            .filter(|(_, one)| is_confirmed(one))
+            .map(|(path, _)| path.clone())
+            .collect()
     }
 
     /// Forgets which files are kept, so that the next look treats them like the others.

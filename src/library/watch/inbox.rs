@@ -81,16 +81,24 @@ impl Changes {
 
 impl Inbox {
     pub(super) fn new() -> io::Result<Self> {
-        let shared = InboxShared { waiting: Mutex::default(), waker: Waker::new()? };
+        let shared = InboxShared {
+            waiting: Mutex::default(),
+            waker: Waker::new()?,
+        };
         Ok(Self(Arc::new(shared)))
     }
 
     /// Never blocks.
     pub(super) fn send(&self, message: Message) {
         let mut waiting = self.lock();
-        if matches!(message, Message::Settings(_) | Message::Scan | Message::Named) {
+        if matches!(
+            message,
+            Message::Settings(_) | Message::Scan | Message::Named
+        ) {
             // Only the latest of these matters.
-            waiting.messages.retain(|other| discriminant(other) != discriminant(&message));
+            waiting
+                .messages
+                .retain(|other| discriminant(other) != discriminant(&message));
         }
         match message {
             // Settings come first: a request to forget a directory may follow its removal from them.
@@ -106,7 +114,11 @@ impl Inbox {
     pub(super) fn changed(&self, directory: u64, path: PathBuf, now: Instant) {
         let mut waiting = self.lock();
         let is_first = !waiting.changes.contains_key(&directory);
-        let none = || Changes { paths: BTreeSet::new(), first: now, last: now };
+        let none = || Changes {
+            paths: BTreeSet::new(),
+            first: now,
+            last: now,
+        };
         let changes = waiting.changes.entry(directory).or_insert_with(none);
         changes.last = now;
         if changes.paths.len() < PATHS_MAX {
@@ -165,16 +177,26 @@ impl StatusList {
     pub(super) fn set(&self, now: Vec<Status>) {
         let mut before = self.lock();
         for one in now.iter().filter(|one| one.state != WatchState::Watched) {
-            if !before.iter().any(|old| old.written == one.written && old.state == one.state) {
+            if !before
+                .iter()
+                .any(|old| old.written == one.written && old.state == one.state)
+            {
                 let message = one.message.as_deref().unwrap_or_default();
-                log::warn!("the watched directory {} is {}: {message}", one.written, one.state);
+                log::warn!(
+                    "the watched directory {} is {}: {message}",
+                    one.written,
+                    one.state
+                );
             }
         }
         *before = now;
     }
 
     pub(super) fn of(&self, written: &str) -> Option<Status> {
-        self.lock().iter().find(|one| one.written == written).cloned()
+        self.lock()
+            .iter()
+            .find(|one| one.written == written)
+            .cloned()
     }
 
     /// The warnings, for people.
@@ -233,15 +255,24 @@ mod tests {
     fn waiting_scans_and_settings_are_merged() {
         let inbox = Inbox::new().unwrap();
         let (reply, _answer) = crossbeam_channel::bounded(1);
-        inbox.send(Message::Forget { directory: PathBuf::new(), reply });
+        inbox.send(Message::Forget {
+            directory: PathBuf::new(),
+            reply,
+        });
         for in_place in [true, false, true] {
             inbox.send(Message::Scan);
-            inbox.send(Message::Settings(WatchSettings { in_place, ..Default::default() }));
+            inbox.send(Message::Settings(WatchSettings {
+                in_place,
+                ..Default::default()
+            }));
         }
         // The latest settings come before requests for a directory that they may have removed.
         let messages = inbox.take(Instant::now());
-        let [Message::Settings(settings), Message::Forget { .. }, Message::Scan] =
-            &messages.iter().collect::<Vec<_>>()[..]
+        let [
+            Message::Settings(settings),
+            Message::Forget { .. },
+            Message::Scan,
+        ] = &messages.iter().collect::<Vec<_>>()[..]
         else {
             panic!("{} messages", messages.len());
         };

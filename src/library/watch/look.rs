@@ -48,9 +48,21 @@ impl DirectoryLook {
     /// Runs the look. `renew` makes new watches for a look at everything, as a mount may have covered
     /// the directories of the old ones.
     pub(super) fn run(self, renew: impl FnOnce() -> Notices) -> (Findings, Notices) {
-        let Self { directory, scope, only, own, notices, life } = self;
-        let mut notices = notices.filter(|_| scope != Scope::All).unwrap_or_else(renew);
-        let seen = own.iter().filter_map(|own| fs::metadata(own).ok()).map(|m| identity(&m));
+        let Self {
+            directory,
+            scope,
+            only,
+            own,
+            notices,
+            life,
+        } = self;
+        let mut notices = notices
+            .filter(|_| scope != Scope::All)
+            .unwrap_or_else(renew);
+        let seen = own
+            .iter()
+            .filter_map(|own| fs::metadata(own).ok())
+            .map(|m| identity(&m));
         let mut walk = Walk {
             directory: &directory,
             notices: &mut notices,
@@ -65,7 +77,9 @@ impl DirectoryLook {
         }
         let mut findings = walk.findings;
         // Sorted by name, so that the ids of new images follow their names.
-        findings.files.sort_by_cached_key(|file| (path_key(&file.path), file.path.clone()));
+        findings
+            .files
+            .sort_by_cached_key(|file| (path_key(&file.path), file.path.clone()));
         (findings, notices)
     }
 }
@@ -107,7 +121,9 @@ impl Walk<'_> {
     /// Looks at files that were imported by their paths.
     fn look_at_files(&mut self, files: &BTreeSet<PathBuf>) {
         let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
-        directories.into_iter().for_each(|directory| self.notices.watch(directory));
+        directories
+            .into_iter()
+            .for_each(|directory| self.notices.watch(directory));
         for file in files {
             self.life.fetch_add(1, Ordering::Relaxed);
             self.notices.follow(file);
@@ -135,7 +151,9 @@ impl Walk<'_> {
             Err(error) if !is_missing(&error) => self.cannot_see(path),
             // Missing, or replaced by a pipe or a device.
             _ => {
-                self.findings.gone.insert(path.to_owned(), device_above(path));
+                self.findings
+                    .gone
+                    .insert(path.to_owned(), device_above(path));
             }
         }
     }
@@ -159,7 +177,9 @@ impl Walk<'_> {
     fn enter(&mut self, path: &Path, meta: &Metadata) {
         // Watched before it is listed, so that no change in between is missed.
         self.notices.watch(path);
-        self.findings.directories.insert(path.to_owned(), meta.dev());
+        self.findings
+            .directories
+            .insert(path.to_owned(), meta.dev());
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if is_missing(&error) => return,
@@ -184,21 +204,38 @@ impl Walk<'_> {
 }
 
 fn found(path: PathBuf, meta: &Metadata) -> Found {
-    let born = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let born = meta
+        .created()
+        .ok()
+        .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let born = born.and_then(|born| i64::try_from(born.as_nanos()).ok());
-    Found { path, stamp: stamp(meta), born: born.unwrap_or(i64::MAX) }
+    Found {
+        path,
+        stamp: stamp(meta),
+        born: born.unwrap_or(i64::MAX),
+    }
 }
 
 /// The device on which a path would be.
 fn device_above(path: &Path) -> u64 {
-    let above = path.ancestors().skip(1).find_map(|above| fs::metadata(above).ok());
+    let above = path
+        .ancestors()
+        .skip(1)
+        .find_map(|above| fs::metadata(above).ok());
     above.map_or(0, |above| above.dev())
 }
 
 fn leads(directory: &Path, meta: &Metadata) -> io::Result<Leads> {
     let real = fs::canonicalize(directory)?;
-    let above = real.ancestors().skip(1).map(|above| Ok(fs::metadata(above)?.ino()));
-    Ok(Leads { device: meta.dev(), above: above.collect::<io::Result<_>>()?, real })
+    let above = real
+        .ancestors()
+        .skip(1)
+        .map(|above| Ok(fs::metadata(above)?.ino()));
+    Ok(Leads {
+        device: meta.dev(),
+        above: above.collect::<io::Result<_>>()?,
+        real,
+    })
 }
 
 fn identity(meta: &Metadata) -> (u64, u64) {
@@ -207,8 +244,10 @@ fn identity(meta: &Metadata) -> (u64, u64) {
 
 fn is_missing(error: &io::Error) -> bool {
     // A link that leads to itself counts as broken.
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-        || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 #[cfg(test)]

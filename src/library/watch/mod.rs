@@ -60,11 +60,20 @@ pub(super) fn start(
     spawner: &Spawner,
 ) -> io::Result<(Watching, WatchThread)> {
     let (inbox, status) = (Inbox::new()?, StatusList::default());
-    let watching =
-        Watching { context: Arc::clone(&context), inbox: inbox.clone(), status: status.clone() };
+    let watching = Watching {
+        context: Arc::clone(&context),
+        inbox: inbox.clone(),
+        status: status.clone(),
+    };
     let watcher = Watcher::new((inbox.clone(), status), context, importer);
     let thread = spawner.spawn("watch", move || watcher.run())?;
-    Ok((watching, WatchThread { inbox, thread: Some(thread) }))
+    Ok((
+        watching,
+        WatchThread {
+            inbox,
+            thread: Some(thread),
+        },
+    ))
 }
 
 impl Watching {
@@ -80,7 +89,10 @@ impl Watching {
 
     /// Sets the directories to watch. Returns at once.
     pub(crate) fn configure(&self, settings: WatchSettings) {
-        let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
+        let roots = settings
+            .directories
+            .iter()
+            .filter_map(|one| one.directory.clone().ok());
         *lock(&self.context.roots) = roots.collect();
         self.inbox.send(Message::Settings(settings));
     }
@@ -89,11 +101,16 @@ impl Watching {
     /// for no disk but the database's.
     pub(crate) fn forget(&self, directory: &Path) -> Result<(), Error> {
         let (reply, answer) = bounded(1);
-        self.inbox.send(Message::Forget { directory: directory.to_owned(), reply });
-        answer.recv_timeout(FORGET_WITHIN).map_err(|error| match error {
-            RecvTimeoutError::Timeout => Error::Busy,
-            RecvTimeoutError::Disconnected => Error::Ended,
-        })?
+        self.inbox.send(Message::Forget {
+            directory: directory.to_owned(),
+            reply,
+        });
+        answer
+            .recv_timeout(FORGET_WITHIN)
+            .map_err(|error| match error {
+                RecvTimeoutError::Timeout => Error::Busy,
+                RecvTimeoutError::Disconnected => Error::Ended,
+            })?
     }
 
     /// The state of each directory. Waits for no disk.
@@ -112,7 +129,13 @@ impl Watching {
             let directory = wanted.directory.clone().ok();
             let count = |directory| store.read(|c| watched::count(c, directory));
             let images = directory.as_deref().map_or(Ok(0), count)?;
-            Ok(WatchedDirectory { path, directory, state, images, message })
+            Ok(WatchedDirectory {
+                path,
+                directory,
+                state,
+                images,
+                message,
+            })
         };
         settings.directories.iter().map(one).collect()
     }

@@ -50,14 +50,22 @@ impl Notices {
         };
         let watcher = INotifyWatcher::new(handler, Config::default().with_event_kinds(mask));
         match (watcher, Way::new()) {
-            (Ok(watcher), Ok(way)) => Self { kernel: Some((watcher, way)), refused: None },
-            _ => Self { kernel: None, refused: Some(too_many("instances")) },
+            (Ok(watcher), Ok(way)) => Self {
+                kernel: Some((watcher, way)),
+                refused: None,
+            },
+            _ => Self {
+                kernel: None,
+                refused: Some(too_many("instances")),
+            },
         }
     }
 
     /// Watches a directory, if the kernel allows one more.
     pub(super) fn watch(&mut self, directory: &Path) {
-        let Some((watcher, _)) = &mut self.kernel else { return };
+        let Some((watcher, _)) = &mut self.kernel else {
+            return;
+        };
         let watched = watcher.watch(directory, RecursiveMode::NonRecursive);
         if let Err(error) = watched
             && matches!(error.kind, ErrorKind::MaxFilesWatch)
@@ -68,7 +76,9 @@ impl Notices {
 
     /// Watches the path to a directory and its links, as far as the kernel allows.
     pub(super) fn follow(&mut self, directory: &Path) {
-        let Some((_, way)) = &mut self.kernel else { return };
+        let Some((_, way)) = &mut self.kernel else {
+            return;
+        };
         if way.add(directory).is_err() {
             self.refused.get_or_insert_with(|| too_many("watches"));
         }
@@ -96,8 +106,10 @@ const SELF: WatchFlags = WatchFlags::DELETE_SELF
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::MASK_ADD);
 /// The same, and events of names in the directory that may lead elsewhere now.
-const NAMES: WatchFlags =
-    SELF.union(WatchFlags::CREATE).union(WatchFlags::DELETE).union(WatchFlags::MOVE);
+const NAMES: WatchFlags = SELF
+    .union(WatchFlags::CREATE)
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVE);
 /// How often a path that keeps changing is watched again. After that, an event of the last change waits.
 const TRIES: usize = 8;
 
@@ -110,7 +122,10 @@ pub(super) struct Way {
 impl Way {
     /// A way without watches.
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { inotify: Inotify::new()?, names: BTreeSet::new() })
+        Ok(Self {
+            inotify: Inotify::new()?,
+            names: BTreeSet::new(),
+        })
     }
 
     /// Watches the way to one more directory, whether it is there or not. Fails if the kernel allows no
@@ -143,7 +158,9 @@ impl Way {
     pub(super) fn has_changed(&self) -> bool {
         let mut changed = false;
         self.inotify.read(|event| {
-            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+            let name = event
+                .file_name()
+                .map(|name| OsStr::from_bytes(name.to_bytes()));
             // An event without a name is about the directory itself, or the kernel's queue was full.
             changed |= name.is_none_or(|name| self.names.contains(name));
         });
@@ -192,18 +209,30 @@ impl AsFd for Mounts {
 
 fn of(table: &str, directory: &Path) -> Vec<String> {
     let matters = |line: &&str| {
-        let point = line.split(' ').nth(4).map(|point| PathBuf::from(plain(point)));
+        let point = line
+            .split(' ')
+            .nth(4)
+            .map(|point| PathBuf::from(plain(point)));
         point.is_some_and(|point| directory.starts_with(&point) || point.starts_with(directory))
     };
     // Only the first five fields: the optional ones change with other mounts.
     let lines = table.lines().filter(matters);
-    lines.map(|line| line.split(' ').take(5).collect::<Vec<_>>().join(" ")).collect()
+    lines
+        .map(|line| line.split(' ').take(5).collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 /// Decodes a path of the table, in which spaces, tabs, newlines and backslashes are octal.
 fn plain(point: &str) -> String {
-    let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    codes.iter().fold(point.to_owned(), |text, (code, plain)| text.replace(code, plain))
+    let codes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    codes.iter().fold(point.to_owned(), |text, (code, plain)| {
+        text.replace(code, plain)
+    })
 }
 
 #[cfg(test)]
@@ -238,7 +267,9 @@ mod tests {
             }),
             ("its end", &|| fs::rename(&real, root.join("d")).unwrap()),
             ("its end, which comes", &|| fs::create_dir(&real).unwrap()),
-            ("what was all of it", &|| fs::remove_dir_all(root.join("b")).unwrap()),
+            ("what was all of it", &|| {
+                fs::remove_dir_all(root.join("b")).unwrap()
+            }),
         ];
         for (what, change) in changes {
             let mut way = Way::new().unwrap();
@@ -260,7 +291,10 @@ mod tests {
         let table = "1 0 8:1 / / rw - ext4 a rw\n2 1 8:2 / /home/u/My\\040Walls rw - ext4 b rw\n\
                      3 1 8:3 / /mnt rw - ext4 c rw\n4 2 8:4 / /home/u/My\\040Walls/nas rw - nfs d rw";
         let numbers = |directory: &str| -> String {
-            of(table, Path::new(directory)).iter().map(|line| &line[..1]).collect()
+            of(table, Path::new(directory))
+                .iter()
+                .map(|line| &line[..1])
+                .collect()
         };
         assert_eq!(numbers("/home/u/My Walls"), "124");
         assert_eq!(numbers("/mnt/x"), "13");

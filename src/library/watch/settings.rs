@@ -45,7 +45,10 @@ impl WatchSettings {
         let mut directories: Vec<Wanted> = Vec::new();
         for written in &config.library.watch {
             let directory = watched_directory(written, dirs, &config.daemon);
-            let wanted = Wanted { written: written.clone(), directory };
+            let wanted = Wanted {
+                written: written.clone(),
+                directory,
+            };
             let is_same = |one: &Wanted| one.directory == wanted.directory;
             if wanted.directory.is_err() || !directories.iter().any(is_same) {
                 directories.push(wanted);
@@ -68,7 +71,8 @@ pub(super) fn is_skipped_name(name: &OsStr) -> bool {
 
 /// Whether a path is below a directory, and no part of it is skipped.
 pub(super) fn is_scanned(directory: &Path, path: &Path) -> bool {
-    path.strip_prefix(directory).is_ok_and(|inside| !inside.iter().any(is_skipped_name))
+    path.strip_prefix(directory)
+        .is_ok_and(|inside| !inside.iter().any(is_skipped_name))
 }
 
 #[cfg(test)]
@@ -78,7 +82,11 @@ mod tests {
     #[test]
     fn hidden_and_unfinished_files_are_skipped() {
         let check = |path: &str, expected| {
-            assert_eq!(is_scanned(Path::new("/w"), Path::new(path)), expected, "{path}");
+            assert_eq!(
+                is_scanned(Path::new("/w"), Path::new(path)),
+                expected,
+                "{path}"
+            );
         };
         check("/w/a.png", true);
         check("/w/sub/a.png", true);

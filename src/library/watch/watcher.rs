@@ -67,7 +67,13 @@ impl Watcher {
             hung: 0,
             expirations: Expirations::default(),
         };
-        Self { inbox, context, importer, status, state }
+        Self {
+            inbox,
+            context,
+            importer,
+            status,
+            state,
+        }
     }
 
     /// The body of the thread.
@@ -99,7 +105,11 @@ impl Watcher {
                 self.on_mounts();
             }
             let now = Instant::now();
-            let elsewhere = self.state.directories.iter().filter(|one| one.has_new_way());
+            let elsewhere = self
+                .state
+                .directories
+                .iter()
+                .filter(|one| one.has_new_way());
             elsewhere.for_each(|one| self.inbox.changed(one.id, ANYWHERE.into(), now));
             report(self.go_on());
             self.tell_status();
@@ -111,10 +121,20 @@ impl Watcher {
         let all = self.state.directories.iter();
         let due = all.flat_map(|one| one.due().into_iter().chain(self.inbox.settled(one.id)));
         let waits = self.state.directories.iter().any(Watched::may_find);
-        let due = due.chain(self.state.expirations.due().filter(|_| !waits)).min();
+        let due = due
+            .chain(self.state.expirations.due().filter(|_| !waits))
+            .min();
         let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
-        let notices = self.state.directories.iter().filter_map(|one| one.notices.as_ref());
-        fds.extend(notices.filter_map(Notices::way).map(|way| PollFd::new(way, PollFlags::IN)));
+        let notices = self
+            .state
+            .directories
+            .iter()
+            .filter_map(|one| one.notices.as_ref());
+        fds.extend(
+            notices
+                .filter_map(Notices::way)
+                .map(|way| PollFd::new(way, PollFlags::IN)),
+        );
         fds.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
         poll_until(&mut fds, due)?;
         let is_changed = |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::PRI | PollFlags::ERR);
@@ -132,10 +152,17 @@ impl Watcher {
                     one.on_changes(paths, now);
                 }
             }
-            Message::Looked { look, findings, notices } => {
+            Message::Looked {
+                look,
+                findings,
+                notices,
+            } => {
                 report(self.on_findings(look, &findings, notices, now));
             }
-            Message::Taken { directory, is_unsaved } => {
+            Message::Taken {
+                directory,
+                is_unsaved,
+            } => {
                 if let Some(one) = self.find(directory) {
                     one.taking = None;
                     if is_unsaved {
@@ -152,7 +179,9 @@ impl Watcher {
             }
             Message::Forget { directory, reply } => {
                 // The client may have gone.
-                reply.send(expirations::forget(&self.context, &directory)).ok();
+                reply
+                    .send(expirations::forget(&self.context, &directory))
+                    .ok();
                 self.state.expirations.on_missing();
             }
             Message::End => {}
@@ -163,7 +192,11 @@ impl Watcher {
     fn look_at_unknown(&self, now: Instant) {
         let unknown = &self.context.unknown_again;
         for file in std::mem::take(&mut *lock(unknown)) {
-            let with = self.state.directories.iter().filter(|one| file.starts_with(one.path()));
+            let with = self
+                .state
+                .directories
+                .iter()
+                .filter(|one| file.starts_with(one.path()));
             with.for_each(|one| self.inbox.changed(one.id, file.clone(), now));
         }
     }
@@ -183,12 +216,18 @@ impl Watcher {
 
     /// Sets the watched directories. Those with unchanged settings keep their state.
     fn on_settings(&mut self, settings: WatchSettings, now: Instant) {
-        let WatchSettings { in_place, folders, .. } = settings;
+        let WatchSettings {
+            in_place, folders, ..
+        } = settings;
         let mut wanted = Vec::new();
         for Wanted { written, directory } in &settings.directories {
             if let Ok(path) = directory.clone() {
-                let task =
-                    task::Directory { path, in_place, folders, ..task::Directory::default() };
+                let task = task::Directory {
+                    path,
+                    in_place,
+                    folders,
+                    ..task::Directory::default()
+                };
                 wanted.push((written.clone(), task));
             }
         }
@@ -210,7 +249,9 @@ impl Watcher {
             };
             self.state.directories.push(one);
         }
-        before.iter().for_each(|one| one.task.ended.store(true, Ordering::Release));
+        before
+            .iter()
+            .for_each(|one| one.task.ended.store(true, Ordering::Release));
         self.state.hung += before.iter().filter(|one| one.looking.is_some()).count();
         self.state.expirations.on_missing();
     }
@@ -249,12 +290,17 @@ impl Watcher {
             self.state.hung = self.state.hung.saturating_sub(1);
             return Ok(());
         };
-        let Some(looking) = one.looking.take() else { return Ok(()) };
+        let Some(looking) = one.looking.take() else {
+            return Ok(());
+        };
         let scope = looking.scope;
         one.refused = notices.refused();
         one.notices = Some(notices);
         one.root = findings.root.clone();
-        let led = findings.leads.as_ref().filter(|leads| one.leads.as_ref() != Some(*leads));
+        let led = findings
+            .leads
+            .as_ref()
+            .filter(|leads| one.leads.as_ref() != Some(*leads));
         let elsewhere = led.is_some_and(|leads| one.follow(leads));
         if led.is_some() {
             one.look_at_mounts(now);
@@ -269,7 +315,11 @@ impl Watcher {
             return Ok(());
         }
         one.learn(findings, &scope);
-        match self.state.expirations.difference(&self.context, &one.task, findings, &scope) {
+        match self
+            .state
+            .expirations
+            .difference(&self.context, &one.task, findings, &scope)
+        {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
                 // The findings are lost.
@@ -300,7 +350,11 @@ impl Watcher {
             return Ok(());
         }
         self.look_for_away()?;
-        let WatcherState { directories, expirations, .. } = &mut self.state;
+        let WatcherState {
+            directories,
+            expirations,
+            ..
+        } = &mut self.state;
         expirations.end_images(&self.context, directories, now)?;
         expirations.tell_missing(&self.context, directories)
     }
@@ -324,24 +378,40 @@ impl Watcher {
         if !may && one.looking.is_none() {
             return one.postpone(now);
         }
-        let Some((scope, life)) = one.next_look(number, now) else { return };
+        let Some((scope, life)) = one.next_look(number, now) else {
+            return;
+        };
         let (id, notices, directory) = (one.id, one.notices.take(), one.path().to_owned());
         let only = match &one.task.which {
             Which::Only(files) => Some(files.clone()),
             _ => None,
         };
-        let look = DirectoryLook { directory, scope, only, own, notices, life };
+        let look = DirectoryLook {
+            directory,
+            scope,
+            only,
+            own,
+            notices,
+            life,
+        };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
             let tell = move |path| told.changed(id, path, Instant::now());
             let (findings, notices) = look.run(move || Notices::new(tell));
-            inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
+            inbox.send(Message::Looked {
+                look: number,
+                findings: Box::new(findings),
+                notices,
+            });
         };
         match thread::expendable("look", STACK, body) {
             // The thread sends its findings; a look that hangs is abandoned.
             Ok(thread) => thread.leave(),
             Err(error) => {
-                log::error!("cannot start a thread to scan {}: {error}", one.path().display());
+                log::error!(
+                    "cannot start a thread to scan {}: {error}",
+                    one.path().display()
+                );
                 one.postpone(now);
             }
         }
@@ -353,18 +423,31 @@ impl Watcher {
             let note = self.context.store.read(|c| watched::get(c, path));
             note.is_ok_and(|note| note.is_some_and(|note| note.stamp.same(stamp)))
         };
-        let Some((files, pass)) = one.next_files(is_noted) else { return };
+        let Some((files, pass)) = one.next_files(is_noted) else {
+            return;
+        };
         let (directory, inbox) = (one.id, self.inbox.clone());
-        let done = Box::new(move |is_unsaved| inbox.send(Message::Taken { directory, is_unsaved }));
+        let done = Box::new(move |is_unsaved| {
+            inbox.send(Message::Taken {
+                directory,
+                is_unsaved,
+            })
+        });
         let task = Task::Watched(Arc::clone(&one.task), pass);
         // The send fails only if the daemon is exiting.
-        self.importer.send(import::Message::Watched { files, task, done }).ok();
+        self.importer
+            .send(import::Message::Watched { files, task, done })
+            .ok();
     }
 
     fn tell_status(&self) {
         let status = self.state.directories.iter().map(|one| {
             let (state, message) = one.state(self.inbox.settled(one.id).is_some());
-            Status { written: one.written.clone(), state, message }
+            Status {
+                written: one.written.clone(),
+                state,
+                message,
+            }
         });
         self.status.set(status.collect());
     }

@@ -25,7 +25,13 @@ pub(super) struct Bits<'a> {
 
 impl<'a> Bits<'a> {
     pub(super) fn new(data: &'a [u8], at: usize) -> Self {
-        Self { data, at, buffer: 0, count: 0, made_up: 0 }
+        Self {
+            data,
+            at,
+            buffer: 0,
+            count: 0,
+            made_up: 0,
+        }
     }
 
     /// Makes at least 32 bits available, enough for the longest code and its value.
@@ -143,7 +149,10 @@ pub(super) fn segment<'a>(data: &'a [u8], at: &mut usize) -> Result<Option<(u8, 
         let length = data[*at..].first_chunk().copied().map(u16::from_be_bytes);
         let length = usize::from(length.ok_or_else(truncated)?);
         if length < 2 {
-            return Err(Error::damaged(Format::Jpg, "a segment has an invalid length"));
+            return Err(Error::damaged(
+                Format::Jpg,
+                "a segment has an invalid length",
+            ));
         }
         let content = data.get(*at + 2..*at + length).ok_or_else(truncated)?;
         *at += length;
@@ -154,7 +163,11 @@ pub(super) fn segment<'a>(data: &'a [u8], at: &mut usize) -> Result<Option<(u8, 
 /// Returns the value of `count` bits: negative if the first bit is 0 (EXTEND in the standard).
 #[inline(always)]
 pub(super) fn extend(number: i32, count: u32) -> i32 {
-    if count > 0 && number < 1 << (count - 1) { number - (1 << count) + 1 } else { number }
+    if count > 0 && number < 1 << (count - 1) {
+        number - (1 << count) + 1
+    } else {
+        number
+    }
 }
 
 fn has_ff(word: u64) -> bool {
@@ -169,7 +182,9 @@ mod tests {
 
     #[test]
     fn stuffing_is_removed_and_reading_stops_at_markers() {
-        let data = [0x12, 0xff, 0, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xff, 0xd9];
+        let data = [
+            0x12, 0xff, 0, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xff, 0xd9,
+        ];
         let mut bits = Bits::new(&data, 0);
         let mut nibbles = Vec::new();
         for _ in 0..16 {
@@ -177,7 +192,10 @@ mod tests {
             nibbles.push(bits.number(4));
             assert!(!bits.is_overrun());
         }
-        assert_eq!(nibbles, [1, 2, 15, 15, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+        assert_eq!(
+            nibbles,
+            [1, 2, 15, 15, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
+        );
         assert_eq!(bits.number(1), 0);
         assert!(bits.is_overrun());
         assert_eq!(bits.marker(), Some(9));
@@ -186,6 +204,9 @@ mod tests {
     #[test]
     fn values_without_a_leading_one_are_negative() {
         assert_eq!([extend(0, 0), extend(0, 1), extend(1, 1)], [0, -1, 1]);
-        assert_eq!([extend(0, 3), extend(3, 3), extend(4, 3), extend(7, 3)], [-7, -4, 4, 7]);
+        assert_eq!(
+            [extend(0, 3), extend(3, 3), extend(4, 3), extend(7, 3)],
+            [-7, -4, 4, 7]
+        );
     }
 }

@@ -39,7 +39,14 @@ impl Component {
             header,
             last_wanted: shape.size.last_wanted(),
             coefficients: vec![0; shape.stride * shape.rows * shape.kept],
-            known: vec![0; if shape.tracked { shape.stride * shape.rows } else { 0 }],
+            known: vec![
+                0;
+                if shape.tracked {
+                    shape.stride * shape.rows
+                } else {
+                    0
+                }
+            ],
             prediction: 0,
             quantiser: None,
             lacking: [None; 64],
@@ -99,7 +106,11 @@ impl Component {
             at += 1;
         }
         *bits = local;
-        if at > 64 && at < END { Err(NO_CODE) } else { Ok(seen) }
+        if at > 64 && at < END {
+            Err(NO_CODE)
+        } else {
+            Ok(seen)
+        }
     }
 
     /// Whether an AC scan must be read. No scan is needed if only DC coefficients are wanted.
@@ -120,7 +131,10 @@ impl Component {
         };
         let wanted = |place: &&u8| self.shape.size.has(**place);
         let places = PLACES[1..].iter().filter(wanted);
-        let steps = places.map(|&place| quantiser[usize::from(place)].powi(2)).sum::<f32>().sqrt();
+        let steps = places
+            .map(|&place| quantiser[usize::from(place)].powi(2))
+            .sum::<f32>()
+            .sqrt();
         // A coefficient contributes an eighth to the samples.
         ((1 << bits) - 1) as f32 * steps / 8.0
     }
@@ -147,7 +161,9 @@ impl Component {
     /// `last` are zero.
     #[inline]
     pub(super) fn transform(&mut self, block: &[i16; 64], last: usize, (x, y): (usize, usize)) {
-        let Some(quantiser) = &self.quantiser else { return };
+        let Some(quantiser) = &self.quantiser else {
+            return;
+        };
         let (size, stride) = (self.shape.size, self.shape.plane_stride());
         let start = y * size.height * stride + x * size.width;
         let plane = &mut self.plane[start..];

@@ -74,7 +74,9 @@ impl<'a> Decoder<'a> {
             0xc4 => self.huffman(content)?,
             0xdb => self.quantiser(content)?,
             0xdd => {
-                let [high, low, ..] = content else { return Err(SHORT) };
+                let [high, low, ..] = content else {
+                    return Err(SHORT);
+                };
                 self.restart = usize::from(u16::from_be_bytes([*high, *low]));
             }
             0xe0 if content.starts_with(b"JFIF\0") => self.jfif = true,
@@ -93,7 +95,9 @@ impl<'a> Decoder<'a> {
                 _ => (&mut self.ac, Table::of_coefficients(counts, symbols)),
             };
             let table = table.ok_or("invalid Huffman table")?;
-            *tables.get_mut(usize::from(kind & 15)).ok_or("invalid table number")? = Some(table);
+            *tables
+                .get_mut(usize::from(kind & 15))
+                .ok_or("invalid table number")? = Some(table);
             content = &symbols[total..];
         }
         Ok(())
@@ -133,20 +137,49 @@ impl<'a> Decoder<'a> {
     }
 
     fn scan_header(&self, content: &[u8]) -> Result<Scan, Damage> {
-        let [count, rest @ ..] = content else { return Err(SHORT) };
-        let (parts, rest) = rest.split_at_checked(2 * usize::from(*count)).ok_or(SHORT)?;
-        let [first, last, bits, ..] = rest else { return Err(SHORT) };
-        let part = |part: &[u8]| {
-            let component = self.frame.components.iter().position(|own| own.id == part[0]);
-            let component = component.ok_or("invalid scan header")?;
-            Ok((component, usize::from(part[1] >> 4 & 3), usize::from(part[1] & 3)))
+        let [count, rest @ ..] = content else {
+            return Err(SHORT);
         };
-        let parts = parts.chunks_exact(2).map(part).collect::<Result<Vec<_>, Damage>>()?;
+        let (parts, rest) = rest
+            .split_at_checked(2 * usize::from(*count))
+            .ok_or(SHORT)?;
+        let [first, last, bits, ..] = rest else {
+            return Err(SHORT);
+        };
+        let part = |part: &[u8]| {
+            let component = self
+                .frame
+                .components
+                .iter()
+                .position(|own| own.id == part[0]);
+            let component = component.ok_or("invalid scan header")?;
+            Ok((
+                component,
+                usize::from(part[1] >> 4 & 3),
+                usize::from(part[1] & 3),
+            ))
+        };
+        let parts = parts
+            .chunks_exact(2)
+            .map(part)
+            .collect::<Result<Vec<_>, Damage>>()?;
         let (first, last) = (usize::from(*first), usize::from(*last));
         let (high, low) = (u32::from(bits >> 4), u32::from(bits & 15));
         let scan = match self.frame.progressive {
-            true => Scan { parts, first, last, high, low },
-            false => Scan { parts, first: 0, last: 63, high: 0, low: 0 },
+            true => Scan {
+                parts,
+                first,
+                last,
+                high,
+                low,
+            },
+            false => Scan {
+                parts,
+                first: 0,
+                last: 63,
+                high: 0,
+                low: 0,
+            },
         };
         let sound = scan.first <= scan.last && scan.last < 64 && scan.low < 14;
         // A DC scan may have several components; an AC scan has one.
@@ -172,7 +205,11 @@ impl<'a> Decoder<'a> {
                 *lacking = Some(scan.low);
             }
             if component.quantiser.is_none() {
-                let table = self.quantisers.get(component.header.quantiser).copied().flatten();
+                let table = self
+                    .quantisers
+                    .get(component.header.quantiser)
+                    .copied()
+                    .flatten();
                 component.quantiser = Some(Box::new(table.ok_or(NO_TABLE)?));
             }
         }
@@ -186,13 +223,17 @@ impl<'a> Decoder<'a> {
         let (across, down) = single.map_or(mcus, |part| self.components[part].shape.covered);
         let mut mcu = blocks(scan, &self.frame.components);
         let mut until_restart = self.restart;
-        self.components.iter_mut().for_each(|component| component.prediction = 0);
+        self.components
+            .iter_mut()
+            .for_each(|component| component.prediction = 0);
         for y in 0..down {
             for x in 0..across {
                 if self.restart > 0 {
                     if until_restart == 0 {
                         restart(bits).map_err(damaged)?;
-                        self.components.iter_mut().for_each(|component| component.prediction = 0);
+                        self.components
+                            .iter_mut()
+                            .for_each(|component| component.prediction = 0);
                         until_restart = self.restart;
                     }
                     until_restart -= 1;
@@ -216,7 +257,9 @@ impl<'a> Decoder<'a> {
 
     /// Decodes the blocks of an AC scan, which has one component.
     fn band(&mut self, scan: &Scan, bits: &mut Bits<'_>) -> Result<(), Error> {
-        let [(part, _, ac), ..] = scan.parts[..] else { return Err(damaged(NO_TABLE)) };
+        let [(part, _, ac), ..] = scan.parts[..] else {
+            return Err(damaged(NO_TABLE));
+        };
         let (across, down) = self.components[part].shape.covered;
         let (mut until_restart, mut run) = (self.restart, 0);
         for y in 0..down {
@@ -227,7 +270,11 @@ impl<'a> Decoder<'a> {
                     (until_restart, run) = (self.restart, 0);
                 }
                 let table = self.ac[ac].as_ref().ok_or_else(|| damaged(NO_TABLE))?;
-                let most = if self.restart > 0 { until_restart } else { across };
+                let most = if self.restart > 0 {
+                    until_restart
+                } else {
+                    across
+                };
                 let count = most.min(across - x);
                 let stretch = self.components[part].stretch(y, x, count);
                 stretch.read(scan, table, bits, &mut run).map_err(damaged)?;
@@ -246,7 +293,9 @@ impl<'a> Decoder<'a> {
     fn read(&mut self, mcu: &mut [Block], bits: &mut Bits<'_>) -> Result<(), Damage> {
         for block in mcu {
             let tables = (&self.dc[block.dc], &self.ac[block.ac]);
-            let (Some(dc), Some(ac)) = tables else { return Err(NO_TABLE) };
+            let (Some(dc), Some(ac)) = tables else {
+                return Err(NO_TABLE);
+            };
             block.coefficients = [0; 64];
             let component = &mut self.components[block.component];
             block.last = component.read((dc, ac), bits, &mut block.coefficients)?;
@@ -304,7 +353,9 @@ impl<'a> Decoder<'a> {
         let (_, mcus) = self.frame.mcus();
         if self.plan.buffered {
             for mcu in 0..mcus {
-                self.components.iter_mut().for_each(|component| component.transform_row(mcu));
+                self.components
+                    .iter_mut()
+                    .for_each(|component| component.transform_row(mcu));
                 self.emit(mcu, sink);
             }
         }

@@ -102,25 +102,40 @@ impl Frame {
         }
         let components = components.get(..3 * usize::from(*count));
         let components = components.ok_or_else(|| damaged("its frame header is too short"))?;
-        let mut components: Vec<_> =
-            components.chunks_exact(3).map(ComponentHeader::read).collect();
+        let mut components: Vec<_> = components
+            .chunks_exact(3)
+            .map(ComponentHeader::read)
+            .collect();
         if let [alone] = &mut components[..] {
             // The sampling factors only affect MCUs, and a scan of one component has single blocks.
             alone.blocks = (1, 1);
         }
         let sides = |part: &ComponentHeader| [part.blocks.0, part.blocks.1];
-        if components.iter().flat_map(sides).any(|blocks| !(1..=4).contains(&blocks)) {
+        if components
+            .iter()
+            .flat_map(sides)
+            .any(|blocks| !(1..=4).contains(&blocks))
+        {
             return Err(damaged("invalid sampling factors"));
         }
-        let most = components.iter().fold((1, 1), |most: (usize, usize), part| {
-            (most.0.max(part.blocks.0), most.1.max(part.blocks.1))
-        });
+        let most = components
+            .iter()
+            .fold((1, 1), |most: (usize, usize), part| {
+                (most.0.max(part.blocks.0), most.1.max(part.blocks.1))
+            });
         let fits =
             |part: &ComponentHeader| most.0 % part.blocks.0 == 0 && most.1 % part.blocks.1 == 0;
         if !components.iter().all(fits) {
-            return Err(unsupported("sampling factors that are not multiples of each other"));
+            return Err(unsupported(
+                "sampling factors that are not multiples of each other",
+            ));
         }
-        Ok(Self { progressive: kind == 0xc2, size, components, most })
+        Ok(Self {
+            progressive: kind == 0xc2,
+            size,
+            components,
+            most,
+        })
     }
 
     /// Whether a component has a third of the resolution, which no scaled block size has.
@@ -133,12 +148,18 @@ impl Frame {
     /// Returns the number of MCUs (minimum coded units), horizontally and vertically.
     pub(super) fn mcus(&self) -> (usize, usize) {
         let mcus = |length: u32, most: usize| (length as usize).div_ceil(8 * most);
-        (mcus(self.size.0, self.most.0), mcus(self.size.1, self.most.1))
+        (
+            mcus(self.size.0, self.most.0),
+            mcus(self.size.1, self.most.1),
+        )
     }
 
     /// Returns the size of the picture with `side` samples per block side.
     pub(super) fn scaled(&self, side: u32) -> (u32, u32) {
-        ((self.size.0 * side).div_ceil(8), (self.size.1 * side).div_ceil(8))
+        (
+            (self.size.0 * side).div_ceil(8),
+            (self.size.1 * side).div_ceil(8),
+        )
     }
 
     pub(super) fn shape(&self, plan: &Plan, part: usize) -> Shape {
@@ -150,7 +171,10 @@ impl Frame {
             more if more > 8 && ratio != 3 => 8,
             _ => plan.side,
         };
-        let size = Size { width: samples(ratio.0), height: samples(ratio.1) };
+        let size = Size {
+            width: samples(ratio.0),
+            height: samples(ratio.1),
+        };
         let covers = |length: u32, own: usize, most: usize, samples: usize| {
             (length as usize * own * samples).div_ceil(8 * most)
         };
@@ -165,7 +189,10 @@ impl Frame {
         };
         Shape {
             size,
-            repeat: (plan.side * ratio.0 / size.width, plan.side * ratio.1 / size.height),
+            repeat: (
+                plan.side * ratio.0 / size.width,
+                plan.side * ratio.1 / size.height,
+            ),
             samples: cover(size.width, size.height),
             stride: mcus.0 * blocks.0,
             rows: mcus.1 * blocks.1,
@@ -202,7 +229,11 @@ impl Shape {
 impl ComponentHeader {
     fn read(bytes: &[u8]) -> Self {
         let (across, down) = (usize::from(bytes[1] >> 4), usize::from(bytes[1] & 15));
-        Self { id: bytes[0], blocks: (across, down), quantiser: usize::from(bytes[2]) }
+        Self {
+            id: bytes[0],
+            blocks: (across, down),
+            quantiser: usize::from(bytes[2]),
+        }
     }
 }
 
@@ -218,13 +249,20 @@ impl Effort {
         let named = |id: u8| frame.components.iter().position(|part| part.id == id);
         let count = usize::from(scan.first().copied().unwrap_or(0));
         let components = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
-        let plan = Plan { side: 8, buffered: false, output: Output::Colors };
+        let plan = Plan {
+            side: 8,
+            buffered: false,
+            output: Output::Colors,
+        };
         let blocks = |part: usize| {
             let shape = frame.shape(&plan, part);
             (shape.stride * shape.rows) as u64
         };
         self.scans += 1;
-        self.visits += components.filter_map(|part| named(part[0])).map(blocks).sum::<u64>();
+        self.visits += components
+            .filter_map(|part| named(part[0]))
+            .map(blocks)
+            .sum::<u64>();
         if self.scans > SCANS_MAX {
             return Err(unsupported(format!("more than {SCANS_MAX} scans")));
         }
@@ -236,7 +274,10 @@ impl Effort {
 }
 
 fn unsupported(what: impl Into<String>) -> Error {
-    Error::Unsupported { format: Format::Jpg, what: what.into() }
+    Error::Unsupported {
+        format: Format::Jpg,
+        what: what.into(),
+    }
 }
 
 pub(super) type Damage = &'static str;

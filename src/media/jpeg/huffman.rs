@@ -68,7 +68,11 @@ impl Table {
     /// Creates a table for DC coefficients, whose symbols have no run of zeros.
     pub(super) fn of_means(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let table = Self::new(counts, symbols)?;
-        table.symbols.iter().all(|&symbol| symbol < 16).then_some(table)
+        table
+            .symbols
+            .iter()
+            .all(|&symbol| symbol < 16)
+            .then_some(table)
     }
 
     fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
@@ -155,7 +159,11 @@ impl Table {
     #[inline(always)]
     pub(super) fn coefficient(&self, bits: &Bits<'_>) -> Option<Entry> {
         let entry = self.coefficients[bits.peek(FAST)];
-        if entry.0 != 0 { Some(entry) } else { self.long(bits).map(|(s, l)| Entry::of(s, l)) }
+        if entry.0 != 0 {
+            Some(entry)
+        } else {
+            self.long(bits).map(|(s, l)| Entry::of(s, l))
+        }
     }
 
     /// Reads the next symbol; returns `None` if the bits are not a valid code.
@@ -187,7 +195,11 @@ impl Entry {
     fn of(symbol: u8, length: u32) -> Self {
         let (zeros, rest) = (u32::from(symbol >> 4), u32::from(symbol & 15));
         // 15 zeros with an empty value mean 16 zeros; fewer mean the end of the block.
-        let zeros = if rest == 0 && zeros < 15 { END as u32 } else { zeros };
+        let zeros = if rest == 0 && zeros < 15 {
+            END as u32
+        } else {
+            zeros
+        };
         Self(rest << 16 | zeros << 8 | (length + rest))
     }
 
@@ -199,7 +211,11 @@ impl Entry {
     #[inline(always)]
     pub(super) fn take(self, bits: &mut Bits<'_>) -> i32 {
         bits.skip(self.bits() - self.rest());
-        if self.rest() > 0 { bits.value(self.rest()) } else { self.value() }
+        if self.rest() > 0 {
+            bits.value(self.rest())
+        } else {
+            self.value()
+        }
     }
 
     #[inline(always)]
@@ -249,7 +265,9 @@ mod tests {
 
     #[test]
     fn skipping_coefficients_ends_like_reading_them() {
-        let symbols = [0x01, 0x00, 0x12, 0x03, 0xf0, 0x05, 0x2a, 0x01, 0xe1, 0x0f, 0x11, 0x02];
+        let symbols = [
+            0x01, 0x00, 0x12, 0x03, 0xf0, 0x05, 0x2a, 0x01, 0xe1, 0x0f, 0x11, 0x02,
+        ];
         let table =
             Table::of_coefficients(&[0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0], &symbols);
         let table = table.unwrap();
@@ -263,14 +281,20 @@ mod tests {
             let bytes: [u8; 32] = std::array::from_fn(|_| roll() & 0xfe);
             let (mut fast, mut slow) = (Bits::new(&bytes, 0), Bits::new(&bytes, 0));
             fast.refill();
-            let Some(end) = table.pass_over(1, &mut fast) else { continue };
+            let Some(end) = table.pass_over(1, &mut fast) else {
+                continue;
+            };
             let (mut at, mut used) = (1, 0);
             while at < end {
                 slow.refill();
                 let entry = table.coefficient(&slow).unwrap();
                 slow.skip(entry.bits());
                 used += entry.bits();
-                at = if entry.zeros() == END { END } else { at + entry.zeros() + 1 };
+                at = if entry.zeros() == END {
+                    END
+                } else {
+                    at + entry.zeros() + 1
+                };
             }
             assert_eq!(at, end);
             fast.refill();

@@ -32,7 +32,10 @@ pub(super) const PLACES: [u8; 64] = {
 impl Size {
     /// Returns the last needed frequency in zigzag order.
     pub(super) fn last_wanted(self) -> usize {
-        PLACES.iter().rposition(|&place| self.has(place)).unwrap_or_default()
+        PLACES
+            .iter()
+            .rposition(|&place| self.has(place))
+            .unwrap_or_default()
     }
 
     /// Whether the frequency at a position is needed.
@@ -196,7 +199,12 @@ fn four(a: f32, b: f32, c: f32, d: f32) -> [f32; 4] {
     let [one, two, three, four] = Waves::<4>::AMPLITUDES;
     let even = [a * one[0] + c * three[0], a * one[1] + c * three[1]];
     let odd = [b * two[0] + d * four[0], b * two[1] + d * four[1]];
-    [even[0] + odd[0], even[1] + odd[1], even[1] - odd[1], even[0] - odd[0]]
+    [
+        even[0] + odd[0],
+        even[1] + odd[1],
+        even[1] - odd[1],
+        even[0] - odd[0],
+    ]
 }
 
 /// Returns the first half of the sums of a block's four odd frequencies.
@@ -272,7 +280,13 @@ mod tests {
         for width in [1, 2, 4, 8] {
             for height in [1, 2, 4, 8] {
                 let mut out = [0; 64];
-                transform(&coefficients, &[1.0; 64], Size { width, height }, &mut out, 8);
+                transform(
+                    &coefficients,
+                    &[1.0; 64],
+                    Size { width, height },
+                    &mut out,
+                    8,
+                );
                 for y in 0..height {
                     assert!(
                         out[y * 8..y * 8 + width].iter().all(|&v| v == 168),
@@ -287,18 +301,37 @@ mod tests {
     fn full_size_equals_the_plain_transform() {
         let coefficients = std::array::from_fn(|at| (at as i16 * 37) % 50 - 25);
         let mut out = [0; 64];
-        transform(&coefficients, &[1.0; 64], Size { width: 8, height: 8 }, &mut out, 8);
-        let scale = |frequency| if frequency == 0 { 0.125_f64.sqrt() } else { 0.5 };
+        transform(
+            &coefficients,
+            &[1.0; 64],
+            Size {
+                width: 8,
+                height: 8,
+            },
+            &mut out,
+            8,
+        );
+        let scale = |frequency| {
+            if frequency == 0 {
+                0.125_f64.sqrt()
+            } else {
+                0.5
+            }
+        };
         let wave = |place: usize, frequency: usize| {
             let angle = ((2 * place + 1) * frequency) as f64 * std::f64::consts::PI / 16.0;
             scale(frequency) * angle.cos()
         };
         for (at, &sample) in out.iter().enumerate() {
             let (x, y) = (at % 8, at / 8);
-            let sum: f64 =
-                (0..64).map(|c| f64::from(coefficients[c]) * wave(x, c / 8) * wave(y, c % 8)).sum();
+            let sum: f64 = (0..64)
+                .map(|c| f64::from(coefficients[c]) * wave(x, c / 8) * wave(y, c % 8))
+                .sum();
             let exact = (sum + 128.0).clamp(0.0, 255.0);
-            assert!((exact - f64::from(sample)).abs() <= 0.51, "{at}: {sample}, not {exact}");
+            assert!(
+                (exact - f64::from(sample)).abs() <= 0.51,
+                "{at}: {sample}, not {exact}"
+            );
         }
     }
 
@@ -306,10 +339,17 @@ mod tests {
     fn two_by_two_samples_use_four_coefficients() {
         let check = |[mean, down, across, both]: [i16; 4], expected: [u8; 4]| {
             let mut coefficients = [1000; 64];
-            [coefficients[0], coefficients[1], coefficients[8], coefficients[9]] =
-                [mean, down, across, both];
+            [
+                coefficients[0],
+                coefficients[1],
+                coefficients[8],
+                coefficients[9],
+            ] = [mean, down, across, both];
             let mut out = [7; 16];
-            let size = Size { width: 2, height: 2 };
+            let size = Size {
+                width: 2,
+                height: 2,
+            };
             transform(&coefficients, &[2.0; 64], size, &mut out, 8);
             assert_eq!([out[0], out[1], out[8], out[9]], expected);
             assert!(out.iter().filter(|&&sample| sample == 7).count() == 12);
@@ -325,7 +365,10 @@ mod tests {
     fn samples_are_the_same_with_and_without_avx2() {
         let coefficients = std::array::from_fn(|at| (at as i16 * 113) % 301 - 150);
         let quantiser = std::array::from_fn(|at| 1.0 + (at % 7) as f32);
-        for (width, height) in [1, 2, 4, 8].into_iter().flat_map(|w| [1, 2, 4, 8].map(|h| (w, h))) {
+        for (width, height) in [1, 2, 4, 8]
+            .into_iter()
+            .flat_map(|w| [1, 2, 4, 8].map(|h| (w, h)))
+        {
             let (mut one, mut other) = ([0; 64], [0; 64]);
             let size = Size { width, height };
             if (width, height) == (2, 2) {

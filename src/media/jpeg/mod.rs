@@ -66,7 +66,9 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
                 }
             }
             START_OF_SCAN => {
-                let frame = frame.as_ref().ok_or_else(|| damaged("it contains no picture"))?;
+                let frame = frame
+                    .as_ref()
+                    .ok_or_else(|| damaged("it contains no picture"))?;
                 effort.add(frame, content)?;
                 let count = content.first().map_or(0, |&count| usize::from(count));
                 buffered.get_or_insert(frame.progressive || count < frame.components.len());
@@ -97,8 +99,21 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
         (true, true) => Some(Note::NoEnd),
         (true, false) => None,
     };
-    let header = Header { orientation, profile, note, ..Header::plain(frame.size, 3) };
-    Ok((header, Jpeg { data, frame, buffered, lacks_end }))
+    let header = Header {
+        orientation,
+        profile,
+        note,
+        ..Header::plain(frame.size, 3)
+    };
+    Ok((
+        header,
+        Jpeg {
+            data,
+            frame,
+            buffered,
+            lacks_end,
+        },
+    ))
 }
 
 const HUFFMAN_TABLES: u8 = 0xc4;
@@ -137,10 +152,17 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
         None => decoder::decode(data, plan, &mut |row| shrink.row(row)),
         Some(inks) => {
             let mut colors = vec![0; 3 * size.0 as usize];
-            decoder::decode(data, Plan { output: Output::Inks, ..plan }, &mut |row| {
-                inks.apply(row, &mut colors);
-                shrink.row(&colors);
-            })
+            decoder::decode(
+                data,
+                Plan {
+                    output: Output::Inks,
+                    ..plan
+                },
+                &mut |row| {
+                    inks.apply(row, &mut colors);
+                    shrink.row(&colors);
+                },
+            )
         }
     };
     match decoded {
@@ -168,7 +190,11 @@ impl Jpeg {
     }
 
     fn plan(&self, side: u32) -> Plan {
-        Plan { side: side as usize, buffered: self.buffered, output: Output::Colors }
+        Plan {
+            side: side as usize,
+            buffered: self.buffered,
+            output: Output::Colors,
+        }
     }
 
     fn cost(&self, side: u32, goal: Goal) -> u64 {

@@ -119,8 +119,9 @@ fn refine(
         };
         // The new coefficient comes after `zeros` zero coefficients; nonzero ones before it are
         // refined first.
-        let free =
-            (0..zeros).fold(!*known & band & from(at), |free, _| free & free.wrapping_sub(1));
+        let free = (0..zeros).fold(!*known & band & from(at), |free, _| {
+            free & free.wrapping_sub(1)
+        });
         let place = (free.trailing_zeros() as usize).min(scan.last + 1);
         correct(block, *known & from(at) & !from(place), step, bits);
         if new != 0 && place <= scan.last {
@@ -187,9 +188,21 @@ impl Block {
 pub(super) fn blocks(scan: &Scan, headers: &[ComponentHeader]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for &(component, dc, ac) in &scan.parts {
-        let of = if scan.parts.len() == 1 { (1, 1) } else { headers[component].blocks };
+        let of = if scan.parts.len() == 1 {
+            (1, 1)
+        } else {
+            headers[component].blocks
+        };
         for offset in (0..of.1).flat_map(|down| (0..of.0).map(move |across| (across, down))) {
-            blocks.push(Block { coefficients: [0; 64], last: 0, component, dc, ac, offset, of });
+            blocks.push(Block {
+                coefficients: [0; 64],
+                last: 0,
+                component,
+                dc,
+                ac,
+                offset,
+                of,
+            });
         }
     }
     blocks

@@ -106,7 +106,11 @@ fn stretched<'a>(
     // Four times the row's samples, or 3 + 1 times those of the row and its neighbour.
     sums.clear();
     if blended && down == 2 {
-        let next = if y % 2 == 1 { y / 2 + 1 } else { (y / 2).saturating_sub(1) };
+        let next = if y % 2 == 1 {
+            y / 2 + 1
+        } else {
+            (y / 2).saturating_sub(1)
+        };
         let blend = |(&a, &b): (&u8, &u8)| 3 * u16::from(a) + u16::from(b);
         sums.extend(this.iter().zip(row(next)).map(blend));
     } else {
@@ -119,7 +123,9 @@ fn stretched<'a>(
         1 if blended => {
             // libjpeg rounds like this.
             let half = if y % 2 == 1 { 2 } else { 1 };
-            line.iter_mut().zip(&*sums).for_each(|(to, &sum)| *to = ((sum + half) >> 2) as u8);
+            line.iter_mut()
+                .zip(&*sums)
+                .for_each(|(to, &sum)| *to = ((sum + half) >> 2) as u8);
         }
         _ => {
             for (to, &sum) in line.chunks_exact_mut(across).zip(&*sums) {
@@ -163,7 +169,10 @@ impl Colors {
     fn write(self, [a, b, c, d]: [&[u8]; 4], pixels: &mut [u8]) {
         let pixels = pixels.as_chunks_mut::<3>().0;
         match self {
-            Self::Grey => pixels.iter_mut().zip(a).for_each(|(to, &value)| *to = [value; 3]),
+            Self::Grey => pixels
+                .iter_mut()
+                .zip(a)
+                .for_each(|(to, &value)| *to = [value; 3]),
             Self::Rgb | Self::Cmyk => {
                 for (((to, &a), &b), &c) in pixels.iter_mut().zip(a).zip(b).zip(c) {
                     *to = [a, b, c];
@@ -172,7 +181,11 @@ impl Colors {
             Self::YCbCr | Self::Ycck => ycc(a, b, c, pixels),
         }
         for (pixel, &key) in pixels.iter_mut().zip(d) {
-            let color = if self == Self::Ycck { pixel.map(|value| 255 - value) } else { *pixel };
+            let color = if self == Self::Ycck {
+                pixel.map(|value| 255 - value)
+            } else {
+                *pixel
+            };
             *pixel = color.map(|value| ((u32::from(value) * u32::from(key) + 127) / 255) as u8);
         }
     }
@@ -186,7 +199,13 @@ impl Colors {
         let colors = colors.chunks_exact(3);
         for ((to, color), &key) in pixels.chunks_exact_mut(4).zip(colors).zip(d) {
             // For YCCK, the decoded RGB values are the inks themselves.
-            let ink = |value: u8| if self == Self::Ycck { value } else { 255 - value };
+            let ink = |value: u8| {
+                if self == Self::Ycck {
+                    value
+                } else {
+                    255 - value
+                }
+            };
             to.copy_from_slice(&[ink(color[0]), ink(color[1]), ink(color[2]), 255 - key]);
         }
     }

@@ -28,7 +28,11 @@ const SAMPLES: &[Sample] = samples!(
 );
 
 fn sample(name: &str) -> &'static [u8] {
-    SAMPLES.iter().find(|sample| sample.name == name).unwrap().data
+    SAMPLES
+        .iter()
+        .find(|sample| sample.name == name)
+        .unwrap()
+        .data
 }
 
 fn looked(data: &[u8]) -> Result<Jpeg, Error> {
@@ -82,7 +86,10 @@ fn pixels_match_libjpeg_turbo() {
     for Sample { name, data, pixels } in SAMPLES {
         let mut input = Cursor::new(*pixels);
         let header = png::open(&mut input).unwrap();
-        let goal = Goal { ample: header.size, enough: header.size };
+        let goal = Goal {
+            ample: header.size,
+            enough: header.size,
+        };
         let expected = png::decode(&header, &mut input, goal).unwrap();
         let likeness = likeness(&decoded(data, 8).unwrap(), expected.pixels());
         assert!(likeness > 45.0, "{name}: {likeness:.1} dB");
@@ -113,7 +120,10 @@ fn scaled_decoding_matches_the_averaged_full_size() {
 #[test]
 fn progressive_scans_give_the_same_pixels_as_a_single_scan() {
     let restarts = include_bytes!("samples/fine-progressive-restarts.jpg");
-    let pairs = [(sample("progressive"), sample("halved")), (restarts, sample("fine-chroma"))];
+    let pairs = [
+        (sample("progressive"), sample("halved")),
+        (restarts, sample("fine-chroma")),
+    ];
     for (at, (scans, plain)) in pairs.into_iter().enumerate() {
         assert!(looked(scans).unwrap().frame.progressive);
         for side in [1, 2, 4, 8] {
@@ -132,20 +142,30 @@ fn truncated_file_with_an_end_marker_is_refused() {
             assert!(decoded(&cut, 8).is_err(), "{name}: {part} of 32");
             // The end of a skipped scan is not checked.
             let skips = looked(data).unwrap().frame.progressive;
-            assert!(skips || decoded(&cut, 1).is_err(), "{name}: {part} of 32, at an eighth");
+            assert!(
+                skips || decoded(&cut, 1).is_err(),
+                "{name}: {part} of 32, at an eighth"
+            );
         }
     }
 }
 
 #[test]
 fn missing_scan_is_refused() {
-    for name in ["scan-each", "progressive", "fine-progressive", "grey-progressive"] {
+    for name in [
+        "scan-each",
+        "progressive",
+        "fine-progressive",
+        "grey-progressive",
+    ] {
         let data = sample(name);
         let scans = scans(data);
         assert!(scans.len() > 2, "{name}");
         for scan in &scans {
             // Remove the scan with its header, which ends where its data begin.
-            let start = data[..scan.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
+            let start = data[..scan.start]
+                .windows(2)
+                .rposition(|two| two == [0xff, START_OF_SCAN]);
             let without = [&data[..start.unwrap()], &data[scan.end..]].concat();
             assert!(decoded(&without, 8).is_err(), "{name}: {scan:?}");
         }
@@ -161,7 +181,9 @@ fn damaged_data_cause_no_panic() {
             damaged[at] ^= 1 << (at % 8);
             // The caller limits the size.
             if looked(&damaged).is_ok_and(|details| details.frame.size == size) {
-                decoded(&damaged, if at % 2 == 0 { 1 } else { 8 }).map(drop).ok();
+                decoded(&damaged, if at % 2 == 0 { 1 } else { 8 })
+                    .map(drop)
+                    .ok();
             }
         }
     }
@@ -188,7 +210,9 @@ fn with_small_steps(data: &[u8]) -> Vec<u8> {
         at = next + 2 + length;
         if data[next + 1] == 0xdb {
             // Each table follows its number.
-            finer[next + 4..at].chunks_exact_mut(65).for_each(|table| table[1..].fill(1));
+            finer[next + 4..at]
+                .chunks_exact_mut(65)
+                .for_each(|table| table[1..].fill(1));
         }
     }
     finer
@@ -196,8 +220,10 @@ fn with_small_steps(data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn invisible_refinement_scans_are_skipped() {
-    let (data, plain) =
-        (with_small_steps(sample("progressive")), with_small_steps(sample("halved")));
+    let (data, plain) = (
+        with_small_steps(sample("progressive")),
+        with_small_steps(sample("halved")),
+    );
     let last = scans(&data).pop().unwrap();
     let mut spoilt = data.clone();
     spoilt[last].fill(0);
@@ -216,11 +242,20 @@ fn invisible_refinement_scans_are_skipped() {
 fn unsupported_varieties_are_named() {
     let check = |data: &[u8], expected: &str| {
         let why = looked(data).unwrap_err();
-        assert_eq!(why.to_string(), format!("this variety of JPEG is not supported: {expected}"));
+        assert_eq!(
+            why.to_string(),
+            format!("this variety of JPEG is not supported: {expected}")
+        );
     };
-    check(include_bytes!("samples/arithmetic.jpg"), "arithmetic coding");
+    check(
+        include_bytes!("samples/arithmetic.jpg"),
+        "arithmetic coding",
+    );
     let halved = sample("halved");
-    let frame = halved.windows(2).position(|two| two == [0xff, 0xc0]).unwrap();
+    let frame = halved
+        .windows(2)
+        .position(|two| two == [0xff, 0xc0])
+        .unwrap();
     let with = |at: usize, value: u8| {
         let mut data = halved.to_vec();
         data[frame + at] = value;
@@ -232,15 +267,22 @@ fn unsupported_varieties_are_named() {
     check(&with(9, 2), "2 components");
     let mut odd = with(11, 0x31);
     odd[frame + 14] = 0x21;
-    check(&odd, "sampling factors that are not multiples of each other");
+    check(
+        &odd,
+        "sampling factors that are not multiples of each other",
+    );
 }
 
 #[test]
 fn scan_bombs_are_refused_by_their_headers() {
     let data = sample("grey-progressive");
     let scans = scans(data);
-    let [.., last] = &scans[..] else { panic!("no scan") };
-    let start = data[..last.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
+    let [.., last] = &scans[..] else {
+        panic!("no scan")
+    };
+    let start = data[..last.start]
+        .windows(2)
+        .rposition(|two| two == [0xff, START_OF_SCAN]);
     let scan = &data[start.unwrap()..last.end];
     let with = |more: usize| {
         let mut all = data[..last.end].to_vec();
@@ -253,10 +295,16 @@ fn scan_bombs_are_refused_by_their_headers() {
     assert!(why.ends_with("more than 200 scans"), "{why}");
     // Fewer scans, but of a large picture.
     let mut large = with(30);
-    let frame = large.windows(2).position(|two| two == [0xff, 0xc2]).unwrap();
+    let frame = large
+        .windows(2)
+        .position(|two| two == [0xff, 0xc2])
+        .unwrap();
     large[frame + 5..frame + 9].copy_from_slice(&[50, 200, 50, 200]);
     let why = looked(&large).unwrap_err().to_string();
-    assert!(why.ends_with("more blocks in its scans than murald decodes"), "{why}");
+    assert!(
+        why.ends_with("more blocks in its scans than murald decodes"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -264,7 +312,16 @@ fn single_scan_decoding_needs_memory_for_a_few_rows() {
     let data = sample("halved");
     let mut large = looked(data).unwrap().frame;
     large.size = (12_000, 12_000);
-    let plan = Plan { side: 8, buffered: false, output: Output::Colors };
+    let plan = Plan {
+        side: 8,
+        buffered: false,
+        output: Output::Colors,
+    };
     assert!(large.memory(&plan) < 2 << 20, "{}", large.memory(&plan));
-    assert!(large.memory(&Plan { buffered: true, ..plan }) > 12_000 * 12_000 * 2);
+    assert!(
+        large.memory(&Plan {
+            buffered: true,
+            ..plan
+        }) > 12_000 * 12_000 * 2
+    );
 }

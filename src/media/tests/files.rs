@@ -28,7 +28,9 @@ pub(super) fn coded(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
 
 pub(super) fn jpeg(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>, quality: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(picture).unwrap();
+    JpegEncoder::new_with_quality(&mut bytes, quality)
+        .encode_image(picture)
+        .unwrap();
     bytes
 }
 
@@ -66,9 +68,16 @@ pub(super) fn apng(frames: u32) -> Vec<u8> {
 pub(super) fn webp_animation(frames: i32) -> Vec<u8> {
     let config = webp::WebPConfig::new().unwrap();
     let mut encoder = webp::AnimEncoder::new(40, 20, &config);
-    let pixels: Vec<_> = (0..frames).map(|n| vec![n as u8 * 90 + 20; 40 * 20 * 3]).collect();
+    let pixels: Vec<_> = (0..frames)
+        .map(|n| vec![n as u8 * 90 + 20; 40 * 20 * 3])
+        .collect();
     for (number, frame) in pixels.iter().enumerate() {
-        encoder.add_frame(webp::AnimFrame::from_rgb(frame, 40, 20, 100 * number as i32));
+        encoder.add_frame(webp::AnimFrame::from_rgb(
+            frame,
+            40,
+            20,
+            100 * number as i32,
+        ));
     }
     encoder.encode().to_vec()
 }
@@ -77,7 +86,9 @@ pub(super) fn webp_animation(frames: i32) -> Vec<u8> {
 pub(super) fn lossless(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>) -> Vec<(Format, Vec<u8>)> {
     let dynamic = DynamicImage::ImageRgb8(picture.clone());
     let (width, height) = picture.dimensions();
-    let webp = webp::Encoder::from_rgb(picture, width, height).encode_lossless().to_vec();
+    let webp = webp::Encoder::from_rgb(picture, width, height)
+        .encode_lossless()
+        .to_vec();
     vec![
         (Format::Png, coded(&dynamic, ImageFormat::Png)),
         (Format::Bmp, coded(&dynamic, ImageFormat::Bmp)),
@@ -92,11 +103,20 @@ pub(super) fn all(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>) -> Vec<(Format, Vec<u
     files.push((Format::Jpg, jpeg(picture, 92)));
     files.push((
         Format::Webp,
-        webp::Encoder::from_rgb(picture, width, height).encode(90.0).to_vec(),
+        webp::Encoder::from_rgb(picture, width, height)
+            .encode(90.0)
+            .to_vec(),
     ));
-    let indices = picture.pixels().map(|p| (p[0] >> 5 << 5) | (p[1] >> 5 << 2) | p[2] >> 6);
-    let palette: Vec<_> = (0..=255_u8).flat_map(|i| [i & 0xe0, i << 3 & 0xe0, i << 6]).collect();
+    let indices = picture
+        .pixels()
+        .map(|p| (p[0] >> 5 << 5) | (p[1] >> 5 << 2) | p[2] >> 6);
+    let palette: Vec<_> = (0..=255_u8)
+        .flat_map(|i| [i & 0xe0, i << 3 & 0xe0, i << 6])
+        .collect();
     let frame = (width as u16, height as u16, indices.collect());
-    files.push((Format::Gif, gif_of(&[frame], (width as u16, height as u16), &palette)));
+    files.push((
+        Format::Gif,
+        gif_of(&[frame], (width as u16, height as u16), &palette),
+    ));
     files
 }

@@ -37,7 +37,8 @@ fn day(times: &[u16]) -> Slots {
 }
 
 fn new_year(zone: &TimeZone, year: i16) -> Zoned {
-    zone.to_zoned(jiff::civil::date(year, 1, 1).at(0, 0, 0, 0)).unwrap()
+    zone.to_zoned(jiff::civil::date(year, 1, 1).at(0, 0, 0, 0))
+        .unwrap()
 }
 
 /// The slot that the hands of a wall clock have passed last. Hands that are set back do not count
@@ -74,7 +75,10 @@ impl WallClock<'_> {
 fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
     let zone = zone(name);
     let (mut now, end) = (new_year(&zone, years.0), new_year(&zone, years.1 + 1));
-    let mut clock = WallClock { slots, furthest: now.datetime() };
+    let mut clock = WallClock {
+        slots,
+        furthest: now.datetime(),
+    };
     let mut slot = slots.at(&now, None).unwrap();
     let mut changes = 0;
     while now < end {
@@ -84,10 +88,16 @@ fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
         now = (&now + if near { 1.minute() } else { 17.minutes() }).min(end.clone());
         while slot.ends.is_some_and(|ends| ends <= now.timestamp()) {
             let ends = slot.ends.unwrap();
-            let before = slots.at(&(ends - 1.second()).to_zoned(zone.clone()), None).unwrap();
+            let before = slots
+                .at(&(ends - 1.second()).to_zoned(zone.clone()), None)
+                .unwrap();
             assert_eq!(before, slot, "{name} {now}");
             let began = slots.at(&ends.to_zoned(zone.clone()), None).unwrap();
-            assert_eq!((Some(began.index), began.began), (slot.next, ends), "{name} {now}");
+            assert_eq!(
+                (Some(began.index), began.began),
+                (slot.next, ends),
+                "{name} {now}"
+            );
             assert_eq!(began.previous, Some(slot.index), "{name} {now}");
             slot = began;
             changes += 1;
@@ -110,7 +120,10 @@ fn day_slots_follow_wall_clock() {
         let changes = follow(name, (first, last), &slots);
         let most = days(name, (first, last)) * 7;
         // Slots that begin in the same gap are one change; no change may be lost on other days.
-        assert!(changes <= most && changes >= most - 3 * 16, "{name}: {changes} of {most}");
+        assert!(
+            changes <= most && changes >= most - 3 * 16,
+            "{name}: {changes} of {most}"
+        );
     }
 }
 
@@ -125,15 +138,28 @@ fn week_days_begin_once_each() {
 #[test]
 fn last_image_serves_rest_of_week() {
     let (berlin, week) = (zone("Europe/Berlin"), Slots::Week(3));
-    let at = |text: &str| week.at(&berlin.to_zoned(text.parse().unwrap()).unwrap(), None).unwrap();
+    let at = |text: &str| {
+        week.at(&berlin.to_zoned(text.parse().unwrap()).unwrap(), None)
+            .unwrap()
+    };
     // 2024-02-29, a leap day, is a Thursday.
     let leap_day = at("2024-02-29T12:00");
-    assert_eq!((leap_day.index, leap_day.previous, leap_day.next), (2, Some(1), Some(0)));
+    assert_eq!(
+        (leap_day.index, leap_day.previous, leap_day.next),
+        (2, Some(1), Some(0))
+    );
     assert_eq!(leap_day.ends.unwrap().to_string(), "2024-03-02T23:00:00Z");
     assert_eq!(at("2024-03-03T00:00").index, 0);
-    let one =
-        Slots::Week(1).at(&berlin.to_zoned("2024-03-03T00:00".parse().unwrap()).unwrap(), None);
-    assert_eq!(one.map(|slot| (slot.index, slot.ends, slot.next)), Some((0, None, None)));
+    let one = Slots::Week(1).at(
+        &berlin
+            .to_zoned("2024-03-03T00:00".parse().unwrap())
+            .unwrap(),
+        None,
+    );
+    assert_eq!(
+        one.map(|slot| (slot.index, slot.ends, slot.next)),
+        Some((0, None, None))
+    );
 }
 
 #[test]
@@ -172,9 +198,18 @@ fn timer_counts_from_last_change() {
     let last_change = LastChange { since, slot: None };
     let due = since + Duration::from_secs(300);
     let check = |boot, expected| {
-        assert_eq!(rule.due(last_change, &now("UTC", "2024-01-01T00:00", boot)), expected);
+        assert_eq!(
+            rule.due(last_change, &now("UTC", "2024-01-01T00:00", boot)),
+            expected
+        );
     };
-    check(1299, Due::Wait(Deadlines { boot: Some(due), wall: None }));
+    check(
+        1299,
+        Due::Wait(Deadlines {
+            boot: Some(due),
+            wall: None,
+        }),
+    );
     check(1300, Due::Step { due, missed: false });
     check(1302, Due::Step { due, missed: false });
     check(1303, Due::Step { due, missed: true });
@@ -185,7 +220,10 @@ fn timer_counts_from_last_change() {
 fn slots_are_entered_and_missed_slots_once() {
     let rule = Rule::Slots(day(&[360, 480, 1200]));
     let check = |slot, text: &str, expected: Option<(usize, bool)>| {
-        let last_change = LastChange { since: Boottime::default(), slot };
+        let last_change = LastChange {
+            since: Boottime::default(),
+            slot,
+        };
         let now = now("Europe/Berlin", text, 0);
         let found = match rule.due(last_change, &now) {
             Due::EnterSlot { slot, missed } => Some((slot, missed)),
@@ -218,8 +256,12 @@ fn rules_are_built_from_configuration() {
     use crate::wire::PlaylistOrder;
     let rule = |kind, times: &[Option<i64>]| {
         let order = PlaylistOrder::Ordered;
-        let configuration =
-            PlaylistConfiguration { kind, interval: 7, order, always_start_on_first_image: false };
+        let configuration = PlaylistConfiguration {
+            kind,
+            interval: 7,
+            order,
+            always_start_on_first_image: false,
+        };
         let item = |time: &Option<i64>| Item {
             image_id: 1,
             media_type: MediaType::Image,
@@ -233,8 +275,14 @@ fn rules_are_built_from_configuration() {
     };
     let times = [Some(900), None, Some(5)];
     assert_eq!(rule(PlaylistType::Manual, &times), Rule::Manual);
-    assert_eq!(rule(PlaylistType::Timer, &times), Rule::Timer(Duration::from_secs(7)));
-    assert_eq!(rule(PlaylistType::DayOfWeek, &times), Rule::Slots(Slots::Week(3)));
+    assert_eq!(
+        rule(PlaylistType::Timer, &times),
+        Rule::Timer(Duration::from_secs(7))
+    );
+    assert_eq!(
+        rule(PlaylistType::DayOfWeek, &times),
+        Rule::Slots(Slots::Week(3))
+    );
     let slots = Slots::Day(vec![(DayTime::Clock(900), 0), (DayTime::Clock(5), 2)]);
     assert_eq!(rule(PlaylistType::TimeOfDay, &times), Rule::Slots(slots));
     assert_eq!(rule(PlaylistType::TimeOfDay, &[None]), Rule::Manual);

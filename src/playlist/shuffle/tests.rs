@@ -43,7 +43,10 @@ fn orders_are_evenly_distributed() {
         let order = vec![shuffle.current(), shuffle.forward(), shuffle.forward()];
         *orders.entry(order).or_default() += 1;
     }
-    assert!(orders.len() == 6 && orders.values().all(|n| n.abs_diff(1000) < 145), "{orders:?}");
+    assert!(
+        orders.len() == 6 && orders.values().all(|n| n.abs_diff(1000) < 145),
+        "{orders:?}"
+    );
 }
 
 #[test]
@@ -63,7 +66,10 @@ fn backward_retraces_the_trail() {
 
 #[test]
 fn backward_at_beginning_keeps_round_whole() {
-    for (number, seed) in [2, 3, 8].into_iter().flat_map(|n| (0..20).map(move |seed| (n, seed))) {
+    for (number, seed) in [2, 3, 8]
+        .into_iter()
+        .flat_map(|n| (0..20).map(move |seed| (n, seed)))
+    {
         let mut shuffle = Shuffle::new(&ids(number), Some(1), seed);
         let before = shuffle.backward();
         assert_ne!(before, 1);
@@ -72,7 +78,11 @@ fn backward_at_beginning_keeps_round_whole() {
         round.extend((2..number).map(|_| shuffle.forward()));
         assert_eq!(round.len() as i64, number);
         let next: BTreeSet<i64> = (0..number).map(|_| shuffle.forward()).collect();
-        assert_eq!(next.len() as i64, number, "it has had its turn in the round before");
+        assert_eq!(
+            next.len() as i64,
+            number,
+            "it has had its turn in the round before"
+        );
     }
     assert_eq!(Shuffle::new(&[5, 5], None, 0).backward(), 5);
 }
@@ -84,8 +94,14 @@ fn steps_back_beyond_a_finished_round_lead_through_all_of_it() {
         let mut round = vec![shuffle.current()];
         round.extend((1..6).map(|_| shuffle.forward()));
         let back: Vec<i64> = (0..11).map(|_| shuffle.backward()).collect();
-        assert!(back[..5].iter().eq(round[..5].iter().rev()), "{back:?} after {round:?}");
-        assert!(back[5..].iter().eq(round.iter().rev()), "{back:?} after {round:?}");
+        assert!(
+            back[..5].iter().eq(round[..5].iter().rev()),
+            "{back:?} after {round:?}"
+        );
+        assert!(
+            back[5..].iter().eq(round.iter().rev()),
+            "{back:?} after {round:?}"
+        );
     }
 }
 
@@ -113,13 +129,19 @@ fn new_images_are_mixed_evenly_into_the_remaining_round() {
             let before: Vec<i64> = (1..places).map(|_| old.forward()).collect();
             shuffle.edit(&ids(5));
             let mut order: Vec<i64> = (0..places).map(|_| shuffle.forward()).collect();
-            let at = order.iter().position(|&id| id == 5).expect("it comes in this round");
+            let at = order
+                .iter()
+                .position(|&id| id == 5)
+                .expect("it comes in this round");
             found[at] += 1;
             order.remove(at);
             assert_eq!(order, before, "the others keep their order");
         }
         let each = 4000 / places as u32;
-        assert!(found.iter().all(|number| number.abs_diff(each) < 160), "{found:?}");
+        assert!(
+            found.iter().all(|number| number.abs_diff(each) < 160),
+            "{found:?}"
+        );
     }
 }
 
@@ -164,8 +186,10 @@ fn all_images_that_do_not_fit_are_skipped_in_order() {
         let mut shuffle = Shuffle::new(&ids(9), Some(1), seed);
         let mut way = shuffle.clone();
         shuffle.forward();
-        let expected: Vec<i64> =
-            std::iter::repeat_with(|| way.forward()).take(8).take_while(|&id| id != 7).collect();
+        let expected: Vec<i64> = std::iter::repeat_with(|| way.forward())
+            .take(8)
+            .take_while(|&id| id != 7)
+            .collect();
         if shuffle.current() == 7 {
             continue;
         }
@@ -193,7 +217,10 @@ fn latest_repeats_images_if_more_are_asked_for_than_there_are() {
     assert_eq!(shuffle.trail, [1, 2], "nothing was missing");
     assert_eq!(shuffle.latest(5), [2, 1, 2, 1, 2]);
     assert_eq!(Shuffle::new(&ids(1), None, 0).latest(3), [1, 1, 1]);
-    let of_three: BTreeSet<i64> = Shuffle::new(&ids(3), None, 0).latest(3).into_iter().collect();
+    let of_three: BTreeSet<i64> = Shuffle::new(&ids(3), None, 0)
+        .latest(3)
+        .into_iter()
+        .collect();
     assert_eq!(of_three, BTreeSet::from([1, 2, 3]));
 }
 
@@ -205,7 +232,11 @@ fn undone_step_is_not_in_the_trail() {
     assert_eq!((shuffle.current(), shuffle.previous()), (third, Some(1)));
     shuffle.leave(third);
     shuffle.leave(1);
-    assert_eq!((shuffle.current(), shuffle.previous()), (1, None), "one is always there");
+    assert_eq!(
+        (shuffle.current(), shuffle.previous()),
+        (1, None),
+        "one is always there"
+    );
 }
 
 #[test]
@@ -232,7 +263,10 @@ fn replacement_keeps_the_turn_and_the_remembered_place_of_the_image() {
         let rest: Vec<i64> = (3..6).map(|_| shuffle.forward()).collect();
         assert_eq!(rest, round[3..], "seed {seed}, {at}");
         let back: Vec<i64> = (0..5).map(|_| shuffle.backward()).collect();
-        assert!(back.iter().eq(round[..5].iter().rev()), "{back:?}, not back along {round:?}");
+        assert!(
+            back.iter().eq(round[..5].iter().rev()),
+            "{back:?}, not back along {round:?}"
+        );
     }
 }
 
@@ -244,7 +278,10 @@ fn at_most_a_thousand_keys_are_changed() {
     shuffle.edit(&ids(5000));
     let lies_ahead = |id: &i64| shuffle.key(*id) > shuffle.position;
     let is_moved = |id: &i64| shuffle.moved.contains_key(id);
-    let own = ids(5000).into_iter().find(|id| lies_ahead(id) && !is_moved(id)).unwrap();
+    let own = ids(5000)
+        .into_iter()
+        .find(|id| lies_ahead(id) && !is_moved(id))
+        .unwrap();
     let check = |change: &dyn Fn(&mut Shuffle)| {
         let mut shuffle = shuffle.clone();
         change(&mut shuffle);
@@ -261,7 +298,10 @@ fn at_most_a_thousand_keys_are_changed() {
 fn keys_are_mixed_by_splitmix64() {
     let first = mixed(1_234_567);
     let second = mixed(1_234_567 + 0x9e37_79b9_7f4a_7c15);
-    assert_eq!((first, second), (6_457_827_717_110_365_317, 3_203_168_211_198_807_973));
+    assert_eq!(
+        (first, second),
+        (6_457_827_717_110_365_317, 3_203_168_211_198_807_973)
+    );
 }
 
 #[derive(Clone, Debug)]
@@ -385,6 +425,9 @@ fn no_seed_keeps_a_list_in_order() {
         let mut order = vec![shuffle.current()];
         order.extend((1..20).map(|_| shuffle.forward()));
         assert_ne!(order, ids(20), "{seed}");
-        assert!(order.windows(2).filter(|pair| pair[0] > pair[1]).count() > 3, "{order:?}");
+        assert!(
+            order.windows(2).filter(|pair| pair[0] > pair[1]).count() > 3,
+            "{order:?}"
+        );
     }
 }

@@ -28,17 +28,30 @@ const TOLERANCE: u16 = 4;
 #[test]
 fn sun_times_are_those_of_the_naval_observatory() {
     let check = |place_: (f64, f64), zone: &str, day: Date, expected: [&str; 4]| {
-        for (event, expected) in ["dawn", "sunrise", "sunset", "dusk"].into_iter().zip(expected) {
+        for (event, expected) in ["dawn", "sunrise", "sunset", "dusk"]
+            .into_iter()
+            .zip(expected)
+        {
             let found = at(event, day, zone, place(place_));
-            let DayTime::Clock(expected) = expected.parse().unwrap() else { panic!() };
+            let DayTime::Clock(expected) = expected.parse().unwrap() else {
+                panic!()
+            };
             let off = found.abs_diff(expected);
-            assert!(off <= TOLERANCE, "{event} at {place_:?} on {day}: {found}, not {expected}");
+            assert!(
+                off <= TOLERANCE,
+                "{event} at {place_:?} on {day}: {found}, not {expected}"
+            );
         }
     };
     let london = ["03:55", "04:43", "21:22", "22:09"];
     check(LONDON, "Europe/London", date(2025, 6, 21), london);
     let reykjavik = ["10:03", "11:22", "15:30", "16:49"];
-    check(REYKJAVIK, "Atlantic/Reykjavik", date(2025, 12, 21), reykjavik);
+    check(
+        REYKJAVIK,
+        "Atlantic/Reykjavik",
+        date(2025, 12, 21),
+        reykjavik,
+    );
     let atlanta = ["06:50", "07:15", "19:56", "20:21"];
     check(ATLANTA, "America/New_York", date(2009, 9, 6), atlanta);
     // The polar night has twilight; for sunrise and sunset the defaults are used.
@@ -52,15 +65,24 @@ fn sun_times_are_those_of_the_naval_observatory() {
 #[test]
 fn sun_times_of_the_south_fall_on_their_local_day() {
     let near = |found: u16, expected: u16| {
-        assert!(found.abs_diff(expected) <= TOLERANCE, "{found}, not {expected}");
+        assert!(
+            found.abs_diff(expected) <= TOLERANCE,
+            "{found}, not {expected}"
+        );
     };
     // Sunset at 07:51 UTC, sunrise at 19:44 UTC on the day before; standard time.
     let sydney = |event: &str, day| at(event, day, "Australia/Sydney", place(SYDNEY));
     near(sydney("sunset", date(2025, 9, 22)), 17 * 60 + 51);
     near(sydney("sunrise", date(2025, 9, 23)), 5 * 60 + 44);
     // Sunrise at 07:52 UTC, sunset at 01:11 UTC on the day after.
-    let ushuaia =
-        |event: &str| at(event, date(2025, 12, 21), "America/Argentina/Ushuaia", place(USHUAIA));
+    let ushuaia = |event: &str| {
+        at(
+            event,
+            date(2025, 12, 21),
+            "America/Argentina/Ushuaia",
+            place(USHUAIA),
+        )
+    };
     near(ushuaia("sunrise"), 4 * 60 + 52);
     near(ushuaia("sunset"), 22 * 60 + 11);
 }
@@ -72,7 +94,10 @@ fn summer_time_moves_the_sun_by_an_hour() {
     for event in ["dawn", "sunrise", "sunset", "dusk"] {
         let on = |day| at(event, day, "Europe/London", place(LONDON));
         let moved = on(after) - on(before);
-        assert!((55..=65).contains(&moved), "{event} moves by {moved} minutes");
+        assert!(
+            (55..=65).contains(&moved),
+            "{event} moves by {moved} minutes"
+        );
     }
 }
 
@@ -94,8 +119,14 @@ fn zone_of_a_traveller_has_every_event_on_every_day() {
 fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
     let days = |event: &str, hours: i8, first: Date| -> Vec<u16> {
         let zone = TimeZone::fixed(jiff::tz::offset(hours));
-        let (time, first) = (event.parse().unwrap(), first.series(jiff::Span::new().days(1)));
-        first.take(40).map(|day| minute_of(time, day, &zone, place(LONDON))).collect()
+        let (time, first) = (
+            event.parse().unwrap(),
+            first.series(jiff::Span::new().days(1)),
+        );
+        first
+            .take(40)
+            .map(|day| minute_of(time, day, &zone, place(LONDON)))
+            .collect()
     };
     // Sunset at 19:00 UTC in April on a clock five hours ahead: on the 17th at 23:58, then on the
     // 19th at 00:00.

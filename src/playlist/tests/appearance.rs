@@ -14,7 +14,10 @@ impl Fixture {
         let kind = Some(PlaylistType::Appearance);
         let change = PlaylistChange {
             name: Some("tones".to_owned()),
-            configuration: NewConfiguration { kind, ..NewConfiguration::default() },
+            configuration: NewConfiguration {
+                kind,
+                ..NewConfiguration::default()
+            },
             images: Some(vec![item(light, Tone::Light), item(dark, Tone::Dark)]),
             ..PlaylistChange::default()
         };
@@ -22,7 +25,9 @@ impl Fixture {
     }
 
     fn set_mode(&mut self, mode: AppearanceMode) -> Tone {
-        self.command(|player, reply| player.set_appearance(mode, reply)).unwrap().now
+        self.command(|player, reply| player.set_appearance(mode, reply))
+            .unwrap()
+            .now
     }
 
     fn tones(&self) -> Vec<Value> {
@@ -41,19 +46,36 @@ fn playlist_of_light_and_dark_changes_with_the_appearance() {
     fixture.start(id, &[]).unwrap();
     assert_eq!((fixture.asked(), fixture.tones()), (vec![0], vec![]));
     assert_eq!(fixture.set_mode(AppearanceMode::Dark), Tone::Dark);
-    assert_eq!((fixture.asked(), fixture.tones()), (vec![1], vec!["dark".into()]));
+    assert_eq!(
+        (fixture.asked(), fixture.tones()),
+        (vec![1], vec!["dark".into()])
+    );
     // Setting it again changes nothing, and only the appearance moves the playlist.
     fixture.set_mode(AppearanceMode::Dark);
     fixture.pass(Duration::from_secs(86_400));
     assert_eq!((fixture.asked(), fixture.tones()), (vec![], vec![]));
-    assert!(matches!(fixture.act(id, Action::Next), Err(Error::NoSteps { .. })));
+    assert!(matches!(
+        fixture.act(id, Action::Next),
+        Err(Error::NoSteps { .. })
+    ));
     // The mode is kept across a restart.
     fixture.restart(SECOND, "other boot");
-    let kept = fixture.command(|player, reply| reply(Ok(player.appearance()))).unwrap();
-    assert_eq!(kept, Appearance { mode: AppearanceMode::Dark, now: Tone::Dark });
+    let kept = fixture
+        .command(|player, reply| reply(Ok(player.appearance())))
+        .unwrap();
+    assert_eq!(
+        kept,
+        Appearance {
+            mode: AppearanceMode::Dark,
+            now: Tone::Dark
+        }
+    );
     fixture.asked();
     assert_eq!(fixture.set_mode(AppearanceMode::Auto), Tone::Light);
-    assert_eq!((fixture.asked(), fixture.tones()), (vec![0], vec!["light".into()]));
+    assert_eq!(
+        (fixture.asked(), fixture.tones()),
+        (vec![0], vec!["light".into()])
+    );
 }
 
 #[test]
@@ -111,11 +133,17 @@ fn auto_appearance_follows_the_sun() {
     fixture.pass(hours(5));
     assert_eq!((fixture.asked(), fixture.tones()), (vec![], vec![]));
     fixture.pass(hours(2));
-    assert_eq!((fixture.asked(), fixture.tones()), (vec![3], vec!["dark".into()]));
+    assert_eq!(
+        (fixture.asked(), fixture.tones()),
+        (vec![3], vec!["dark".into()])
+    );
     // In Berlin it is still light at that time.
     fixture.time.lock().unwrap().place = Place::new(Some(52.52), Some(13.40));
     fixture.pass(SECOND);
-    assert_eq!((fixture.asked(), fixture.tones()), (vec![2], vec!["light".into()]));
+    assert_eq!(
+        (fixture.asked(), fixture.tones()),
+        (vec![2], vec!["light".into()])
+    );
     fixture.pass(hours(3));
     assert_eq!(fixture.asked(), [3]);
     fixture.pass(hours(8));
@@ -133,18 +161,38 @@ fn playlist_of_light_and_dark_needs_exactly_one_image_for_each() {
         };
         let change = PlaylistChange {
             name: Some(format!("list {}", seed())),
-            configuration: NewConfiguration { kind: Some(kind), ..NewConfiguration::default() },
+            configuration: NewConfiguration {
+                kind: Some(kind),
+                ..NewConfiguration::default()
+            },
             images: Some(tones.iter().map(item).collect()),
             ..PlaylistChange::default()
         };
-        fixture.store.write(|c| playlists::insert(c, &change)).map_err(|why| why.to_string())
+        fixture
+            .store
+            .write(|c| playlists::insert(c, &change))
+            .map_err(|why| why.to_string())
     };
     let (light, dark) = (Some(Tone::Light), Some(Tone::Dark));
-    for bad in [&[light][..], &[light, light], &[light, dark, dark], &[light, None], &[]] {
-        assert!(make(PlaylistType::Appearance, bad).unwrap_err().contains("one for dark"));
+    for bad in [
+        &[light][..],
+        &[light, light],
+        &[light, dark, dark],
+        &[light, None],
+        &[],
+    ] {
+        assert!(
+            make(PlaylistType::Appearance, bad)
+                .unwrap_err()
+                .contains("one for dark")
+        );
     }
     make(PlaylistType::Appearance, &[dark, light]).unwrap();
     for kind in [PlaylistType::Timer, PlaylistType::TimeOfDay] {
-        assert!(make(kind, &[light]).unwrap_err().contains("not of type appearance"));
+        assert!(
+            make(kind, &[light])
+                .unwrap_err()
+                .contains("not of type appearance")
+        );
     }
 }

@@ -23,7 +23,12 @@ fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {
     let start =
         fixture.begin(|player: &mut Player, reply| player.start(new, monitors, mode, reply));
     fixture.asked();
-    Starting { fixture, old, new, start }
+    Starting {
+        fixture,
+        old,
+        new,
+        start,
+    }
 }
 
 fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
@@ -34,7 +39,12 @@ fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
 fn step_waits_for_a_start_that_takes_its_monitors() {
     for (old_on, new_on) in [(&[][..], &[][..]), (&[], &["A"]), (&["A"], &[])] {
         for behaviour in [Behaviour::Shows, Behaviour::Fails] {
-            let Starting { mut fixture, old, new, start } = starting(&[0, 1], old_on, new_on);
+            let Starting {
+                mut fixture,
+                old,
+                new,
+                start,
+            } = starting(&[0, 1], old_on, new_on);
             let step = fixture.begin(next(old));
             assert_eq!(fixture.asked(), NONE);
             fixture.release(behaviour);
@@ -42,16 +52,30 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
             let running = fixture.active()[0].playlist_id;
             if behaviour == Behaviour::Shows {
                 assert!(matches!(step.try_recv().unwrap(), Err(NotRunning { .. })));
-                assert_eq!((started.is_ok(), running, fixture.asked()), (true, new, vec![]));
+                assert_eq!(
+                    (started.is_ok(), running, fixture.asked()),
+                    (true, new, vec![])
+                );
             } else {
                 // The step is made.
-                assert_eq!((started.is_ok(), running, fixture.asked()), (false, old, vec![1]));
-                assert!(step.try_recv().unwrap().is_err(), "the backend shows nothing");
+                assert_eq!(
+                    (started.is_ok(), running, fixture.asked()),
+                    (false, old, vec![1])
+                );
+                assert!(
+                    step.try_recv().unwrap().is_err(),
+                    "the backend shows nothing"
+                );
             }
         }
     }
     // A playlist on another monitor does not wait.
-    let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &["B"], &["A"]);
+    let Starting {
+        mut fixture,
+        old,
+        start,
+        ..
+    } = starting(&[0, 1], &["B"], &["A"]);
     fixture.behaviour(Behaviour::Shows);
     fixture.begin(next(old)).try_recv().unwrap().unwrap();
     assert_eq!(fixture.asked(), [1]);
@@ -63,16 +87,26 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
 #[test]
 fn step_that_waits_for_a_start_is_made_when_that_start_is_cancelled() {
     for delete in [false, true] {
-        let Starting { mut fixture, old, new, start } = starting(&[0, 1], &[], &[]);
+        let Starting {
+            mut fixture,
+            old,
+            new,
+            start,
+        } = starting(&[0, 1], &[], &[]);
         let step = fixture.begin(next(old));
         fixture.behaviour(Behaviour::Shows);
         match delete {
-            true => fixture.command(|player, reply| reply(player.delete(new))).unwrap(),
+            true => fixture
+                .command(|player, reply| reply(player.delete(new)))
+                .unwrap(),
             false => fixture.act(new, Action::Stop).unwrap(),
         }
         assert!(start.try_recv().unwrap().is_err());
         step.try_recv().unwrap().unwrap();
-        assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![1], 1));
+        assert_eq!(
+            (fixture.asked(), fixture.active()[0].current_index),
+            (vec![1], 1)
+        );
     }
 }
 
@@ -80,7 +114,12 @@ fn step_that_waits_for_a_start_is_made_when_that_start_is_cancelled() {
 fn playlist_shows_its_image_again_over_the_picture_of_a_cancelled_start() {
     // A playlist on another monitor is not covered.
     for (old_on, again) in [(&[][..], &[0][..]), (&["B"], &[])] {
-        let Starting { mut fixture, new, start, .. } = starting(&[0, 1], old_on, &["A"]);
+        let Starting {
+            mut fixture,
+            new,
+            start,
+            ..
+        } = starting(&[0, 1], old_on, &["A"]);
         fixture.act(new, Action::Stop).unwrap();
         assert!(matches!(start.try_recv().unwrap(), Err(NotRunning { .. })));
         // The request is queued behind the cancelled start, whose picture is still shown.
@@ -92,7 +131,12 @@ fn playlist_shows_its_image_again_over_the_picture_of_a_cancelled_start() {
 
 #[test]
 fn restart_of_a_running_playlist_waits_for_no_other_start() {
-    let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &[], &[]);
+    let Starting {
+        mut fixture,
+        old,
+        start,
+        ..
+    } = starting(&[0, 1], &[], &[]);
     let mode = Mode::Individual;
     let again = |player: &mut Player, reply| player.start(old, Vec::new(), mode, reply);
     let again = fixture.begin(again);
@@ -101,7 +145,11 @@ fn restart_of_a_running_playlist_waits_for_no_other_start() {
     start.try_recv().unwrap().unwrap();
     again.try_recv().unwrap().unwrap();
     let active = fixture.active();
-    assert_eq!((active.len(), active[0].playlist_id), (1, old), "who came last");
+    assert_eq!(
+        (active.len(), active[0].playlist_id),
+        (1, old),
+        "who came last"
+    );
 }
 
 #[test]
@@ -128,7 +176,9 @@ fn resume_waits_for_a_start_too() {
 #[test]
 fn new_monitor_waits_for_the_picture_of_the_start() {
     for behaviour in [Behaviour::Shows, Behaviour::NoBackend] {
-        let Starting { mut fixture, start, .. } = starting(&[0, 1], &[], &["A"]);
+        let Starting {
+            mut fixture, start, ..
+        } = starting(&[0, 1], &[], &["A"]);
         fixture.connect(&["A", "B", "C"]);
         assert_eq!(fixture.asked(), NONE);
         fixture.release(behaviour);

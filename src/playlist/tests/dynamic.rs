@@ -11,8 +11,13 @@ use crate::wire::GalleryDomain;
 use serde_json::json;
 
 fn source(fields: Value) -> NewSource {
-    let Value::Object(fields) = fields else { panic!("{fields}") };
-    NewSource { query: Box::new(filter::of_source(&fields).unwrap()), fields }
+    let Value::Object(fields) = fields else {
+        panic!("{fields}")
+    };
+    NewSource {
+        query: Box::new(filter::of_source(&fields).unwrap()),
+        fields,
+    }
 }
 
 impl Fixture {
@@ -29,8 +34,13 @@ impl Fixture {
 
     pub(super) fn tag(&self, number: usize, tags: &[&str]) {
         let tags = Some(names(tags));
-        let change = ImageChange { tags, ..ImageChange::default() };
-        self.store.write(|c| edits::change(c, self.images[number], &change)).unwrap();
+        let change = ImageChange {
+            tags,
+            ..ImageChange::default()
+        };
+        self.store
+            .write(|c| edits::change(c, self.images[number], &change))
+            .unwrap();
     }
 
     fn delete(&self, numbers: &[usize]) {
@@ -41,7 +51,9 @@ impl Fixture {
     /// Publishes to the player that images have changed.
     fn tell(&mut self) {
         let news = self.bus.subscribe(NEWS.iter().copied().collect(), || ());
-        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        self.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Images,
+        });
         self.player.on_event(&news.receiver().recv().unwrap());
         self.settle();
     }
@@ -61,7 +73,11 @@ fn dynamic_playlist_shows_the_images_that_its_source_finds_before_each_step() {
     fixture.tag(3, &["a"]);
     fixture.tag(0, &[]);
     fixture.tell();
-    assert_eq!(fixture.asked(), NONE, "nothing changes before the next step");
+    assert_eq!(
+        fixture.asked(),
+        NONE,
+        "nothing changes before the next step"
+    );
     fixture.pass(20 * SECOND);
     assert_eq!(fixture.asked(), [3, 1]);
     let active = &fixture.active()[0];
@@ -99,7 +115,10 @@ fn deleted_image_is_replaced_at_once() {
     assert_eq!(fixture.asked(), [3]);
     fixture.delete(&[3]);
     fixture.tell();
-    assert_eq!((fixture.asked(), fixture.active()[0].current_image_id), (vec![], None));
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_image_id),
+        (vec![], None)
+    );
 }
 
 #[test]
@@ -150,14 +169,25 @@ fn dynamic_playlist_waits_while_no_image_is_found_and_continues() {
     fixture.events();
     let rests = |fixture: &mut Fixture| {
         let active = fixture.active();
-        let found = (active[0].current_image_id, active[0].total_images, active[0].next_change_at);
+        let found = (
+            active[0].current_image_id,
+            active[0].total_images,
+            active[0].next_change_at,
+        );
         assert_eq!(found, (None, 0, None));
-        assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default(), "nothing wakes it");
+        assert_eq!(
+            fixture.player.playlist_deadlines(),
+            Deadlines::default(),
+            "nothing wakes it"
+        );
     };
     fixture.tag(0, &[]);
     fixture.tell();
     rests(&mut fixture);
-    assert!(matches!(fixture.act(id, Action::Next), Err(Error::NothingFound { .. })));
+    assert!(matches!(
+        fixture.act(id, Action::Next),
+        Err(Error::NothingFound { .. })
+    ));
     // A new monitor gets nothing, and a restart changes nothing.
     fixture.connect(&["A", "B", "C"]);
     fixture.restart(SECOND, "other boot");
@@ -168,7 +198,9 @@ fn dynamic_playlist_waits_while_no_image_is_found_and_continues() {
     fixture.tell();
     assert_eq!(fixture.asked(), [3]);
     let events = fixture.events();
-    let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
+    let [(EventKind::PlaylistImageChanged, event)] = &events[..] else {
+        panic!("{events:?}")
+    };
     assert_eq!(event.get("source"), None, "at rest nothing is missed");
     // A change without an event is noticed when the next image is due.
     fixture.tag(3, &[]);
@@ -191,7 +223,10 @@ fn edit_turns_a_list_into_a_source_and_back() {
         fixture.command(|player, reply| reply(player.change(id, &change)))
     };
     let dynamic = source(json!({ "media_type": "image" }));
-    let change = PlaylistChange { source: Some(dynamic), ..PlaylistChange::default() };
+    let change = PlaylistChange {
+        source: Some(dynamic),
+        ..PlaylistChange::default()
+    };
     let playlist = edit(&mut fixture, change).unwrap();
     assert!(playlist.images.is_empty() && playlist.source.is_some());
     let active = &fixture.active()[0];
@@ -199,16 +234,33 @@ fn edit_turns_a_list_into_a_source_and_back() {
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [2]);
     let kind = Some(PlaylistType::DayOfWeek);
-    let configuration = NewConfiguration { kind, ..Default::default() };
-    let slots = PlaylistChange { configuration, ..PlaylistChange::default() };
-    assert!(edit(&mut fixture, slots).unwrap_err().to_string().contains("timer and manual"));
+    let configuration = NewConfiguration {
+        kind,
+        ..Default::default()
+    };
+    let slots = PlaylistChange {
+        configuration,
+        ..PlaylistChange::default()
+    };
+    assert!(
+        edit(&mut fixture, slots)
+            .unwrap_err()
+            .to_string()
+            .contains("timer and manual")
+    );
     // The new source finds nothing: the playlist waits.
     let nothing = source(json!({ "tags": ["none"] }));
-    let change = PlaylistChange { source: Some(nothing), ..PlaylistChange::default() };
+    let change = PlaylistChange {
+        source: Some(nothing),
+        ..PlaylistChange::default()
+    };
     edit(&mut fixture, change).unwrap();
     assert_eq!(fixture.active()[0].current_image_id, None);
     let images = Some(fixture.items(&[3, 0], &[]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
     let playlist = edit(&mut fixture, change).unwrap();
     assert!(playlist.source.is_none() && playlist.images.len() == 2);
     assert_eq!(fixture.asked().len(), 1);
@@ -223,7 +275,14 @@ fn edit_of_the_interval_keeps_the_found_images_of_a_dynamic_playlist() {
     fixture.start(id, &[]).unwrap();
     fixture.pass(15 * SECOND);
     assert_eq!(fixture.asked(), [0, 2]);
-    fixture.edit(id, None, NewConfiguration { interval: Some(8), ..Default::default() });
+    fixture.edit(
+        id,
+        None,
+        NewConfiguration {
+            interval: Some(8),
+            ..Default::default()
+        },
+    );
     let active = &fixture.active()[0];
     assert_eq!((active.current_index, active.total_images), (1, 2));
     fixture.pass(3 * SECOND);
@@ -253,7 +312,10 @@ fn unreadable_playlist_does_not_stop_others_from_continuing() {
     fixture.start(damaged, &["A"]).unwrap();
     fixture.start(sound, &["B"]).unwrap();
     let damage = "UPDATE playlist SET source = '{broken' WHERE source IS NOT NULL";
-    fixture.store.write(|c| Ok::<_, crate::store::Error>(c.execute_batch(damage)?)).unwrap();
+    fixture
+        .store
+        .write(|c| Ok::<_, crate::store::Error>(c.execute_batch(damage)?))
+        .unwrap();
     fixture.restart(SECOND, "boot");
     let active: Vec<i64> = fixture.active().iter().map(|one| one.playlist_id).collect();
     assert_eq!(active, [sound]);

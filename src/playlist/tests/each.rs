@@ -15,12 +15,19 @@ impl Fixture {
     pub(super) fn dealt(&self) -> Vec<Vec<usize>> {
         let number = |id: &i64| self.images.iter().position(|image| image == id).unwrap();
         let dealt = std::mem::take(&mut self.wallpapers.state.lock().unwrap().dealt);
-        dealt.iter().map(|ids| ids.iter().map(number).collect()).collect()
+        dealt
+            .iter()
+            .map(|ids| ids.iter().map(number).collect())
+            .collect()
     }
 
     fn make_random(&self, numbers: &[usize]) -> i64 {
         let order = Some(PlaylistOrder::Random);
-        let configuration = NewConfiguration { kind: Some(PlaylistType::Manual), order, ..fast() };
+        let configuration = NewConfiguration {
+            kind: Some(PlaylistType::Manual),
+            order,
+            ..fast()
+        };
         self.make_with(configuration, numbers, &[])
     }
 }
@@ -33,18 +40,31 @@ fn step_takes_as_many_images_as_there_are_monitors() {
     fixture.start_each(id, &[]).unwrap();
     assert_eq!(fixture.dealt(), [[0, 1, 2]]);
     let active = fixture.active().remove(0);
-    assert_eq!((active.mode, active.extend, active.current_index), (Mode::Each, false, 0));
+    assert_eq!(
+        (active.mode, active.extend, active.current_index),
+        (Mode::Each, false, 0)
+    );
     assert_eq!(active.next_image_id, Some(fixture.images[3]));
     fixture.events();
-    let moved = fixture.command(|player, reply| player.act(id, Action::Next, &[], reply)).unwrap();
+    let moved = fixture
+        .command(|player, reply| player.act(id, Action::Next, &[], reply))
+        .unwrap();
     assert_eq!(fixture.dealt(), [[3, 0, 1]]);
     let events = fixture.events();
-    let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
+    let [(EventKind::PlaylistImageChanged, event)] = &events[..] else {
+        panic!("{events:?}")
+    };
     assert_eq!(event["monitors"], serde_json::json!(["A", "B", "C"]));
     let [first, second, third] = [3, 0, 1].map(|number| fixture.images[number]);
-    assert_eq!(event["images"], serde_json::json!({ "C": first, "A": second, "B": third }));
+    assert_eq!(
+        event["images"],
+        serde_json::json!({ "C": first, "A": second, "B": third })
+    );
     assert_eq!(serde_json::to_value(moved.images).unwrap(), event["images"]);
-    assert_eq!((&event["image_id"], &event["image_index"]), (&first.into(), &3.into()));
+    assert_eq!(
+        (&event["image_id"], &event["image_index"]),
+        (&first.into(), &3.into())
+    );
     fixture.act(id, Action::Previous).unwrap();
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.dealt(), [[0, 1, 2], [1, 2, 3]]);
@@ -113,10 +133,17 @@ fn shuffle_shows_each_image_once_per_round_and_different_ones_at_a_time() {
         (0..23).for_each(|_| fixture.act(id, Action::Next).unwrap());
         let forward = fixture.dealt();
         for three in &forward {
-            assert_eq!(three.iter().collect::<BTreeSet<_>>().len(), 3, "{forward:?}");
+            assert_eq!(
+                three.iter().collect::<BTreeSet<_>>().len(),
+                3,
+                "{forward:?}"
+            );
         }
         let all: Vec<usize> = forward.concat();
-        for round in all.chunks(numbers.len()).filter(|round| round.len() == numbers.len()) {
+        for round in all
+            .chunks(numbers.len())
+            .filter(|round| round.len() == numbers.len())
+        {
             let each: BTreeSet<_> = round.iter().collect();
             assert_eq!(each.len(), numbers.len(), "{all:?}");
         }
@@ -147,10 +174,20 @@ fn edit_that_removes_an_image_gives_its_monitor_another() {
             let left: Vec<usize> = (0..4).filter(|number| *number != gone).collect();
             fixture.edit(id, Some(&left), NewConfiguration::default());
             let after = fixture.dealt().pop().expect("another picture");
-            assert!(!after.contains(&gone) && after[0] != after[1], "{before:?}, then {after:?}");
-            assert!(after.contains(&before[1 - removed]), "{before:?}, then {after:?}");
+            assert!(
+                !after.contains(&gone) && after[0] != after[1],
+                "{before:?}, then {after:?}"
+            );
+            assert!(
+                after.contains(&before[1 - removed]),
+                "{before:?}, then {after:?}"
+            );
             let current = fixture.active()[0].current_image_id.unwrap();
-            assert_eq!(fixture.number(current), after[0], "where it stands is on a screen");
+            assert_eq!(
+                fixture.number(current),
+                after[0],
+                "where it stands is on a screen"
+            );
         }
     }
 }
@@ -187,7 +224,10 @@ fn change_of_order_shows_the_present_image() {
         let mut fixture = fixture();
         let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
         fixture.start_each(id, &[]).unwrap();
-        let change = |order| NewConfiguration { order: Some(order), ..Default::default() };
+        let change = |order| NewConfiguration {
+            order: Some(order),
+            ..Default::default()
+        };
         fixture.edit(id, None, change(PlaylistOrder::Random));
         let shown = fixture.dealt().pop().unwrap();
         let current = fixture.active()[0].current_image_id.unwrap();
@@ -203,8 +243,14 @@ fn refused_items_are_skipped_once_each() {
     fixture.start_each(id, &[]).unwrap();
     assert_eq!(fixture.dealt(), [[4, 0], [0, 1]]);
     let events = fixture.events();
-    let skipped = events.iter().find_map(|(_, event)| event["skipped_items"].as_array());
-    let slots: Vec<_> = skipped.unwrap().iter().map(|item| &item["slot_index"]).collect();
+    let skipped = events
+        .iter()
+        .find_map(|(_, event)| event["skipped_items"].as_array());
+    let slots: Vec<_> = skipped
+        .unwrap()
+        .iter()
+        .map(|item| &item["slot_index"])
+        .collect();
     assert_eq!(slots, [0, 2]);
 }
 
@@ -222,7 +268,10 @@ fn refused_items_are_replaced() {
         for _ in 0..6 {
             let last = fixture.dealt().pop().unwrap();
             assert_eq!(last.len(), 2);
-            assert!(last[0] != last[1] && last.iter().all(|&number| number < 4), "{last:?}");
+            assert!(
+                last[0] != last[1] && last.iter().all(|&number| number < 4),
+                "{last:?}"
+            );
             fixture.act(id, Action::Next).unwrap();
         }
     }
@@ -232,6 +281,9 @@ fn refused_items_are_replaced() {
 fn playlist_with_slots_shows_one_picture_on_all_monitors() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[0, 720]);
-    assert!(matches!(fixture.start_each(id, &[]), Err(Error::OneForAll { .. })));
+    assert!(matches!(
+        fixture.start_each(id, &[]),
+        Err(Error::OneForAll { .. })
+    ));
     assert!(fixture.active().is_empty());
 }

@@ -36,14 +36,26 @@ fn edit_keeps_position_by_image() {
     fixture.asked();
     let edit = |fixture: &mut Fixture, numbers: Option<&[usize]>, configuration| {
         let images = numbers.map(|numbers| fixture.items(numbers, &[]));
-        let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
-        fixture.command(|player, reply| reply(player.change(id, &change))).unwrap()
+        let change = PlaylistChange {
+            configuration,
+            images,
+            ..PlaylistChange::default()
+        };
+        fixture
+            .command(|player, reply| reply(player.change(id, &change)))
+            .unwrap()
     };
     let playlist = edit(&mut fixture, Some(&[3, 2, 1]), NewConfiguration::default());
     assert_eq!(playlist.playback.unwrap().current_index, 2);
-    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 2));
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_index),
+        (vec![], 2)
+    );
     // The interval counts from the last change, which was five seconds ago.
-    let interval = |seconds| NewConfiguration { interval: Some(seconds), ..Default::default() };
+    let interval = |seconds| NewConfiguration {
+        interval: Some(seconds),
+        ..Default::default()
+    };
     edit(&mut fixture, None, interval(8));
     fixture.pass(3 * SECOND);
     assert_eq!(fixture.asked(), [3]);
@@ -51,13 +63,24 @@ fn edit_keeps_position_by_image() {
     fixture.events();
     edit(&mut fixture, None, interval(2));
     assert_eq!(fixture.asked(), [2]);
-    assert_eq!(fixture.events()[0].1.get("source"), None, "an edit's change was not missed");
+    assert_eq!(
+        fixture.events()[0].1.get("source"),
+        None,
+        "an edit's change was not missed"
+    );
     // The present image is removed.
     edit(&mut fixture, Some(&[3, 1]), interval(10));
     assert_eq!(fixture.asked(), [1]);
     // The type changes.
     let kind = Some(PlaylistType::DayOfWeek);
-    edit(&mut fixture, Some(&[3, 1, 0]), NewConfiguration { kind, ..Default::default() });
+    edit(
+        &mut fixture,
+        Some(&[3, 1, 0]),
+        NewConfiguration {
+            kind,
+            ..Default::default()
+        },
+    );
     assert_eq!(fixture.asked(), [0]);
     fixture.events();
     edit(&mut fixture, Some(&[]), NewConfiguration::default());
@@ -69,20 +92,36 @@ fn edit_keeps_position_by_image() {
 fn change_of_order_keeps_the_present_image() {
     use PlaylistOrder::{Ordered, Random};
     let mut fixture = fixture();
-    let configuration = NewConfiguration { order: Some(Random), ..fast() };
+    let configuration = NewConfiguration {
+        order: Some(Random),
+        ..fast()
+    };
     let id = fixture.make_with(configuration, &[0, 1, 2, 3], &[]);
     fixture.start(id, &[]).unwrap();
     fixture.act(id, Action::Next).unwrap();
     let at = fixture.asked()[1];
-    let order = |order| NewConfiguration { order: Some(order), ..NewConfiguration::default() };
+    let order = |order| NewConfiguration {
+        order: Some(order),
+        ..NewConfiguration::default()
+    };
     fixture.edit(id, None, order(Ordered));
-    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], at));
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_index),
+        (vec![], at)
+    );
     (0..3).for_each(|_| fixture.act(id, Action::Next).unwrap());
     let mut shown = fixture.asked();
     assert_eq!(shown, [1, 2, 3].map(|step| (at + step) % 4));
     fixture.edit(id, None, order(Random));
-    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], shown[2]));
-    assert_eq!(fixture.active()[0].previous_image_id, None, "its way begins here");
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_index),
+        (vec![], shown[2])
+    );
+    assert_eq!(
+        fixture.active()[0].previous_image_id,
+        None,
+        "its way begins here"
+    );
     (0..3).for_each(|_| fixture.act(id, Action::Next).unwrap());
     shown = [vec![shown[2]], fixture.asked()].concat();
     shown.sort_unstable();
@@ -106,10 +145,16 @@ fn list_of_one_has_no_neighbours_and_list_of_two_has_each_other() {
 /// A random playlist keeps the order of its last run while its current image is in it.
 #[test]
 fn start_continues_the_random_order_of_the_last_run() {
-    let order = |order| NewConfiguration { order: Some(order), ..NewConfiguration::default() };
+    let order = |order| NewConfiguration {
+        order: Some(order),
+        ..NewConfiguration::default()
+    };
     let previous_after = |edit: &dyn Fn(&mut Fixture, i64, usize)| {
         let mut fixture = fixture();
-        let configuration = NewConfiguration { order: Some(PlaylistOrder::Random), ..fast() };
+        let configuration = NewConfiguration {
+            order: Some(PlaylistOrder::Random),
+            ..fast()
+        };
         let id = fixture.make_with(configuration, &[0, 1, 2, 3], &[]);
         fixture.start(id, &[]).unwrap();
         fixture.act(id, Action::Next).unwrap();
@@ -143,12 +188,24 @@ fn edit_into_slots_shows_only_the_current_slot() {
     assert_eq!(fixture.asked(), [0, 1]);
     let mut edit = |numbers: &[usize], times: &[i64]| {
         let kind = Some(PlaylistType::TimeOfDay);
-        let configuration = NewConfiguration { kind, ..Default::default() };
+        let configuration = NewConfiguration {
+            kind,
+            ..Default::default()
+        };
         let images = Some(fixture.items(numbers, times));
-        let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
-        fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
+        let change = PlaylistChange {
+            configuration,
+            images,
+            ..PlaylistChange::default()
+        };
+        fixture
+            .command(|player, reply| reply(player.change(id, &change)))
+            .unwrap();
         let active = &fixture.active()[0];
-        assert_eq!(active.current_image_id, Some(fixture.images[numbers[active.current_index]]));
+        assert_eq!(
+            active.current_image_id,
+            Some(fixture.images[numbers[active.current_index]])
+        );
         fixture.asked()
     };
     // The present image is gone; the image at its index is not due.
@@ -165,12 +222,25 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
     fixture.start(id, &[]).unwrap();
     fixture.asked();
     let images = Some(fixture.items(&[2, 0, 1], &[300, 400, 1200]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
-    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 1));
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
+    fixture
+        .command(|player, reply| reply(player.change(id, &change)))
+        .unwrap();
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_index),
+        (vec![], 1)
+    );
     let images = Some(fixture.items(&[2, 0, 1], &[500, 400, 1200]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
+    fixture
+        .command(|player, reply| reply(player.change(id, &change)))
+        .unwrap();
     assert_eq!(fixture.asked(), [2]);
 }
 
@@ -189,7 +259,10 @@ fn action_on_all_fails_if_no_playlist_moved() {
             assert!(answer.is_empty(), "not before all are through");
             BulkReply::add(&bulk, result);
         }
-        assert_eq!(answer.try_recv().unwrap().ok().map(|moved| moved.count), expected);
+        assert_eq!(
+            answer.try_recv().unwrap().ok().map(|moved| moved.count),
+            expected
+        );
     }
 }
 
@@ -197,7 +270,10 @@ fn action_on_all_fails_if_no_playlist_moved() {
 fn action_on_all_publishes_nothing_if_none_runs() {
     let mut fixture = fixture();
     fixture.make(PlaylistType::Timer, &[0, 1], &[]);
-    assert_eq!([Action::Stop, Action::Pause].map(|action| fixture.act_on_all(action)), [0, 0]);
+    assert_eq!(
+        [Action::Stop, Action::Pause].map(|action| fixture.act_on_all(action)),
+        [0, 0]
+    );
     assert_eq!(fixture.kinds(), []);
 }
 
@@ -213,18 +289,29 @@ fn deleted_image_leaves_every_playlist() {
     fixture.events();
     let bus = fixture.bus.clone();
     let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
-    fixture.store.write(|c| purge::delete(c, &fixture.images[1..2], false)).unwrap();
-    bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Images });
+    fixture
+        .store
+        .write(|c| purge::delete(c, &fixture.images[1..2], false))
+        .unwrap();
+    bus.publish(&Event::GalleryChanged {
+        domain: crate::wire::GalleryDomain::Images,
+    });
     fixture.player.on_event(&news.receiver().recv().unwrap());
     fixture.settle();
     assert_eq!(fixture.asked(), [2]);
     use EventKind::{PlaylistImageChanged, PlaylistStopped};
     assert_eq!(fixture.kinds(), [PlaylistStopped, PlaylistImageChanged]);
     // A deletion without an event is noticed when the image is due.
-    fixture.store.write(|c| purge::delete(c, &fixture.images[..1], false)).unwrap();
+    fixture
+        .store
+        .write(|c| purge::delete(c, &fixture.images[..1], false))
+        .unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.active()[0].total_images, 1);
-    assert_eq!(fixture.active()[0].current_image_id, Some(fixture.images[2]));
+    assert_eq!(
+        fixture.active()[0].current_image_id,
+        Some(fixture.images[2])
+    );
 }
 
 #[test]
@@ -251,7 +338,10 @@ fn bulk_actions_apply_to_all_running_playlists() {
     assert_eq!(fixture.events()[0].1["resumed"], 2);
     assert_eq!(fixture.act_on_all(Action::Stop), 2);
     let events = fixture.events();
-    assert_eq!((&events[0].1["action"], &events[0].1["stopped"]), (&"stop_all".into(), &2.into()));
+    assert_eq!(
+        (&events[0].1["action"], &events[0].1["stopped"]),
+        (&"stop_all".into(), &2.into())
+    );
     assert!(fixture.active().is_empty());
 }
 
@@ -261,7 +351,11 @@ fn start_resumes_last_position_or_begins_at_first_image() {
     let plain = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     let always_start_on_first_image = Some(true);
     let kind = Some(PlaylistType::Manual);
-    let first = NewConfiguration { always_start_on_first_image, kind, ..fast() };
+    let first = NewConfiguration {
+        always_start_on_first_image,
+        kind,
+        ..fast()
+    };
     let first = fixture.make_with(first, &[0, 1, 2], &[]);
     for (id, expected) in [(plain, 1), (first, 0)] {
         fixture.start(id, &[]).unwrap();
@@ -282,12 +376,18 @@ fn edit_during_apply_updates_reported_index() {
         player.start(id, names(&["A"]), Mode::Individual, reply)
     });
     let images = Some(fixture.items(&[0, 1, 4], &[]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
+    fixture
+        .command(|player, reply| reply(player.change(id, &change)))
+        .unwrap();
     fixture.events();
     fixture.behaviour(Behaviour::RefusesVideo);
     let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
-    held.into_iter().for_each(|(request, reply)| fixture.wallpapers.answer(request, reply));
+    held.into_iter()
+        .for_each(|(request, reply)| fixture.wallpapers.answer(request, reply));
     fixture.settle();
     let events = fixture.events();
     answer.try_recv().unwrap().unwrap();
@@ -306,8 +406,13 @@ fn slot_that_was_entered_is_not_entered_again_after_an_edit() {
     // While its monitor is unplugged nothing is due, so no check finds that the slot is the same.
     fixture.connect(&["B"]);
     let images = Some(fixture.items(&[2, 0, 1], &[300, 360, 1200]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
+    fixture
+        .command(|player, reply| reply(player.change(id, &change)))
+        .unwrap();
     let began = fixture.active()[0].slot_started_at;
     fixture.pass(60 * SECOND);
     fixture.connect(&["A", "B"]);
@@ -322,12 +427,23 @@ fn slot_whose_image_was_removed_is_entered_again() {
     fixture.start(id, &["A"]).unwrap();
     fixture.connect(&["B"]);
     let images = Some(fixture.items(&[2, 1], &[360, 1200]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
+    fixture
+        .command(|player, reply| reply(player.change(id, &change)))
+        .unwrap();
     fixture.pass(60 * SECOND);
     fixture.connect(&["A", "B"]);
     assert_eq!(fixture.asked(), [0, 2]);
-    let now = fixture.time.lock().unwrap().wall.timestamp().as_microsecond();
+    let now = fixture
+        .time
+        .lock()
+        .unwrap()
+        .wall
+        .timestamp()
+        .as_microsecond();
     let began = fixture.active()[0].slot_started_at.map(|at| at.as_micros());
     assert_eq!(began, Some(now), "it is seen from now on");
 }
@@ -344,14 +460,24 @@ fn lost_events_may_have_been_about_images() {
         fixture.start(dynamic, &["B"]).unwrap();
         let bus = fixture.bus.clone();
         let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
-        fixture.store.write(|c| purge::delete(c, &fixture.images[1..2], false)).unwrap();
+        fixture
+            .store
+            .write(|c| purge::delete(c, &fixture.images[1..2], false))
+            .unwrap();
         fixture.tag(3, &[]);
         bus.publish(&Event::GalleryChanged { domain: History });
         let message = news.receiver().recv().unwrap();
-        fixture.player.on_event(&Message { kind, lost, ..message });
+        fixture.player.on_event(&Message {
+            kind,
+            lost,
+            ..message
+        });
         fixture.settle();
-        let mut totals: Vec<usize> =
-            fixture.active().iter().map(|active| active.total_images).collect();
+        let mut totals: Vec<usize> = fixture
+            .active()
+            .iter()
+            .map(|active| active.total_images)
+            .collect();
         totals.sort_unstable();
         let expected = if heard { [0, 2] } else { [1, 3] };
         assert_eq!(totals, expected, "{kind:?} behind {lost} that were lost");
@@ -372,7 +498,10 @@ fn list_edited_to_the_image_on_its_way_has_it_as_present_image() {
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture.begin(|player, reply| player.act(id, Action::Next, &[], reply));
     let images = Some(fixture.items(&[1], &[]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
     drop(fixture.begin(|player, reply| reply(player.change(id, &change))));
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();

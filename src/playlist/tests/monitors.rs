@@ -6,8 +6,9 @@ use super::*;
 #[test]
 fn starting_a_playlist_stops_those_on_its_monitors() {
     let mut fixture = fixture();
-    let ids: Vec<i64> =
-        (0..3).map(|at| fixture.make(PlaylistType::Timer, &[at, at + 1], &[])).collect();
+    let ids: Vec<i64> = (0..3)
+        .map(|at| fixture.make(PlaylistType::Timer, &[at, at + 1], &[]))
+        .collect();
     fixture.start(ids[0], &["A"]).unwrap();
     fixture.start(ids[1], &["B", "C"]).unwrap();
     assert_eq!(fixture.active().len(), 2);
@@ -26,14 +27,29 @@ fn starting_a_playlist_stops_those_on_its_monitors() {
     fixture.act(ids[2], Action::Next).unwrap();
     fixture.events();
     fixture.start(ids[2], &[]).unwrap();
-    assert_eq!(fixture.kinds(), [EventKind::PlaylistStarted, EventKind::PlaylistImageChanged]);
+    assert_eq!(
+        fixture.kinds(),
+        [EventKind::PlaylistStarted, EventKind::PlaylistImageChanged]
+    );
     assert_eq!(fixture.active()[0].current_index, 1);
-    assert!(matches!(fixture.start(ids[0], &["C", "D"]), Err(Error::NoMonitor { .. })));
+    assert!(matches!(
+        fixture.start(ids[0], &["C", "D"]),
+        Err(Error::NoMonitor { .. })
+    ));
     assert_eq!(fixture.active().len(), 1);
     let empty = fixture.make(PlaylistType::Timer, &[], &[]);
-    assert!(matches!(fixture.start(empty, &[]), Err(Error::Empty { .. })));
-    assert!(matches!(fixture.act(empty, Action::Stop), Err(Error::NotRunning { .. })));
-    assert!(matches!(fixture.act(99, Action::Stop), Err(Error::Refused(_))));
+    assert!(matches!(
+        fixture.start(empty, &[]),
+        Err(Error::Empty { .. })
+    ));
+    assert!(matches!(
+        fixture.act(empty, Action::Stop),
+        Err(Error::NotRunning { .. })
+    ));
+    assert!(matches!(
+        fixture.act(99, Action::Stop),
+        Err(Error::Refused(_))
+    ));
 }
 
 #[test]
@@ -45,7 +61,10 @@ fn declared_monitor_gets_its_picture_when_connected() {
     fixture.asked();
     fixture.connect(&["A", "B", "C"]);
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
-    assert_eq!(asked, [(fixture.images[0], names(&["C"]), Mode::Individual)]);
+    assert_eq!(
+        asked,
+        [(fixture.images[0], names(&["C"]), Mode::Individual)]
+    );
     assert_eq!(fixture.kinds(), [], "it only joins");
     // A monitor that is plugged in again needs no request: the reconciler restores its picture.
     fixture.connect(&["A"]);
@@ -77,7 +96,10 @@ fn unplugged_monitor_does_not_keep_a_picture_from_the_others() {
     fixture.wallpapers.state.lock().unwrap().connected = names(&["A"]);
     fixture.release(Behaviour::Shows);
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
-    assert_eq!(asked, [(fixture.images[1], names(&["A"]), Mode::Individual)]);
+    assert_eq!(
+        asked,
+        [(fixture.images[1], names(&["A"]), Mode::Individual)]
+    );
     let kinds = fixture.kinds();
     assert!(!kinds.contains(&EventKind::ImageError), "{kinds:?}");
 }
@@ -94,7 +116,13 @@ fn extended_picture_is_applied_again_for_new_monitor() {
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
     let image = fixture.images[0];
     let extend = Mode::Extend;
-    assert_eq!(asked, [(image, names(&["A"]), extend), (image, names(&["A", "C"]), extend)]);
+    assert_eq!(
+        asked,
+        [
+            (image, names(&["A"]), extend),
+            (image, names(&["A", "C"]), extend)
+        ]
+    );
 }
 
 #[test]
@@ -109,7 +137,10 @@ fn incompatible_items_are_skipped() {
     let events = fixture.events();
     let (kind, skipped) = &events[0];
     assert_eq!(*kind, EventKind::PlaylistSkippedIncompatible);
-    assert_eq!((&skipped["skipped"], &skipped["applied_index"]), (&2.into(), &3.into()));
+    assert_eq!(
+        (&skipped["skipped"], &skipped["applied_index"]),
+        (&2.into(), &3.into())
+    );
     assert_eq!(skipped["backend"], "swaybg");
     let items = skipped["skipped_items"].as_array().unwrap();
     assert_eq!(items[1]["slot_index"], 2);
@@ -147,15 +178,29 @@ fn images_whose_files_are_missing_are_skipped() {
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.asked(), [5, 4, 0]);
     fixture.pass(10 * SECOND);
-    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![4, 5, 1], 3));
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_index),
+        (vec![4, 5, 1], 3)
+    );
     let kinds = fixture.kinds();
-    assert!(!kinds.contains(&EventKind::PlaylistSkippedIncompatible), "{kinds:?}");
-    assert!(!kinds.contains(&EventKind::WallpaperApplyFailed), "{kinds:?}");
+    assert!(
+        !kinds.contains(&EventKind::PlaylistSkippedIncompatible),
+        "{kinds:?}"
+    );
+    assert!(
+        !kinds.contains(&EventKind::WallpaperApplyFailed),
+        "{kinds:?}"
+    );
     // Images that the watcher misses are not tried.
-    fixture.store.set_missing([fixture.images[4], fixture.images[1]].into());
+    fixture
+        .store
+        .set_missing([fixture.images[4], fixture.images[1]].into());
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.asked(), [5, 0]);
-    let random = NewConfiguration { order: Some(PlaylistOrder::Random), ..fast() };
+    let random = NewConfiguration {
+        order: Some(PlaylistOrder::Random),
+        ..fast()
+    };
     let id = fixture.make_with(random, &[4, 5, 0], &[]);
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked().last(), Some(&0));
@@ -194,23 +239,35 @@ fn no_compatible_item_is_reported_once_and_retried() {
     assert_eq!(events.len(), 2, "{events:?}");
     let (kind, event) = &events[1];
     assert_eq!(*kind, EventKind::PlaylistNoCompatibleItem);
-    assert_eq!((&event["backend"], &event["total_images"]), (&"swaybg".into(), &2.into()));
+    assert_eq!(
+        (&event["backend"], &event["total_images"]),
+        (&"swaybg".into(), &2.into())
+    );
     assert_eq!(event.get("media_type"), None);
     fixture.asked();
     fixture.behaviour(Behaviour::Shows);
     let bus = fixture.bus.clone();
     let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
-    bus.publish(&Event::ConfigChanged { sections: names(&["backend"]), source: None });
+    bus.publish(&Event::ConfigChanged {
+        sections: names(&["backend"]),
+        source: None,
+    });
     fixture.player.on_event(&news.receiver().recv().unwrap());
     fixture.settle();
     assert_eq!(fixture.asked().len(), 1);
-    assert_eq!(fixture.kinds(), [EventKind::ConfigChanged, EventKind::PlaylistImageChanged]);
+    assert_eq!(
+        fixture.kinds(),
+        [EventKind::ConfigChanged, EventKind::PlaylistImageChanged]
+    );
 
     // No backend is available, and each kind of content has its own.
     fixture.wallpapers.state.lock().unwrap().fixed = false;
     fixture.behaviour(Behaviour::NoBackend);
     let none = fixture.act(id, Action::Next);
-    assert!(matches!(none, Err(Error::Picture(wallpaper::Error::NoBackend { .. }))));
+    assert!(matches!(
+        none,
+        Err(Error::Picture(wallpaper::Error::NoBackend { .. }))
+    ));
     let events = fixture.events();
     assert_eq!(events[0].1["media_type"], "video");
     assert_eq!(events[0].1.get("backend"), None);
@@ -218,8 +275,13 @@ fn no_compatible_item_is_reported_once_and_retried() {
     fixture.asked();
     fixture.behaviour(Behaviour::RefusesVideo);
     let images = Some(fixture.items(&[4, 0], &[]));
-    let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
+    let change = PlaylistChange {
+        images,
+        ..PlaylistChange::default()
+    };
+    fixture
+        .command(|player, reply| reply(player.change(id, &change)))
+        .unwrap();
     assert_eq!(fixture.asked(), [0]);
 }
 
@@ -255,8 +317,11 @@ fn unanswered_apply_does_not_block_the_player() {
         fixture.wallpapers.answer(request, reply);
     }
     fixture.settle();
-    let indices: Vec<_> =
-        fixture.events().iter().map(|(_, event)| event["image_index"].clone()).collect();
+    let indices: Vec<_> = fixture
+        .events()
+        .iter()
+        .map(|(_, event)| event["image_index"].clone())
+        .collect();
     assert_eq!(indices, [0, 2, 1]);
     assert_eq!(fixture.active()[0].current_index, 0);
     assert_eq!(fixture.asked(), [0]);
@@ -272,7 +337,10 @@ fn answers_to_earlier_changes_do_not_move_the_playlist() {
         fixture.pass(20 * SECOND);
         assert_eq!(fixture.asked(), [0, 4, 1]);
         fixture.release_one(behaviour);
-        assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 2));
+        assert_eq!(
+            (fixture.asked(), fixture.active()[0].current_index),
+            (vec![], 2)
+        );
         // The answer to the later change is missing, so a restart requests its picture again.
         fixture.behaviour(Behaviour::Shows);
         fixture.restart(SECOND, "boot");
@@ -297,9 +365,10 @@ fn monitors_that_joined_or_moved_are_known_after_a_restart() {
     fixture.asked();
     // The daemon is killed before the new monitor's picture is shown.
     fixture.behaviour(Behaviour::Silent);
-    for (plugged, monitors) in
-        [(&[("A", "one"), ("B", "two")][..], ["A", "B"]), (&[("C", "one")], ["C", "B"])]
-    {
+    for (plugged, monitors) in [
+        (&[("A", "one"), ("B", "two")][..], ["A", "B"]),
+        (&[("C", "one")], ["C", "B"]),
+    ] {
         plug(&fixture, plugged);
         fixture.player.fill_all_monitors();
         fixture.settle();
@@ -316,7 +385,10 @@ fn manual_wallpaper_stays_until_next_change() {
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.behaviour(Behaviour::Superseded);
     fixture.start(id, &[]).unwrap();
-    assert_eq!(fixture.kinds(), [EventKind::PlaylistStarted, EventKind::PlaylistImageChanged]);
+    assert_eq!(
+        fixture.kinds(),
+        [EventKind::PlaylistStarted, EventKind::PlaylistImageChanged]
+    );
     fixture.connect(&["A", "B"]);
     assert_eq!(fixture.asked(), [0]);
     fixture.behaviour(Behaviour::Shows);

@@ -6,8 +6,12 @@ use crate::playlist::Error::{NotRunning, Picture};
 /// The image indices of the published changes.
 fn indices(fixture: &Fixture) -> Vec<usize> {
     let events = fixture.events();
-    let changed = events.iter().filter(|(kind, _)| *kind == EventKind::PlaylistImageChanged);
-    changed.map(|(_, event)| event["image_index"].as_u64().unwrap() as usize).collect()
+    let changed = events
+        .iter()
+        .filter(|(kind, _)| *kind == EventKind::PlaylistImageChanged);
+    changed
+        .map(|(_, event)| event["image_index"].as_u64().unwrap() as usize)
+        .collect()
 }
 
 fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
@@ -29,7 +33,10 @@ fn step_is_answered_when_its_picture_is_shown() {
     assert_eq!(fixture.active()[0].current_index, 0);
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
-    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![1], 1));
+    assert_eq!(
+        (indices(&fixture), fixture.active()[0].current_index),
+        (vec![1], 1)
+    );
     fixture.asked();
     fixture.pass(9 * SECOND);
     assert_eq!(fixture.asked(), NONE);
@@ -48,7 +55,10 @@ fn step_has_its_index_in_the_list_at_the_time_its_picture_is_shown() {
     fixture.edit(id, Some(&[3, 0, 1, 2]), NewConfiguration::default());
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
-    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![2], 2));
+    assert_eq!(
+        (indices(&fixture), fixture.active()[0].current_index),
+        (vec![2], 2)
+    );
     fixture.asked();
     fixture.act(id, Action::Next).unwrap();
     assert_eq!(fixture.asked(), [2]);
@@ -79,7 +89,10 @@ fn timer_change_has_its_index_in_the_list_at_the_time_its_picture_is_shown() {
     fixture.edit(id, Some(&[3, 0, 1, 2]), NewConfiguration::default());
     fixture.events();
     fixture.release(Behaviour::Shows);
-    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![2], 2));
+    assert_eq!(
+        (indices(&fixture), fixture.active()[0].current_index),
+        (vec![2], 2)
+    );
 }
 
 #[test]
@@ -110,11 +123,17 @@ fn failed_step_keeps_position_but_failed_timer_change_advances() {
         Err(Picture(wallpaper::Error::Backend { .. }))
     ));
     assert!(matches!(fixture.act(id, Action::Previous), Err(Picture(_))));
-    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![], 0));
+    assert_eq!(
+        (indices(&fixture), fixture.active()[0].current_index),
+        (vec![], 0)
+    );
     fixture.asked();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [1]);
-    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![], 1));
+    assert_eq!(
+        (indices(&fixture), fixture.active()[0].current_index),
+        (vec![], 1)
+    );
     // A restart does not move it either.
     fixture.restart(SECOND, "boot");
     assert_eq!(fixture.active()[0].current_index, 1);
@@ -134,7 +153,10 @@ fn failed_start_leaves_running_playlists() {
     let active = fixture.active();
     assert_eq!((active.len(), active[0].playlist_id), (1, one));
     assert!(fixture.events().is_empty());
-    assert!(matches!(fixture.act(two, Action::Next), Err(NotRunning { .. })));
+    assert!(matches!(
+        fixture.act(two, Action::Next),
+        Err(NotRunning { .. })
+    ));
     fixture.restart(SECOND, "boot");
     assert_eq!(fixture.active().len(), 1);
     // While a start is on its way, the running playlist does not change.
@@ -187,10 +209,14 @@ fn step_of_a_playlist_that_ends_is_answered_when_its_picture_is_shown() {
             let (first, second) = (fixture.begin(next(id)), fixture.begin(next(id)));
             match end {
                 0 => fixture.act(id, Action::Stop).unwrap(),
-                1 => fixture.command(|player, reply| reply(player.delete(id))).unwrap(),
+                1 => fixture
+                    .command(|player, reply| reply(player.delete(id)))
+                    .unwrap(),
                 _ => fixture.edit(id, Some(&[]), NewConfiguration::default()),
             }
-            fixture.act(id, Action::Stop).expect_err("it has ended already");
+            fixture
+                .act(id, Action::Stop)
+                .expect_err("it has ended already");
             // The second step was only queued.
             assert!(second.try_recv().unwrap().is_err());
             assert!(first.try_recv().is_err() && fixture.active().is_empty());
@@ -234,8 +260,12 @@ fn each_queued_step_has_its_own_answer_and_event() {
     assert_eq!(fixture.asked(), [1, 2, 3, 0]);
     let events = fixture.events();
     for id in [one, two] {
-        let of_it = events.iter().filter(|(_, event)| event["playlist_id"] == id);
-        let indices: Vec<_> = of_it.map(|(_, event)| event["image_index"].clone()).collect();
+        let of_it = events
+            .iter()
+            .filter(|(_, event)| event["playlist_id"] == id);
+        let indices: Vec<_> = of_it
+            .map(|(_, event)| event["image_index"].clone())
+            .collect();
         assert_eq!(indices, [1, 2, 3]);
     }
     // If the last of the waiting steps fails, none of them has moved.
@@ -243,8 +273,10 @@ fn each_queued_step_has_its_own_answer_and_event() {
     let answers: Vec<_> = (0..3).map(|_| fixture.begin(next(one))).collect();
     fixture.release(Behaviour::Silent);
     fixture.release(Behaviour::Fails);
-    let moved: Vec<bool> =
-        answers.iter().map(|answer| answer.try_recv().unwrap().is_ok()).collect();
+    let moved: Vec<bool> = answers
+        .iter()
+        .map(|answer| answer.try_recv().unwrap().is_ok())
+        .collect();
     assert_eq!(moved, [true, false, false]);
     assert_eq!(fixture.active()[0].current_index, 0);
 }
@@ -274,13 +306,19 @@ fn only_playlists_on_the_named_monitors_step() {
     fixture.start(two, &["B", "away"]).unwrap();
     let mut step = |on: &[&str]| {
         let on = names(on);
-        fixture.command(|player, reply| player.act_on_all(Action::Next, &on, reply)).unwrap().images
+        fixture
+            .command(|player, reply| player.act_on_all(Action::Next, &on, reply))
+            .unwrap()
+            .images
     };
     let [first, last] = [("A".to_owned(), 1), ("B".to_owned(), 4)];
     assert_eq!(step(&["B"]), BTreeMap::from([last.clone()]));
     assert_eq!(step(&["away"]), BTreeMap::new());
     step(&["B"]);
-    assert_eq!(step(&["A", "B"]).into_keys().collect::<Vec<_>>(), [first.0, last.0]);
+    assert_eq!(
+        step(&["A", "B"]).into_keys().collect::<Vec<_>>(),
+        [first.0, last.0]
+    );
     let refused =
         fixture.command(|player, reply| player.act(one, Action::Next, &names(&["B"]), reply));
     assert!(matches!(refused, Err(Error::NotRunningOn { .. })));
@@ -309,7 +347,10 @@ fn image_lost_during_a_step_is_replaced_only_if_the_step_fails() {
     assert_eq!(fixture.asked(), [2]);
     fixture.release(Behaviour::Fails);
     assert!(answer.try_recv().unwrap().is_err());
-    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![0], 0));
+    assert_eq!(
+        (fixture.asked(), fixture.active()[0].current_index),
+        (vec![0], 0)
+    );
 }
 
 #[test]
@@ -333,7 +374,10 @@ fn image_that_left_the_list_before_it_was_shown_is_replaced() {
         fixture.release(Behaviour::Shows);
         answer.try_recv().unwrap().unwrap();
         let (asked, at) = if is_start { ([0, 1], 0) } else { ([1, 2], 1) };
-        assert_eq!((fixture.asked(), indices(&fixture)), (asked.to_vec(), vec![at; 2]));
+        assert_eq!(
+            (fixture.asked(), indices(&fixture)),
+            (asked.to_vec(), vec![at; 2])
+        );
         let active = &fixture.active()[0];
         assert_eq!(active.current_index, at);
         assert_eq!(active.current_image_id, Some(fixture.images[asked[1]]));
@@ -369,7 +413,10 @@ fn playlist_on_all_monitors_adds_new_monitors() {
     fixture.asked();
     fixture.connect(&["A", "B", "C"]);
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
-    assert_eq!(asked, [(fixture.images[0], names(&["C"]), Mode::Individual)]);
+    assert_eq!(
+        asked,
+        [(fixture.images[0], names(&["C"]), Mode::Individual)]
+    );
     assert_eq!(fixture.active()[0].applied_to, ["A", "B", "C"]);
     fixture.restart(SECOND, "boot");
     fixture.connect(&["C", "D"]);
@@ -388,7 +435,10 @@ fn too_many_queued_steps_are_refused() {
     // One step is on its way, 64 are queued, and the last one does not fit.
     let answers: Vec<_> = (0..66).map(|_| fixture.begin(next(id))).collect();
     fixture.release(Behaviour::Shows);
-    let answers: Vec<_> = answers.iter().map(|answer| answer.try_recv().unwrap()).collect();
+    let answers: Vec<_> = answers
+        .iter()
+        .map(|answer| answer.try_recv().unwrap())
+        .collect();
     assert!(matches!(answers[65], Err(Error::Busy)));
     assert!(answers[..65].iter().all(Result::is_ok));
 }

@@ -20,7 +20,9 @@ impl Fixture {
 
     fn hear_of_lists(&mut self) {
         let news = self.bus.subscribe(NEWS.iter().copied().collect(), || ());
-        self.bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged {
+            domain: crate::wire::GalleryDomain::Playlists,
+        });
         self.player.on_event(&news.receiver().recv().unwrap());
         self.settle();
     }
@@ -32,7 +34,11 @@ fn image_is_replaced_in_its_list_by_one_with_the_same_content() {
         let mut fixture = fixture();
         let order = random.then_some(PlaylistOrder::Random);
         let kind = Some(PlaylistType::Manual);
-        let configuration = NewConfiguration { order, kind, ..fast() };
+        let configuration = NewConfiguration {
+            order,
+            kind,
+            ..fast()
+        };
         let id = fixture.make_with(configuration, &[0, 1, 2], &[]);
         fixture.start(id, &["A"]).unwrap();
         fixture.act(id, Action::Next).unwrap();
@@ -77,19 +83,33 @@ fn step_fails_if_its_image_is_gone_and_the_list_cannot_be_reloaded() {
     fixture.unite(1, 3);
     let full = "CREATE TRIGGER full BEFORE UPDATE ON playback \
                 BEGIN SELECT RAISE(FAIL, 'full'); END";
-    fixture.store.write(|c| Ok::<_, store::Error>(c.execute_batch(full)?)).unwrap();
+    fixture
+        .store
+        .write(|c| Ok::<_, store::Error>(c.execute_batch(full)?))
+        .unwrap();
     fixture.events();
     let error = fixture.act(id, Action::Next).unwrap_err();
-    assert!(matches!(error, Error::Picture(wallpaper::Error::NoImage { .. })), "{error}");
+    assert!(
+        matches!(error, Error::Picture(wallpaper::Error::NoImage { .. })),
+        "{error}"
+    );
     assert_eq!(fixture.active()[0].current_index, 0);
     // Only the player publishes this error.
     let events = fixture.events();
-    let [(EventKind::WallpaperApplyFailed, event)] = &events[..] else { panic!("{events:?}") };
+    let [(EventKind::WallpaperApplyFailed, event)] = &events[..] else {
+        panic!("{events:?}")
+    };
     assert_eq!(
         (&event["image_id"], &event["backend"]),
         (&fixture.images[1].into(), &"awww".into())
     );
-    assert!(event["error"].as_str().unwrap().contains(&fixture.images[1].to_string()), "{event}");
+    assert!(
+        event["error"]
+            .as_str()
+            .unwrap()
+            .contains(&fixture.images[1].to_string()),
+        "{event}"
+    );
 }
 
 #[test]

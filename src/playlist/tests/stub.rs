@@ -65,13 +65,23 @@ impl StubWallpapers {
             Targets::Named(monitors) => monitors,
             Targets::All => state.connected.clone(),
         };
-        let gone: Vec<String> =
-            monitors.iter().filter(|name| !state.connected.contains(name)).cloned().collect();
+        let gone: Vec<String> = monitors
+            .iter()
+            .filter(|name| !state.connected.contains(name))
+            .cloned()
+            .collect();
         if !gone.is_empty() {
             let connected = state.connected.clone();
-            return reply(Err(wallpaper::Error::UnknownMonitors { names: gone, connected }));
+            return reply(Err(wallpaper::Error::UnknownMonitors {
+                names: gone,
+                connected,
+            }));
         }
-        let image = self.store.read(|c| images::get(c, id)).unwrap().map(Arc::new);
+        let image = self
+            .store
+            .read(|c| images::get(c, id))
+            .unwrap()
+            .map(Arc::new);
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Error::Incompatible {
             backend,
@@ -95,13 +105,21 @@ impl StubWallpapers {
             }
             (Behaviour::LacksVideo, Some(image)) if image.media_type == MediaType::Video => {
                 let path = image.path.clone();
-                Err(wallpaper::Error::FileGone { id, path, away: true })
+                Err(wallpaper::Error::FileGone {
+                    id,
+                    path,
+                    away: true,
+                })
             }
             (Behaviour::Superseded, _) => Ok(SetStatus::Superseded),
             _ => Ok(SetStatus::Set),
         };
         let mode = request.mode;
-        let images = monitors.iter().cloned().zip(ids.iter().copied().cycle()).collect();
+        let images = monitors
+            .iter()
+            .cloned()
+            .zip(ids.iter().copied().cycle())
+            .collect();
         let applied = |outcome| Applied {
             outcome,
             image: image.unwrap(),
@@ -121,7 +139,10 @@ impl StubWallpapers {
 
 fn backend_failure() -> wallpaper::Error {
     let source = crate::backends::Error::Refused("on purpose".to_owned());
-    wallpaper::Error::Backend { backend: BackendName::Swaybg, source }
+    wallpaper::Error::Backend {
+        backend: BackendName::Swaybg,
+        source,
+    }
 }
 
 impl Wallpapers for StubWallpapers {

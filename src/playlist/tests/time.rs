@@ -12,22 +12,37 @@ fn timer_changes_on_schedule_and_wraps() {
     let events = fixture.events();
     assert_eq!(events[0].0, EventKind::PlaylistStarted);
     assert_eq!(events[0].1["monitors"], serde_json::json!(["A", "B"]));
-    let indices: Vec<_> = events[1..].iter().map(|(_, event)| &event["image_index"]).collect();
+    let indices: Vec<_> = events[1..]
+        .iter()
+        .map(|(_, event)| &event["image_index"])
+        .collect();
     assert_eq!(indices, [0, 1, 2, 0]);
     for key in ["source", "images"] {
-        assert!(events.iter().all(|(_, event)| event.get(key).is_none()), "{key}");
+        assert!(
+            events.iter().all(|(_, event)| event.get(key).is_none()),
+            "{key}"
+        );
     }
     assert_eq!(events[0].1["extend"], false);
     let active = &fixture.active()[0];
     assert_eq!((active.current_index, active.total_images), (0, 3));
     let image = |number: usize| Some(fixture.images[number]);
-    assert_eq!((active.previous_image_id, active.next_image_id), (image(1), image(0)));
+    assert_eq!(
+        (active.previous_image_id, active.next_image_id),
+        (image(1), image(0))
+    );
     let left = active.next_change_at.unwrap().as_micros() - now_micros(&fixture);
     assert_eq!(left, 5_000_000);
 }
 
 fn now_micros(fixture: &Fixture) -> i64 {
-    fixture.time.lock().unwrap().wall.timestamp().as_microsecond()
+    fixture
+        .time
+        .lock()
+        .unwrap()
+        .wall
+        .timestamp()
+        .as_microsecond()
 }
 
 /// A late change keeps the beat. A change that counts as missed, or is late by more than an
@@ -45,7 +60,10 @@ fn late_changes_keep_the_beat_until_it_is_lost() {
     assert_eq!(fixture.asked(), [3]);
     fixture.sleep(SECOND);
     assert_eq!(fixture.asked(), [0]);
-    let brief = NewConfiguration { interval: Some(1), ..fast() };
+    let brief = NewConfiguration {
+        interval: Some(1),
+        ..fast()
+    };
     let id = fixture.make_with(brief, &[0, 1, 2, 3], &[]);
     fixture.start(id, &[]).unwrap();
     fixture.sleep(SECOND * 5 / 2);
@@ -75,7 +93,11 @@ fn next_change_time_is_stable_across_reads() {
     ahead(&fixture, SignedDuration::from_secs(60));
     assert_eq!(next(&mut fixture), Some(first + 60_003_000));
     fixture.connect(&[]);
-    assert_eq!(next(&mut fixture), None, "without a monitor nothing changes");
+    assert_eq!(
+        next(&mut fixture),
+        None,
+        "without a monitor nothing changes"
+    );
 }
 
 #[test]
@@ -119,8 +141,14 @@ fn pause_keeps_remaining_time() {
 
 /// Reports the session as locked or unlocked.
 fn lock(fixture: &mut Fixture, locked: bool) -> Option<PauseReason> {
-    let told = PutPower { locked: Some(locked), idle: None };
-    fixture.command(|player, reply| reply(Ok(player.report_power(told)))).unwrap().resting
+    let told = PutPower {
+        locked: Some(locked),
+        idle: None,
+    };
+    fixture
+        .command(|player, reply| reply(Ok(player.report_power(told))))
+        .unwrap()
+        .resting
 }
 
 #[test]
@@ -131,14 +159,25 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [0]);
     fixture.pass(7 * SECOND);
-    assert_eq!(lock(&mut fixture, true), None, "the settings do not want it");
+    assert_eq!(
+        lock(&mut fixture, true),
+        None,
+        "the settings do not want it"
+    );
     fixture.player.power.set_conditions(true, false);
     assert_eq!(lock(&mut fixture, true), Some(PauseReason::Locked));
     fixture.pass(1000 * SECOND);
     let active = &fixture.active()[0];
-    assert_eq!((active.resting, active.paused), (Some(PauseReason::Locked), false));
+    assert_eq!(
+        (active.resting, active.paused),
+        (Some(PauseReason::Locked), false)
+    );
     assert_eq!(active.next_change_at, None);
-    assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default(), "nothing wakes");
+    assert_eq!(
+        fixture.player.playlist_deadlines(),
+        Deadlines::default(),
+        "nothing wakes"
+    );
     // A client's pause begins during it and ends after it.
     fixture.act(id, Action::Pause).unwrap();
     assert_eq!(lock(&mut fixture, false), None);
@@ -164,7 +203,10 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     fixture.pass(1000 * SECOND);
     assert_eq!(fixture.asked(), NONE);
     // The wallpapers get the first state, and then each change once.
-    assert_eq!(fixture.wallpapers.state.lock().unwrap().rests, [false, true, false, true]);
+    assert_eq!(
+        fixture.wallpapers.state.lock().unwrap().rests,
+        [false, true, false, true]
+    );
     // The restarted daemon of this test does not know the lock; the remaining time is kept.
     fixture.restart(100 * SECOND, "boot");
     fixture.player.power.set_conditions(true, false);
@@ -180,10 +222,16 @@ fn pause_is_unknown_until_the_settings_are_applied() {
     let mut fixture = fixture();
     assert_eq!(lock(&mut fixture, true), None);
     fixture.player.run_all_due();
-    assert_eq!(fixture.player.reported_pause, None, "a pause of the last daemon would end");
+    assert_eq!(
+        fixture.player.reported_pause, None,
+        "a pause of the last daemon would end"
+    );
     fixture.player.power.set_conditions(true, false);
     fixture.player.run_all_due();
-    assert_eq!(fixture.player.reported_pause, Some(Some(PauseReason::Locked)));
+    assert_eq!(
+        fixture.player.reported_pause,
+        Some(Some(PauseReason::Locked))
+    );
 }
 
 #[test]
@@ -249,7 +297,10 @@ fn slots_follow_clock_changes() {
         fixture.set_clock(text, zone);
         assert_eq!(fixture.asked(), [number], "{text} {zone}");
         let events = fixture.events();
-        assert_eq!((events.len(), &events[0].1["source"]), (1, &"missed_event_recovery".into()));
+        assert_eq!(
+            (events.len(), &events[0].1["source"]),
+            (1, &"missed_event_recovery".into())
+        );
     };
     check("2024-06-01T20:30", "Europe/Berlin", 2);
     check("2024-06-01T12:59:50", "Europe/Berlin", 0);
@@ -356,15 +407,34 @@ fn sun_slots_follow_the_season_and_the_place() {
     let kind = Some(PlaylistType::TimeOfDay);
     let change = PlaylistChange {
         name: Some("sun".to_owned()),
-        configuration: NewConfiguration { kind, ..NewConfiguration::default() },
-        images: Some(vec![item(0, "sunrise"), item(1, "12:00"), item(2, "sunset-1h")]),
+        configuration: NewConfiguration {
+            kind,
+            ..NewConfiguration::default()
+        },
+        images: Some(vec![
+            item(0, "sunrise"),
+            item(1, "12:00"),
+            item(2, "sunset-1h"),
+        ]),
         located: true,
         ..PlaylistChange::default()
     };
-    let lost = PlaylistChange { located: false, ..change.clone() };
-    let refused = fixture.store.write(|c| playlists::insert(c, &lost)).unwrap_err();
-    assert!(refused.to_string().contains("location.latitude"), "{refused}");
-    let id = fixture.store.write(|c| playlists::insert(c, &change)).unwrap();
+    let lost = PlaylistChange {
+        located: false,
+        ..change.clone()
+    };
+    let refused = fixture
+        .store
+        .write(|c| playlists::insert(c, &lost))
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("location.latitude"),
+        "{refused}"
+    );
+    let id = fixture
+        .store
+        .write(|c| playlists::insert(c, &change))
+        .unwrap();
     let berlin = Place::new(Some(52.52), Some(13.40));
     fixture.time.lock().unwrap().place = berlin;
     fixture.set_clock("2024-06-21T04:00", "Europe/Berlin");

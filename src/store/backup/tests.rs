@@ -15,13 +15,26 @@ fn backup_is_complete_and_three_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("db/murald.sqlite3");
     let store = Store::open(&database).unwrap();
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
-    store.write(|c| pending_files::mark(c, Path::new("/library/later.png"), None)).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
+    store
+        .write(|c| pending_files::mark(c, Path::new("/library/later.png"), None))
+        .unwrap();
     fs::create_dir_all(database.with_file_name("backup")).unwrap();
-    for old in ["murald-20200101T000000Z.sqlite3", "murald-20200102T000000Z.sqlite3"] {
+    for old in [
+        "murald-20200101T000000Z.sqlite3",
+        "murald-20200102T000000Z.sqlite3",
+    ] {
         fs::write(database.with_file_name("backup").join(old), "no database").unwrap();
     }
-    fs::write(database.with_file_name("backup").join("murald-2019.sqlite3"), "").unwrap();
+    fs::write(
+        database
+            .with_file_name("backup")
+            .join("murald-2019.sqlite3"),
+        "",
+    )
+    .unwrap();
     // A daemon that was killed during a backup leaves this file.
     fs::write(database.with_file_name("backup/.new"), "half").unwrap();
     assert!(!is_of_today(&database));
@@ -30,17 +43,34 @@ fn backup_is_complete_and_three_are_kept() {
     let copies = list(&database);
     assert_eq!((copies.len(), &copies[0]), (3, &path));
     assert!(copies[2].ends_with("murald-20200101T000000Z.sqlite3"));
-    assert_eq!(fs::read_dir(directory.path().join("db/backup")).unwrap().count(), 3);
+    assert_eq!(
+        fs::read_dir(directory.path().join("db/backup"))
+            .unwrap()
+            .count(),
+        3
+    );
     // A damaged backup is skipped, or refused if it is named.
-    store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("b", 2)))
+        .unwrap();
     drop(store);
-    fs::write(database.with_file_name("backup/murald-99990101T000000Z.sqlite3"), "x").unwrap();
+    fs::write(
+        database.with_file_name("backup/murald-99990101T000000Z.sqlite3"),
+        "x",
+    )
+    .unwrap();
     assert!(restore(&database, Some(&copies[1])).is_err());
     assert_eq!(count(&database), 2);
     let Restored { from, aside } = restore(&database, None).unwrap();
     assert_eq!((from, count(&database)), (path, 1));
     assert_eq!(count(&aside.unwrap()), 2);
-    assert!(Store::open(&database).unwrap().read(pending_files::list).unwrap().is_empty());
+    assert!(
+        Store::open(&database)
+            .unwrap()
+            .read(pending_files::list)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -49,7 +79,9 @@ fn integrity_problems_are_reported_as_single_lines() {
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
     for number in 0..200 {
-        store.write(|c| images::insert(c, &picture(&format!("p{number}"), number))).unwrap();
+        store
+            .write(|c| images::insert(c, &picture(&format!("p{number}"), number)))
+            .unwrap();
     }
     store.checkpoint().unwrap();
     drop(store);
@@ -57,13 +89,20 @@ fn integrity_problems_are_reported_as_single_lines() {
     assert_eq!(look(), [""; 0]);
     // Make rows and their indexes disagree.
     let connection = Connection::open(&database).unwrap();
-    connection.pragma_update(None, "writable_schema", true).unwrap();
+    connection
+        .pragma_update(None, "writable_schema", true)
+        .unwrap();
     let hide = "DELETE FROM sqlite_schema WHERE name = 'image_folder'";
     connection.execute(hide, []).unwrap();
     drop(connection);
     let found = look();
     assert!(!found.is_empty() && found.len() <= 10, "{found:?}");
-    assert!(found.iter().all(|line| !line.starts_with("***") && line != "ok"), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .all(|line| !line.starts_with("***") && line != "ok"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -71,12 +110,17 @@ fn restore_sets_aside_the_old_database_its_log_or_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
     let copy = store.read(|c| make(c, &database)).unwrap();
     store.checkpoint().unwrap();
     drop(store);
     fs::remove_file(&database).unwrap();
-    assert!(restore(&database, None).unwrap().aside.is_none(), "there is none");
+    assert!(
+        restore(&database, None).unwrap().aside.is_none(),
+        "there is none"
+    );
     // The log of the earlier database is not applied to the new one.
     fs::write(log_of(&database), "its log").unwrap();
     let aside = restore(&database, Some(&copy)).unwrap().aside.unwrap();
@@ -101,11 +145,17 @@ fn file_set_aside_is_not_overwritten() {
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
     let copy = store.read(|c| make(c, &database)).unwrap();
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
     drop(store);
-    let aside: Vec<_> =
-        (0..4).map(|_| restore(&database, Some(&copy)).unwrap().aside.unwrap()).collect();
-    assert_eq!(aside.iter().map(|kept| count(kept)).collect::<Vec<_>>(), [1, 0, 0, 0]);
+    let aside: Vec<_> = (0..4)
+        .map(|_| restore(&database, Some(&copy)).unwrap().aside.unwrap())
+        .collect();
+    assert_eq!(
+        aside.iter().map(|kept| count(kept)).collect::<Vec<_>>(),
+        [1, 0, 0, 0]
+    );
 }
 
 #[test]
@@ -117,7 +167,9 @@ fn restore_refuses_files_that_are_not_murald_databases() {
     let known = migrations::STEPS.len() as i64;
     let put = |version: i64| {
         let connection = Connection::open(&other).unwrap();
-        connection.pragma_update(None, "user_version", version).unwrap();
+        connection
+            .pragma_update(None, "user_version", version)
+            .unwrap();
         restore(&database, Some(&other)).unwrap_err()
     };
     assert!(matches!(put(0), Error::NotIntact { .. }));
@@ -141,19 +193,41 @@ fn restore_refuses_foreign_tables_and_leaves_no_files() {
         fs::remove_file(&other).or_else(missing_is_fine).unwrap();
         let mut connection = Connection::open(&other).unwrap();
         migrations::run(&mut connection, &migrations::STEPS[..steps]).unwrap();
-        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        connection
+            .pragma_update(None, "foreign_keys", false)
+            .unwrap();
         connection.execute_batch(spoil).unwrap();
         drop(connection);
         let refused = restore(&database, Some(&other)).unwrap_err();
         assert!(refused.to_string().contains(says), "{spoil}: {refused}");
-        assert_eq!(fs::read_dir(directory.path().join("db")).unwrap().count(), 1, "{spoil}");
+        assert_eq!(
+            fs::read_dir(directory.path().join("db")).unwrap().count(),
+            1,
+            "{spoil}"
+        );
     };
     let known = migrations::STEPS.len();
-    check(0, &format!("CREATE TABLE t (a); PRAGMA user_version = {known}"), "its tables");
-    check(0, "CREATE TABLE t (a); PRAGMA user_version = 3", "no such table");
+    check(
+        0,
+        &format!("CREATE TABLE t (a); PRAGMA user_version = {known}"),
+        "its tables",
+    );
+    check(
+        0,
+        "CREATE TABLE t (a); PRAGMA user_version = 3",
+        "no such table",
+    );
     check(known, "DROP TABLE walk", "table walk");
-    check(known, "ALTER TABLE image ADD COLUMN more TEXT", "image.more");
-    check(known, "CREATE TRIGGER t AFTER INSERT ON image BEGIN DELETE FROM image; END", "t");
+    check(
+        known,
+        "ALTER TABLE image ADD COLUMN more TEXT",
+        "image.more",
+    );
+    check(
+        known,
+        "CREATE TRIGGER t AFTER INSERT ON image BEGIN DELETE FROM image; END",
+        "t",
+    );
     let lost = "INSERT INTO playlist_image (playlist_id, row, position, image_id) \
                 VALUES (1, 0, 0, 1)";
     check(known, lost, "a row of playlist_image refers to");
@@ -164,14 +238,21 @@ fn backup_with_lost_rows_is_restored_if_there_is_no_better_one() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
-    store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
+    store
+        .write(|c| images::insert(c, &picture("b", 2)))
+        .unwrap();
     let spoil = |c: &Connection| c.execute("UPDATE image SET web_meta = '{' WHERE id = 1", []);
     store.write(|c| spoil(c).map_err(Error::from)).unwrap();
     let copy = store.read(|c| make(c, &database)).unwrap();
     drop(store);
     let refused = restore(&database, Some(&copy)).unwrap_err();
-    assert!(refused.to_string().contains("image 1 cannot be read"), "{refused}");
+    assert!(
+        refused.to_string().contains("image 1 cannot be read"),
+        "{refused}"
+    );
     assert_eq!(restore(&database, None).unwrap().from, copy);
 }
 #[test]
@@ -182,7 +263,9 @@ fn restored_backup_of_an_older_version_is_migrated() {
     drop(Store::open(&database).unwrap());
     let mut connection = Connection::open(&old).unwrap();
     migrations::run(&mut connection, &migrations::STEPS[..14]).unwrap();
-    connection.pragma_update(None, "foreign_keys", false).unwrap();
+    connection
+        .pragma_update(None, "foreign_keys", false)
+        .unwrap();
     // A later migration rebuilds these tables, and would fail on a missing image.
     let lost = "INSERT INTO assignments VALUES ('A', 7, 'clone', '[]', 'feh', 1, NULL)";
     connection.execute(lost, []).unwrap();

@@ -19,7 +19,9 @@ fn failed_transaction_changes_nothing() {
     let before = store.generation();
     let failed: Result<(), Error> = store.write(|transaction| {
         transaction.execute("INSERT INTO pending_file (path) VALUES ('/x')", [])?;
-        Err(Error::Damaged { what: "on purpose".into() })
+        Err(Error::Damaged {
+            what: "on purpose".into(),
+        })
     });
     assert!(failed.is_err());
     let count: i64 = store
@@ -36,7 +38,9 @@ fn writer_reads_if_no_reader_can_be_opened() {
     std::fs::remove_file(directory.path().join("db/murald.sqlite3")).unwrap();
     let count = |connection: &Connection| {
         let one = "SELECT count(*) FROM pending_file";
-        connection.query_row(one, [], |row| row.get::<_, i64>(0)).map_err(Error::from)
+        connection
+            .query_row(one, [], |row| row.get::<_, i64>(0))
+            .map_err(Error::from)
     };
     assert_eq!(store.read(count).unwrap(), 0);
     // Another thread waits for the next returned reader if the writer is busy.
@@ -59,8 +63,14 @@ fn database_of_a_newer_version_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");
     drop(Store::open(&path).unwrap());
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    assert!(matches!(Store::open(&path), Err(Error::Newer { found: 99, .. })));
+    Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    assert!(matches!(
+        Store::open(&path),
+        Err(Error::Newer { found: 99, .. })
+    ));
 }
 
 #[test]
@@ -74,7 +84,10 @@ fn database_is_backed_up_before_a_migration() {
     drop(Store::open_with(&path, &steps).unwrap());
     let copies = backup::list(&path);
     assert_eq!(copies.len(), 1);
-    assert_eq!(migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(), known);
+    assert_eq!(
+        migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(),
+        known
+    );
     drop(Store::open_with(&path, &steps).unwrap());
     assert_eq!(backup::list(&path), copies);
 }
@@ -107,7 +120,9 @@ fn pool_keeps_a_limited_number_of_readers() {
 #[test]
 fn checkpoint_empties_the_log() {
     let (_directory, store) = scratch();
-    store.write(|c| pending_files::mark(c, Path::new("/x"), None)).unwrap();
+    store
+        .write(|c| pending_files::mark(c, Path::new("/x"), None))
+        .unwrap();
     let length = || backup::log_of(&store.shared.path).metadata().unwrap().len();
     assert!(length() > 0);
     store.checkpoint().unwrap();
@@ -129,7 +144,9 @@ fn commits_wait_for_the_disk_except_those_of_notes() {
     assert!(failed.is_err());
     assert_eq!(store.write(|c| mode(c)).unwrap(), full);
     // As if `note` had failed to restore the setting.
-    store.flush_commits(&lock(&store.shared.writer), false).unwrap();
+    store
+        .flush_commits(&lock(&store.shared.writer), false)
+        .unwrap();
     assert_eq!(store.write(|c| mode(c)).unwrap(), full);
 }
 
@@ -160,7 +177,10 @@ fn lost_database_is_reported_if_it_has_a_backup() {
             std::fs::write(&path, vec![0; length]).unwrap();
         }
         match Store::open(&path) {
-            Ok(store) => assert!(store.warnings()[0].contains("a new one was created"), "{left:?}"),
+            Ok(store) => assert!(
+                store.warnings()[0].contains("a new one was created"),
+                "{left:?}"
+            ),
             Err(error) => assert!(error.is_damage() && left > Some(0), "{left:?}: {error:?}"),
         }
     }
@@ -198,15 +218,39 @@ fn rows_of_an_older_version_are_found_in_lists() {
                11, ?1, '/s')";
     for number in 1..=3_u8 {
         let tags = if number == 2 { r#"["Blau"]"# } else { "[]" };
-        connection.execute(add, rusqlite::params![number, [number; 32], tags]).unwrap();
+        connection
+            .execute(add, rusqlite::params![number, [number; 32], tags])
+            .unwrap();
     }
     drop(connection);
     let check = |store: Store| {
         let find = |query: Query| store.find_all(&query).unwrap();
-        let by_name = Query { sort_by: SortBy::Name, descending: false, ..Query::default() };
-        assert_eq!(find(Query { search: "e\u{301}".into(), ..by_name }), [1, 2, 3]);
-        assert_eq!(find(Query { tags: vec!["blau".into()], ..Query::default() }), [2]);
-        assert_eq!(find(Query { colors: vec![[255, 0, 128]], ..Query::default() }), [3, 2, 1]);
+        let by_name = Query {
+            sort_by: SortBy::Name,
+            descending: false,
+            ..Query::default()
+        };
+        assert_eq!(
+            find(Query {
+                search: "e\u{301}".into(),
+                ..by_name
+            }),
+            [1, 2, 3]
+        );
+        assert_eq!(
+            find(Query {
+                tags: vec!["blau".into()],
+                ..Query::default()
+            }),
+            [2]
+        );
+        assert_eq!(
+            find(Query {
+                colors: vec![[255, 0, 128]],
+                ..Query::default()
+            }),
+            [3, 2, 1]
+        );
         assert_eq!(store.tags().unwrap(), ["Blau"]);
     };
     for done in 13..=migrations::STEPS.len() {
@@ -236,7 +280,9 @@ fn index_of_texts_of_an_older_version_is_removed() {
     connection.execute_batch(index).unwrap();
     drop(connection);
     let store = Store::open(&path).unwrap();
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
     assert_eq!(store.read(migrations::difference).unwrap(), None);
     assert_eq!(names(&store), ["a"]);
 }

@@ -10,7 +10,10 @@ fn make(store: &Store, name: &str, parent: Option<i64>) -> Result<i64, Refusal> 
 }
 
 fn names(store: &Store, parent: Option<i64>) -> Vec<String> {
-    let query = FolderQuery { parent, ..FolderQuery::default() };
+    let query = FolderQuery {
+        parent,
+        ..FolderQuery::default()
+    };
     let folders = store.read(|c| list(c, &query)).unwrap();
     folders.into_iter().map(|folder| folder.name).collect()
 }
@@ -21,7 +24,10 @@ fn put(
     name: Option<&str>,
     parent: Option<Option<i64>>,
 ) -> Result<bool, Refusal> {
-    let change = FolderChange { name: name.map(str::to_owned), parent };
+    let change = FolderChange {
+        name: name.map(str::to_owned),
+        parent,
+    };
     store.write(|c| update(c, id, &change))
 }
 
@@ -29,14 +35,29 @@ fn put(
 fn names_of_siblings_are_unique() {
     let (_directory, store) = scratch();
     let a = make(&store, "a", None).unwrap();
-    assert!(matches!(make(&store, "a", None), Err(Refusal::Taken { .. })));
+    assert!(matches!(
+        make(&store, "a", None),
+        Err(Refusal::Taken { .. })
+    ));
     let inner = make(&store, "a", Some(a)).unwrap();
-    assert!(matches!(put(&store, inner, None, Some(None)), Err(Refusal::Taken { .. })));
+    assert!(matches!(
+        put(&store, inner, None, Some(None)),
+        Err(Refusal::Taken { .. })
+    ));
     assert!(put(&store, inner, Some("b"), Some(None)).unwrap());
-    assert!(!put(&store, inner, Some("b"), None).unwrap(), "it is so already");
+    assert!(
+        !put(&store, inner, Some("b"), None).unwrap(),
+        "it is so already"
+    );
     assert_eq!(names(&store, None), ["a", "b"]);
-    assert!(matches!(make(&store, "x", Some(99)), Err(Refusal::NoFolder { id: 99 })));
-    assert!(matches!(put(&store, 99, None, None), Err(Refusal::NoFolder { id: 99 })));
+    assert!(matches!(
+        make(&store, "x", Some(99)),
+        Err(Refusal::NoFolder { id: 99 })
+    ));
+    assert!(matches!(
+        put(&store, 99, None, None),
+        Err(Refusal::NoFolder { id: 99 })
+    ));
 }
 
 #[test]
@@ -51,12 +72,27 @@ fn folder_is_not_moved_into_itself_or_too_deep() {
     let [above, below] = [DEPTH_MAX - 2, DEPTH_MAX - 1].map(|level| chain[level]);
     let single = make(&store, "single", None).unwrap();
     assert!(put(&store, single, None, Some(Some(above))).unwrap());
-    assert!(matches!(put(&store, single, None, Some(Some(below))), Err(Refusal::TooDeep)));
-    assert!(matches!(make(&store, "x", Some(last)), Err(Refusal::TooDeep)));
-    assert!(matches!(put(&store, top, None, Some(Some(last))), Err(Refusal::Cycle { .. })));
-    assert!(matches!(put(&store, top, None, Some(Some(top))), Err(Refusal::Cycle { .. })));
+    assert!(matches!(
+        put(&store, single, None, Some(Some(below))),
+        Err(Refusal::TooDeep)
+    ));
+    assert!(matches!(
+        make(&store, "x", Some(last)),
+        Err(Refusal::TooDeep)
+    ));
+    assert!(matches!(
+        put(&store, top, None, Some(Some(last))),
+        Err(Refusal::Cycle { .. })
+    ));
+    assert!(matches!(
+        put(&store, top, None, Some(Some(top))),
+        Err(Refusal::Cycle { .. })
+    ));
     let other = make(&store, "other", None).unwrap();
-    assert!(matches!(put(&store, top, None, Some(Some(other))), Err(Refusal::TooDeep)));
+    assert!(matches!(
+        put(&store, top, None, Some(Some(other))),
+        Err(Refusal::TooDeep)
+    ));
     assert_eq!(store.read(|c| path(c, last)).unwrap().len(), DEPTH_MAX);
 }
 
@@ -82,8 +118,14 @@ fn dissolved_folder_moves_its_content_to_its_parent() {
     make(&store, "same", Some(top)).unwrap();
     make(&store, "same", Some(middle)).unwrap();
     make(&store, "middle", Some(middle)).unwrap();
-    let image = store.write(|c| images::insert(c, &picture("p", 1))).unwrap();
-    let twice = || store.write(|c| move_images(c, &[image, image, 99], Some(middle))).unwrap();
+    let image = store
+        .write(|c| images::insert(c, &picture("p", 1)))
+        .unwrap();
+    let twice = || {
+        store
+            .write(|c| move_images(c, &[image, image, 99], Some(middle)))
+            .unwrap()
+    };
     assert_eq!(twice(), Moved { there: 1, came: 1 });
     assert_eq!(twice(), Moved { there: 1, came: 0 });
     assert_eq!(store.read(|c| images_below(c, top)).unwrap(), [image]);
@@ -92,7 +134,10 @@ fn dissolved_folder_moves_its_content_to_its_parent() {
     let beside = make(&store, "beside", Some(middle)).unwrap();
     assert!(!is_in(image, beside) && !is_in(image + 1, top));
     assert_eq!(store.write(|c| dissolve(c, middle)).unwrap(), 1);
-    assert_eq!(names(&store, Some(top)), ["beside", "middle", "same", "same_1"]);
+    assert_eq!(
+        names(&store, Some(top)),
+        ["beside", "middle", "same", "same_1"]
+    );
     let image = store.read(|c| images::get(c, image)).unwrap().unwrap();
     assert_eq!(image.folder_id, Some(top));
 }
@@ -104,7 +149,10 @@ fn folder_is_removed_with_all_below_it() {
     make(&store, "in", Some(top)).unwrap();
     make(&store, "Grün", None).unwrap();
     assert_eq!(store.write(|c| remove(c, top)).unwrap(), 2);
-    let query = FolderQuery { search: Some("GRÜ".into()), ..FolderQuery::default() };
+    let query = FolderQuery {
+        search: Some("GRÜ".into()),
+        ..FolderQuery::default()
+    };
     assert_eq!(store.read(|c| list(c, &query)).unwrap().len(), 1);
     assert_eq!(names(&store, None), ["Grün"]);
 }
@@ -115,7 +163,10 @@ fn database_error_is_not_reported_as_a_taken_name() {
     let full = make(&store, "a", None).unwrap();
     // The insert fails as readers cannot write, not because of the name.
     let refused = store.read(|c| insert(c, "b", None)).unwrap_err();
-    assert!(matches!(&refused, Refusal::Store(error) if error.is_storage()), "{refused:?}");
+    assert!(
+        matches!(&refused, Refusal::Store(error) if error.is_storage()),
+        "{refused:?}"
+    );
     assert!(refused.source().is_some());
     assert!(Refusal::TooDeep.source().is_none());
     assert_eq!(store.read(|c| images_below(c, full)).unwrap(), [0; 0]);
@@ -127,7 +178,8 @@ fn database_error_is_not_reported_as_a_missing_folder() {
     let (_directory, store) = scratch();
     let folder = make(&store, "a", None).unwrap();
     let moved = store.write(|c| {
-        c.execute_batch("ALTER TABLE folder RENAME TO away").map_err(Error::from)?;
+        c.execute_batch("ALTER TABLE folder RENAME TO away")
+            .map_err(Error::from)?;
         move_images(c, &[], Some(folder))
     });
     assert!(matches!(moved, Err(Refusal::Store(_))), "{moved:?}");

@@ -43,7 +43,12 @@ pub(crate) fn package(name: &str) -> NewImage {
         preview: Some("p.png".into()),
         overrides: Map::new(),
     };
-    NewImage { path: entry, format: Format::Html, web: Some(web), ..picture(name, 2) }
+    NewImage {
+        path: entry,
+        format: Format::Html,
+        web: Some(web),
+        ..picture(name, 2)
+    }
 }
 
 #[test]
@@ -51,17 +56,34 @@ fn inserted_row_is_read_back() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &picture("a", 9))).unwrap();
     let image = store.read(|c| get(c, id)).unwrap().unwrap();
-    assert_eq!((image.name.as_str(), image.file_size, image.hue_group), ("a", 9, 11));
-    assert_eq!((&*image.colors, image.checksum), (&[[255, 0, 128]][..], [b'a'; 32]));
-    let same = store.read(|c| by_checksum(c, &picture("a", 1).checksum)).unwrap();
+    assert_eq!(
+        (image.name.as_str(), image.file_size, image.hue_group),
+        ("a", 9, 11)
+    );
+    assert_eq!(
+        (&*image.colors, image.checksum),
+        (&[[255, 0, 128]][..], [b'a'; 32])
+    );
+    let same = store
+        .read(|c| by_checksum(c, &picture("a", 1).checksum))
+        .unwrap();
     assert_eq!(same, Some(image));
-    assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap_err().is_taken());
+    assert!(
+        store
+            .write(|c| insert(c, &picture("a", 1)))
+            .unwrap_err()
+            .is_taken()
+    );
 }
 
 #[test]
 fn record_has_all_fields_as_json() {
     let (_directory, store) = scratch();
-    let plain = NewImage { colors: vec![[0, 9, 255]; 3], duration: 1.5, ..picture("a\"ü\n", 1) };
+    let plain = NewImage {
+        colors: vec![[0, 9, 255]; 3],
+        duration: 1.5,
+        ..picture("a\"ü\n", 1)
+    };
     let some = Map::from_iter([("b".to_owned(), 2.into()), ("a".to_owned(), "x".into())]);
     let (mut full, bare) = (package("full"), package("bare"));
     full.web.as_mut().unwrap().overrides = some;
@@ -79,7 +101,10 @@ fn record_has_all_fields_as_json() {
     let check = |_, image: Result<Image, Error>| {
         let mut image = image?;
         let sizes = [("4k", "720p"), ("720p", "720p")][..written.len()].to_vec();
-        image.thumbnails = ThumbnailPaths { cache: br#"/a\""#[..].into(), sizes };
+        image.thumbnails = ThumbnailPaths {
+            cache: br#"/a\""#[..].into(),
+            sizes,
+        };
         let json = serde_json::to_string(&image).unwrap();
         let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
         written.push((json, parsed));
@@ -92,14 +117,38 @@ fn record_has_all_fields_as_json() {
     let start = r#"{"id":1,"name":"a\"ü\n","path":"/library/a\"ü\n.png","media_type":"image","#;
     assert!(plain.starts_with(start), "{plain}");
     let checksum = format!("sha256:{}", digest::hex(&picture("a\"ü\n", 1).checksum));
-    assert_eq!((&fields["checksum"], &fields["duration"]), (&json!(checksum), &json!(1.5)));
-    assert_eq!((&fields["tags"], &fields["thumbnails"]), (&json!(["ä", "b c"]), &json!({})));
+    assert_eq!(
+        (&fields["checksum"], &fields["duration"]),
+        (&json!(checksum), &json!(1.5))
+    );
+    assert_eq!(
+        (&fields["tags"], &fields["thumbnails"]),
+        (&json!(["ä", "b c"]), &json!({}))
+    );
     assert_eq!(fields["colors"], json!(["#0009ff", "#0009ff", "#0009ff"]));
-    assert!(fields["imported_at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
-    assert!(full.ends_with(r#""wallpaper_config_overrides":{"b":2,"a":"x"}}"#), "{full}");
-    let hex = full_fields["checksum"].as_str().unwrap().trim_start_matches("sha256:");
-    assert_eq!(full_fields["thumbnails"], json!({ "4k": format!("/a\"/720p/{hex}.webp") }));
-    assert!(bare.ends_with(r#""wallpaper_config_overrides":{}}"#), "{bare}");
+    assert!(
+        fields["imported_at"]
+            .as_str()
+            .unwrap()
+            .parse::<jiff::Timestamp>()
+            .is_ok()
+    );
+    assert!(
+        full.ends_with(r#""wallpaper_config_overrides":{"b":2,"a":"x"}}"#),
+        "{full}"
+    );
+    let hex = full_fields["checksum"]
+        .as_str()
+        .unwrap()
+        .trim_start_matches("sha256:");
+    assert_eq!(
+        full_fields["thumbnails"],
+        json!({ "4k": format!("/a\"/720p/{hex}.webp") })
+    );
+    assert!(
+        bare.ends_with(r#""wallpaper_config_overrides":{}}"#),
+        "{bare}"
+    );
     assert_eq!(bare_fields["thumbnails"].as_object().unwrap().len(), 2);
 }
 
@@ -130,7 +179,10 @@ fn deleted_image_is_removed_from_all_tables() {
     let preview = "/cache/previews/gone.mp4";
     store
         .write(|c| {
-            c.execute("UPDATE image SET preview_path = ?2 WHERE id = ?1", (gone, preview))?;
+            c.execute(
+                "UPDATE image SET preview_path = ?2 WHERE id = ?1",
+                (gone, preview),
+            )?;
             for image in [gone, stays] {
                 c.execute_batch(&format!(
                     "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
@@ -142,13 +194,23 @@ fn deleted_image_is_removed_from_all_tables() {
             Ok::<_, Error>(())
         })
         .unwrap();
-    let purged = store.write(|c| purge::delete(c, &[gone, gone], false)).unwrap();
+    let purged = store
+        .write(|c| purge::delete(c, &[gone, gone], false))
+        .unwrap();
     assert_eq!(purged.images.len(), 1);
-    let expected = purge::Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
+    let expected = purge::Purged {
+        monitor_states: 1,
+        history_entries: 1,
+        playlists: 0,
+    };
     assert_eq!(purged.references, expected);
     // Only the preview is pending: the caller of `delete` marks the file itself.
-    let pending: Vec<PathBuf> =
-        store.read(pending_files::list).unwrap().into_iter().map(|note| note.path).collect();
+    let pending: Vec<PathBuf> = store
+        .read(pending_files::list)
+        .unwrap()
+        .into_iter()
+        .map(|note| note.path)
+        .collect();
     assert_eq!(pending, [Path::new(preview)]);
     let left = |table: &str| {
         let sql = format!("SELECT count(*), max(image_id) FROM {table}");
@@ -157,14 +219,19 @@ fn deleted_image_is_removed_from_all_tables() {
         };
         store.read(row).unwrap()
     };
-    assert_eq!((left("history"), left("assignments")), ((1, stays), (1, stays)));
+    assert_eq!(
+        (left("history"), left("assignments")),
+        ((1, stays), (1, stays))
+    );
 }
 
 #[test]
 fn id_of_a_deleted_image_is_not_reused() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
-    let gone = store.write(|c| purge::delete(c, &[id, id + 7], false)).unwrap();
+    let gone = store
+        .write(|c| purge::delete(c, &[id, id + 7], false))
+        .unwrap();
     assert_eq!(gone.images.len(), 1);
     assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
 }
@@ -178,13 +245,31 @@ fn image_is_found_by_size_name_path_and_checksum() {
     assert_eq!(sizes, [false, true, false, false]);
     let ids = ["a", "A", "page", ""].map(|name| store.read(|c| named(c, name)).unwrap());
     assert_eq!(ids, [vec![plain], vec![], vec![page], vec![]]);
-    let paths = ["/library/a.png", "/library/page/index.html", "/library/page", "/library"]
-        .map(|path| store.read(|c| by_path(c, Path::new(path))).unwrap().map(|image| image.id));
+    let paths = [
+        "/library/a.png",
+        "/library/page/index.html",
+        "/library/page",
+        "/library",
+    ]
+    .map(|path| {
+        store
+            .read(|c| by_path(c, Path::new(path)))
+            .unwrap()
+            .map(|image| image.id)
+    });
     assert_eq!(paths, [Some(plain), Some(page), None, None]);
-    let sums = ["61".repeat(32), "62".repeat(32), "6".to_owned(), "no digits".to_owned()]
-        .map(|hex| store.read(|c| has_checksum(c, &hex)).unwrap());
+    let sums = [
+        "61".repeat(32),
+        "62".repeat(32),
+        "6".to_owned(),
+        "no digits".to_owned(),
+    ]
+    .map(|hex| store.read(|c| has_checksum(c, &hex)).unwrap());
     assert_eq!(sums, [true, false, false, false]);
-    let listed = [(plain, MediaType::Image, false), (page, MediaType::Web, false)];
+    let listed = [
+        (plain, MediaType::Image, false),
+        (page, MediaType::Web, false),
+    ];
     assert_eq!(store.read(ids_of).unwrap(), listed);
 }
 
@@ -199,11 +284,20 @@ fn error_that_does_not_affect_a_row_is_returned() {
         store.write(|c| insert(c, &picture(name, 1))).unwrap();
     }
     let spoil = "UPDATE image SET tags = '{' WHERE id = 2";
-    store.write(|c| Ok::<_, Error>(c.execute(spoil, [])?)).unwrap();
+    store
+        .write(|c| Ok::<_, Error>(c.execute(spoil, [])?))
+        .unwrap();
     let mut reader = crate::store::connection::open_reader(&store.shared.path).unwrap();
     let read = by_ids(&reader, &[1, 2, 3, 99]).unwrap();
-    assert_eq!(read.iter().map(|image| image.id).collect::<Vec<_>>(), [1, 3]);
-    let spoilt: Vec<i64> = unreadable(&reader).unwrap().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(
+        read.iter().map(|image| image.id).collect::<Vec<_>>(),
+        [1, 3]
+    );
+    let spoilt: Vec<i64> = unreadable(&reader)
+        .unwrap()
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
     assert_eq!(spoilt, [2]);
     // Interrupt the statements, as the end of the daemon does.
     reader.progress_handler(1, Some(|| true)).unwrap();
@@ -222,10 +316,22 @@ fn file_in_place_is_deleted_only_on_request() {
     let (_directory, store) = scratch();
     let [copy, own] = [false, true].map(|in_place| {
         let name = if in_place { "own" } else { "copy" };
-        store.write(|c| insert(c, &NewImage { in_place, ..picture(name, 1) })).unwrap()
+        store
+            .write(|c| {
+                insert(
+                    c,
+                    &NewImage {
+                        in_place,
+                        ..picture(name, 1)
+                    },
+                )
+            })
+            .unwrap()
     });
     for (with_files, takes) in [(false, [true, false]), (true, [true, true])] {
-        let gone = store.read(|c| purge::Gone::would_be(c, &[own, copy, own], with_files)).unwrap();
+        let gone = store
+            .read(|c| purge::Gone::would_be(c, &[own, copy, own], with_files))
+            .unwrap();
         let taken: Vec<bool> = gone.images.iter().map(|image| gone.takes(image)).collect();
         assert_eq!(taken, takes);
     }
@@ -234,8 +340,11 @@ fn file_in_place_is_deleted_only_on_request() {
 #[test]
 fn unreadable_row_can_be_deleted() {
     let (_directory, store) = scratch();
-    let ids = ["a", "b", "c"]
-        .map(|name| store.write(|c| insert(c, &picture(name, name.as_bytes()[0].into()))).unwrap());
+    let ids = ["a", "b", "c"].map(|name| {
+        store
+            .write(|c| insert(c, &picture(name, name.as_bytes()[0].into())))
+            .unwrap()
+    });
     store
         .write(|c| -> Result<_, Error> {
             c.execute("UPDATE image SET tags = '[broken' WHERE id <> ?1", [ids[2]])?;
@@ -243,8 +352,9 @@ fn unreadable_row_can_be_deleted() {
             Ok(())
         })
         .unwrap();
-    let gone =
-        store.write(|c| purge::delete(c, &[ids[0], ids[0], ids[1], ids[2] + 9], false)).unwrap();
+    let gone = store
+        .write(|c| purge::delete(c, &[ids[0], ids[0], ids[1], ids[2] + 9], false))
+        .unwrap();
     let file = PathBuf::from("/library/a.png");
     let unreadable = [(ids[0], Some(file)), (ids[1], None)];
     assert_eq!((gone.images.len(), &*gone.unreadable), (0, &unreadable[..]));

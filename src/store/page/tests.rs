@@ -31,7 +31,9 @@ fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
 pub(crate) fn names(store: &Store) -> Vec<String> {
     let mut json = b"[".to_vec();
     let write = |row: Image, json: &mut Vec<u8>| serde_json::to_writer(json, &row.name);
-    let total = store.write_page(&Query::default(), &mut json, write).unwrap();
+    let total = store
+        .write_page(&Query::default(), &mut json, write)
+        .unwrap();
     json.push(b']');
     let names: Vec<String> = serde_json::from_slice(&json).unwrap();
     assert_eq!(names.len() as u64, total);
@@ -63,8 +65,14 @@ fn entry(id: i64) -> Entry {
         0 => vec![],
         1 => vec![[grey; 3]],
         // As many colours as the user may set.
-        2 => (0..12).map(|at| [pick(91 + at), pick(53 * at), pick(17)]).collect(),
-        _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
+        2 => (0..12)
+            .map(|at| [pick(91 + at), pick(53 * at), pick(17)])
+            .collect(),
+        _ => vec![
+            [pick(91), pick(53), pick(17)],
+            [grey; 3],
+            [200, 30, pick(29)],
+        ],
     };
     let word = ["Lake", "forest", "Äther", "night sky"][n as usize % 4];
     let name = match n % 10 {
@@ -76,10 +84,18 @@ fn entry(id: i64) -> Entry {
         id,
         name,
         title: n.is_multiple_of(9).then(|| "E\u{301}cran calme".to_owned()),
-        format: if n.is_multiple_of(5) { Format::Mp4 } else { Format::Png },
+        format: if n.is_multiple_of(5) {
+            Format::Mp4
+        } else {
+            Format::Png
+        },
         animated: n.is_multiple_of(7),
         folder_id: [None, Some(1), Some(2)][n as usize % 3],
-        tags: ["Blue", "dark", "calm"].iter().take(n as usize % 4).map(|t| t.to_string()).collect(),
+        tags: ["Blue", "dark", "calm"]
+            .iter()
+            .take(n as usize % 4)
+            .map(|t| t.to_string())
+            .collect(),
         colors,
         size: (600 + 100 * (n % 5) as u32, 700 + 100 * (n % 3) as u32),
         file_size: n % 11,
@@ -107,7 +123,11 @@ fn add(connection: &Connection, entry: &Entry) -> Result<(), folders::Refusal> {
     let web = entry.title.as_ref().map(|title| {
         let package = package("page").web.unwrap();
         let description = format!("Über {}", entry.id % 4);
-        let meta = crate::wire::WebMeta { title: title.clone(), description, ..package.meta };
+        let meta = crate::wire::WebMeta {
+            title: title.clone(),
+            description,
+            ..package.meta
+        };
         NewPackage { meta, ..package }
     });
     let new = NewImage {
@@ -131,13 +151,19 @@ fn add(connection: &Connection, entry: &Entry) -> Result<(), folders::Refusal> {
 
 fn tagged(tags: &[impl ToString]) -> ImageChange {
     let tags = Some(tags.iter().map(ToString::to_string).collect());
-    ImageChange { tags, ..ImageChange::default() }
+    ImageChange {
+        tags,
+        ..ImageChange::default()
+    }
 }
 
 fn queries() -> Vec<Query> {
     let near = |color, within| Near { color, within };
     let some = |change: &dyn Fn(&mut Query)| {
-        let mut query = Query { limit: 1000, ..Query::default() };
+        let mut query = Query {
+            limit: 1000,
+            ..Query::default()
+        };
         change(&mut query);
         query
     };
@@ -198,7 +224,11 @@ fn queries() -> Vec<Query> {
     for sort_by in SortBy::ALL {
         for descending in [false, true] {
             let mut sorted = |change: &dyn Fn(&mut Query)| {
-                let order = Query { sort_by: *sort_by, descending, ..some(&|_| ()) };
+                let order = Query {
+                    sort_by: *sort_by,
+                    descending,
+                    ..some(&|_| ())
+                };
                 let mut query = order;
                 change(&mut query);
                 queries.push(query);
@@ -219,8 +249,10 @@ fn queries() -> Vec<Query> {
 
 /// Returns the same as [`shown`] by looking at every entry.
 fn scan(entries: &[Entry], query: &Query) -> (Vec<i64>, u64) {
-    let mut found: Vec<&Entry> =
-        entries.iter().filter(|entry| fits(entries, entry, query)).collect();
+    let mut found: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| fits(entries, entry, query))
+        .collect();
     found.sort_by(|a, b| {
         let by_key = match query.sort_by {
             SortBy::Name => sort_key(&a.name).cmp(&sort_key(&b.name)),
@@ -231,17 +263,27 @@ fn scan(entries: &[Entry], query: &Query) -> (Vec<i64>, u64) {
         let ascending = by_key.then(a.id.cmp(&b.id));
         let neutral = |entry: &Entry| hue_group(&entry.colors) == 99;
         let last = query.sort_by == SortBy::Hue && neutral(a) != neutral(b);
-        if query.descending && !last { ascending.reverse() } else { ascending }
+        if query.descending && !last {
+            ascending.reverse()
+        } else {
+            ascending
+        }
     });
     let ids = found.iter().map(|entry| entry.id);
     let offset = usize::try_from(query.offset).unwrap();
-    (ids.skip(offset).take(query.limit as usize).collect(), found.len() as u64)
+    (
+        ids.skip(offset).take(query.limit as usize).collect(),
+        found.len() as u64,
+    )
 }
 
 /// Returns the hue group, and the saturation of its colour in thousandths.
 fn hue(entry: &Entry) -> (u8, u16) {
     let group = hue_group(&entry.colors);
-    let decides = entry.colors.iter().find(|&&rgb| hue_group(&[rgb]) == group && group != 99);
+    let decides = entry
+        .colors
+        .iter()
+        .find(|&&rgb| hue_group(&[rgb]) == group && group != 99);
     let saturation = decides.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
     (group, (saturation * 1000.0) as u16)
 }
@@ -250,11 +292,21 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
     let close =
         |one: Rgb, other: Rgb, within| color::lab(one).distance(color::lab(other)) <= within;
     let any = |within: f32, of: &[Rgb]| {
-        entry.colors.iter().any(|&one| of.iter().any(|&other| close(one, other, within)))
+        entry
+            .colors
+            .iter()
+            .any(|&one| of.iter().any(|&other| close(one, other, within)))
     };
-    let page = entry.title.as_ref().map(|title| format!("{title}\nÜber {}", entry.id % 4));
+    let page = entry
+        .title
+        .as_ref()
+        .map(|title| format!("{title}\nÜber {}", entry.id % 4));
     let page = page.unwrap_or_default();
-    let text = folded(&format!("{}\n{page}\n{}", entry.name, entry.tags.join("\n")));
+    let text = folded(&format!(
+        "{}\n{page}\n{}",
+        entry.name,
+        entry.tags.join("\n")
+    ));
     let is_of = |filter| match filter {
         MediaFilter::Image => entry.format.media_type() == MediaType::Image,
         MediaFilter::Video => entry.format.media_type() == MediaType::Video,
@@ -263,16 +315,31 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
     };
     let has_tag = |tag: &String| entry.tags.iter().any(|own| folded(own) == folded(tag));
     query.media_type.is_none_or(is_of)
-        && query.animated.is_none_or(|animated| entry.animated == animated)
-        && folded(&query.search).split_whitespace().all(|word| text.contains(word))
+        && query
+            .animated
+            .is_none_or(|animated| entry.animated == animated)
+        && folded(&query.search)
+            .split_whitespace()
+            .all(|word| text.contains(word))
         && query.tags.iter().all(has_tag)
-        && query.colors.iter().all(|color| entry.colors.contains(color))
-        && query.colors_near.iter().all(|near| any(near.within, &[near.color]))
+        && query
+            .colors
+            .iter()
+            .all(|color| entry.colors.contains(color))
+        && query
+            .colors_near
+            .iter()
+            .all(|near| any(near.within, &[near.color]))
         && (query.hue_groups.is_empty() || query.hue_groups.contains(&hue_group(&entry.colors)))
-        && query.orientation.is_none_or(|wanted| Orientation::of(entry.size) == wanted)
+        && query
+            .orientation
+            .is_none_or(|wanted| Orientation::of(entry.size) == wanted)
         && entry.size.0 >= query.min_width
         && entry.size.1 >= query.min_height
-        && query.name.as_ref().is_none_or(|name| name.replace("A\u{308}", "Ä") == entry.name)
+        && query
+            .name
+            .as_ref()
+            .is_none_or(|name| name.replace("A\u{308}", "Ä") == entry.name)
         && folded(&entry.name).starts_with(&folded(&query.name_prefix))
         && query.folder.is_none_or(|folder| entry.folder_id == folder)
         && query.similar_to.is_none_or(|(id, within)| {
@@ -308,7 +375,10 @@ fn lists_follow_changes() {
     check_all(&store, &entries);
     for entry in entries.iter_mut().filter(|entry| entry.id % 3 == 0) {
         entry.name = format!("renamed {}", entry.id);
-        entry.tags = vec!["lake".into(), ["Blue", "BLUE"][entry.id as usize % 4 / 2].into()];
+        entry.tags = vec![
+            "lake".into(),
+            ["Blue", "BLUE"][entry.id as usize % 4 / 2].into(),
+        ];
         entry.colors = vec![[250, 10, 10]];
         entry.folder_id = Some(3);
     }
@@ -316,7 +386,15 @@ fn lists_follow_changes() {
         edits::set_name(c, entry.id, &entry.name)?;
         let colors = Some(entry.colors.clone());
         let folder_id = Some(entry.folder_id);
-        edits::change(c, entry.id, &ImageChange { colors, folder_id, ..tagged(&entry.tags) })
+        edits::change(
+            c,
+            entry.id,
+            &ImageChange {
+                colors,
+                folder_id,
+                ..tagged(&entry.tags)
+            },
+        )
     };
     store
         .write(|c| {
@@ -329,7 +407,10 @@ fn lists_follow_changes() {
         .unwrap();
     entries.extend((301..=350).map(entry));
     check_all(&store, &entries);
-    assert_eq!(store.tags().unwrap(), ["BLUE", "Blue", "calm", "dark", "lake"]);
+    assert_eq!(
+        store.tags().unwrap(),
+        ["BLUE", "Blue", "calm", "dark", "lake"]
+    );
     let all: Vec<i64> = (1..=350).collect();
     store.write(|c| purge::delete(c, &all, false)).unwrap();
     assert_eq!(store.tags().unwrap(), [""; 0], "no image has one any more");
@@ -337,7 +418,12 @@ fn lists_follow_changes() {
 }
 
 fn likest(id: i64, within: f32, limit: u64) -> Query {
-    Query { similar_to: Some((id, within)), by_likeness: true, limit, ..Query::default() }
+    Query {
+        similar_to: Some((id, within)),
+        by_likeness: true,
+        limit,
+        ..Query::default()
+    }
 }
 
 #[test]
@@ -350,7 +436,10 @@ fn most_similar_images_come_first() {
         &[[205, 25, 20], [25, 20, 205]],
         &[red, blue],
     ];
-    let of = |(id, colors): (i64, &[Rgb])| Entry { colors: colors.to_vec(), ..entry(id) };
+    let of = |(id, colors): (i64, &[Rgb])| Entry {
+        colors: colors.to_vec(),
+        ..entry(id)
+    };
     let entries: Vec<Entry> = (1..).zip(palettes).map(of).collect();
     let (_directory, store) = library(&entries);
     let query = likest(1, 18.0, 3);
@@ -365,7 +454,11 @@ fn similarity_is_the_mean_distance_of_nearest_colors() {
     let apart = |one: &Rgb, other: &Rgb| {
         let (one, other) = (color::lab(*one), color::lab(*other));
         let parts = [one.l - other.l, one.a - other.a, one.b - other.b];
-        parts.map(|part| f64::from(part).powi(2)).iter().sum::<f64>().sqrt()
+        parts
+            .map(|part| f64::from(part).powi(2))
+            .iter()
+            .sum::<f64>()
+            .sqrt()
     };
     let unlike = |of: &Entry, other: &Entry| {
         let nearest = |one: &Rgb| other.colors.iter().map(|c| apart(one, c)).reduce(f64::min);
@@ -375,10 +468,16 @@ fn similarity_is_the_mean_distance_of_nearest_colors() {
     // References with one, three and twelve colours.
     for reference in [7, 9, 8] {
         let (found, _) = shown(&store, &likest(reference, 300.0, 1000));
-        let with_colors = entries.iter().filter(|entry| !entry.colors.is_empty()).count();
+        let with_colors = entries
+            .iter()
+            .filter(|entry| !entry.colors.is_empty())
+            .count();
         assert_eq!(found.len(), with_colors - 1);
         let of = |id: i64| &entries[id as usize - 1];
-        let seen: Vec<f64> = found.iter().map(|&id| unlike(of(reference), of(id))).collect();
+        let seen: Vec<f64> = found
+            .iter()
+            .map(|&id| unlike(of(reference), of(id)))
+            .collect();
         // Colours are stored with a precision of a hundredth.
         for (at, pair) in seen.windows(2).enumerate() {
             assert!(pair[0] < pair[1] + 0.05, "{reference}: {at}: {pair:?}");

@@ -36,7 +36,10 @@ struct Kept {
 
 /// Returns the images of a playlist.
 pub(super) fn get(connection: &Connection, id: i64) -> Result<Vec<Row>, Error> {
-    Ok(read(connection, id)?.into_iter().map(|kept| kept.row).collect())
+    Ok(read(connection, id)?
+        .into_iter()
+        .map(|kept| kept.row)
+        .collect())
 }
 
 /// Sets the images of a playlist; returns whether they changed.
@@ -45,14 +48,23 @@ pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<bool
     let same = |(kept, row): &(&Kept, &Row)| kept.row == **row;
     let head = before.iter().zip(rows).take_while(same).count();
     let (old, new) = (&before[head..], &rows[head..]);
-    let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(same)
+        .count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
     if old.is_empty() && new.is_empty() {
         return Ok(false);
     }
     let low = head.checked_sub(1).map(|last| before[last].position);
     let high = before.get(before.len() - tail).map(|kept| kept.position);
-    let unused = before.iter().map(|kept| kept.number + 1).max().unwrap_or_default();
+    let unused = before
+        .iter()
+        .map(|kept| kept.number + 1)
+        .max()
+        .unwrap_or_default();
     match room(low, high, new.len()) {
         Some((first, step)) => replace(connection, id, old, new, unused, first, step)?,
         // The gap is too small: renumber all positions.
@@ -100,7 +112,16 @@ fn replace(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut numbers = unused..;
-    for (Row { image_id, time, at, when }, place) in new.iter().zip(0..) {
+    for (
+        Row {
+            image_id,
+            time,
+            at,
+            when,
+        },
+        place,
+    ) in new.iter().zip(0..)
+    {
         let tone = when.map(Tone::as_str);
         let position = first + place * step;
         if let Some(number) = free.get_mut(image_id).and_then(Vec::pop) {
@@ -126,8 +147,17 @@ fn read(connection: &Connection, id: i64) -> Result<Vec<Kept>, Error> {
         let (number, position) = (row.get(0)?, row.get(1)?);
         let tone: Option<String> = row.get(5)?;
         let when = tone.and_then(|tone| tone.parse().ok());
-        let row = Row { image_id: row.get(2)?, time: row.get(3)?, at: row.get(4)?, when };
-        Ok(Kept { number, position, row })
+        let row = Row {
+            image_id: row.get(2)?,
+            time: row.get(3)?,
+            at: row.get(4)?,
+            when,
+        };
+        Ok(Kept {
+            number,
+            position,
+            row,
+        })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -150,12 +180,23 @@ mod tests {
             store.write(|c| images::insert(c, &picture)).unwrap()
         };
         let images = (0..number).map(insert).collect();
-        let change = PlaylistChange { name: Some("one".into()), ..PlaylistChange::default() };
-        (store.write(|c| super::super::insert(c, &change)).unwrap(), images)
+        let change = PlaylistChange {
+            name: Some("one".into()),
+            ..PlaylistChange::default()
+        };
+        (
+            store.write(|c| super::super::insert(c, &change)).unwrap(),
+            images,
+        )
     }
 
     fn timed(image_id: i64, time: Option<i64>) -> Row {
-        Row { image_id, time, at: time.map(|time| time.to_string()), when: None }
+        Row {
+            image_id,
+            time,
+            at: time.map(|time| time.to_string()),
+            when: None,
+        }
     }
 
     fn rows(ids: &[i64]) -> Vec<Row> {
@@ -166,18 +207,28 @@ mod tests {
     fn put_and_read(store: &Store, id: i64, wanted: &[Row]) -> Vec<(i64, i64)> {
         store.write(|c| put(c, id, wanted)).unwrap();
         let kept = store.read(|c| read(c, id)).unwrap();
-        assert_eq!(kept.iter().map(|kept| kept.row.clone()).collect::<Vec<_>>(), wanted);
-        kept.iter().map(|kept| (kept.number, kept.position)).collect()
+        assert_eq!(
+            kept.iter().map(|kept| kept.row.clone()).collect::<Vec<_>>(),
+            wanted
+        );
+        kept.iter()
+            .map(|kept| (kept.number, kept.position))
+            .collect()
     }
 
     #[test]
     fn edit_writes_only_changed_rows() {
         let (_directory, store) = scratch();
         let (id, ids) = empty(&store, 4);
-        let [a, b, c, d] = ids[..] else { panic!("{ids:?}") };
+        let [a, b, c, d] = ids[..] else {
+            panic!("{ids:?}")
+        };
         let before = put_and_read(&store, id, &rows(&[a, b, c]));
         assert_eq!(put_and_read(&store, id, &rows(&[b, c])), before[1..]);
-        assert_eq!(put_and_read(&store, id, &rows(&[b, c, d]))[..2], before[1..]);
+        assert_eq!(
+            put_and_read(&store, id, &rows(&[b, c, d]))[..2],
+            before[1..]
+        );
         let after = put_and_read(&store, id, &rows(&[b, a, c, d]));
         assert_eq!((after[0], after[2]), (before[1], before[2]));
         let [b_, a_, c_, d_] =

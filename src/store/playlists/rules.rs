@@ -116,7 +116,9 @@ pub(super) fn images(
     images: &[NewPlaylistItem],
 ) -> Result<Vec<Row>, Refusal> {
     if images.len() > ITEMS_MAX {
-        return Err(Refusal::TooMany { items: images.len() });
+        return Err(Refusal::TooMany {
+            items: images.len(),
+        });
     }
     let mut known = connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?;
     let mut unknown = BTreeSet::new();
@@ -134,7 +136,9 @@ pub(super) fn images(
         };
         Ok(images.iter().map(row).collect())
     } else {
-        Err(Refusal::UnknownImages { ids: unknown.into_iter().collect() })
+        Err(Refusal::UnknownImages {
+            ids: unknown.into_iter().collect(),
+        })
     }
 }
 
@@ -155,13 +159,21 @@ pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(),
         return if both { Ok(()) } else { Err(Refusal::Tones) };
     }
     if let Some(row) = rows.iter().find(|row| row.when.is_some()) {
-        return Err(Refusal::When { image_id: row.image_id });
+        return Err(Refusal::When {
+            image_id: row.image_id,
+        });
     }
     if kind != PlaylistType::TimeOfDay {
         return Ok(());
     }
     let mut times = BTreeSet::new();
-    for &Row { image_id, time, ref at, .. } in rows {
+    for &Row {
+        image_id,
+        time,
+        ref at,
+        ..
+    } in rows
+    {
         let time = match (time, at) {
             (Some(minutes), None) if MINUTES.contains(&minutes) => DayTime::Clock(minutes as u16),
             (Some(minutes), None) => return Err(Refusal::Time { minutes }),

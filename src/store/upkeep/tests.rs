@@ -16,7 +16,9 @@ fn first_write_of_a_day_is_backed_up() {
     let upkeep = start_upkeep(&store, &spawner).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     assert!(backup::list(&store.shared.path).is_empty());
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
     while backup::list(&store.shared.path).is_empty() {
         assert!(Instant::now() < deadline, "never backed up");
         std::thread::yield_now();
@@ -32,7 +34,12 @@ fn pipe_at_the_path_is_reported_without_waiting() {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let problems = check(&path).problems;
-    assert!(problems.iter().any(|problem| problem.contains("not a regular file")), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.contains("not a regular file")),
+        "{problems:?}"
+    );
     assert!(Store::open(&path).is_err());
 }
 
@@ -42,7 +49,9 @@ fn damage_is_found_after_an_unclean_shutdown() {
     let path = store.shared.path.clone();
     for number in 0..200 {
         let name = format!("{number:032}");
-        store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
+        store
+            .write(|c| images::insert(c, &picture(&name, number)))
+            .unwrap();
     }
     store.checkpoint().unwrap();
     drop(store);
@@ -62,21 +71,32 @@ fn damage_is_found_after_an_unclean_shutdown() {
     bytes[page..page + 4096].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
     let warnings = found();
-    assert!(warnings[0].starts_with("the database is damaged ("), "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("the database is damaged ("),
+        "{warnings:?}"
+    );
     assert!(warnings[0].ends_with("`murald library restore`"));
     let problems = check(&path).problems;
     assert!(!problems.is_empty());
-    assert!(problems.iter().all(|line| !line.contains(['\n', '*'])), "{problems:?}");
+    assert!(
+        problems.iter().all(|line| !line.contains(['\n', '*'])),
+        "{problems:?}"
+    );
     backup::restore(&path, None).unwrap();
     let report = check(&path);
-    assert_eq!((report.problems.len(), report.images, report.missing), (0, 200, 200));
+    assert_eq!(
+        (report.problems.len(), report.images, report.missing),
+        (0, 200, 200)
+    );
 }
 
 #[test]
 fn log_without_checkpoint_means_unclean_shutdown() {
     let (_directory, store) = scratch();
     assert!(!store.shared.had_unclean_shutdown);
-    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store
+        .write(|c| images::insert(c, &picture("a", 1)))
+        .unwrap();
     let path = store.shared.path.clone();
     // While this store is open, its log exists, as after a kill.
     assert!(Store::open(&path).unwrap().shared.had_unclean_shutdown);
@@ -89,11 +109,17 @@ fn log_without_checkpoint_means_unclean_shutdown() {
 fn unreadable_row_is_skipped_with_a_warning() {
     let (_directory, store) = scratch();
     for (name, number) in [("a", 1), ("b", 2), ("c", 3)] {
-        store.write(|c| images::insert(c, &picture(name, number))).unwrap();
+        store
+            .write(|c| images::insert(c, &picture(name, number)))
+            .unwrap();
     }
     let names = || names(&store).concat();
     assert_eq!(names(), "cba");
-    let spoil = |sql: &str| store.write(|c| Ok::<_, Error>(c.execute(sql, [])?)).unwrap();
+    let spoil = |sql: &str| {
+        store
+            .write(|c| Ok::<_, Error>(c.execute(sql, [])?))
+            .unwrap()
+    };
     spoil("UPDATE image SET web_meta = '{' WHERE name = 'b'");
     assert_eq!(names(), "ca");
     spoil("UPDATE image SET tags = 'x' WHERE name = 'c'");
@@ -101,11 +127,24 @@ fn unreadable_row_is_skipped_with_a_warning() {
     assert!(store.warnings()[0].starts_with("2 of the library's images cannot be read"));
     let report = check(&store.shared.path);
     assert_eq!(report.problems.len(), 2, "{report:?}");
-    assert_eq!(store.read(images::files).unwrap().len(), 2, "b has a place that nobody knows");
+    assert_eq!(
+        store.read(images::files).unwrap().len(),
+        2,
+        "b has a place that nobody knows"
+    );
     for owned in ["/library/b.png", "/library"] {
-        assert!(store.read(|c| images::has_path(c, Path::new(owned))).unwrap(), "{owned}");
+        assert!(
+            store
+                .read(|c| images::has_path(c, Path::new(owned)))
+                .unwrap(),
+            "{owned}"
+        );
     }
-    assert!(!store.read(|c| images::has_path(c, Path::new("/lib"))).unwrap());
+    assert!(
+        !store
+            .read(|c| images::has_path(c, Path::new("/lib")))
+            .unwrap()
+    );
     // The next start finds the rows before a client lists them.
     let next = Store::open(&store.shared.path).unwrap();
     next.look_for_unreadable();
@@ -121,7 +160,9 @@ fn work_is_aborted_at_shutdown_and_at_its_deadline() {
     let (_directory, store) = scratch();
     let many = "INSERT INTO pending_file (path) WITH RECURSIVE n(i) AS \
                 (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n";
-    store.write(|c| Ok::<_, Error>(c.execute(many, [])?)).unwrap();
+    store
+        .write(|c| Ok::<_, Error>(c.execute(many, [])?))
+        .unwrap();
     let (end, ended) = bounded(0);
     let look = |until| -> Result<i64, Error> {
         let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90000) \
@@ -130,7 +171,10 @@ fn work_is_aborted_at_shutdown_and_at_its_deadline() {
         Ok(reader.query_row(long, [], |row| row.get(0))?)
     };
     let later = Some(Instant::now() + Duration::from_secs(600));
-    assert_eq!((look(None).unwrap(), look(later).unwrap()), (90_000, 90_000));
+    assert_eq!(
+        (look(None).unwrap(), look(later).unwrap()),
+        (90_000, 90_000)
+    );
     assert!(is_given_up(&look(Some(Instant::now())).unwrap_err()));
     drop(end);
     for until in [None, later] {
@@ -152,12 +196,18 @@ fn failed_backup_is_reported_and_damage_is_not_backed_up() {
     assert!(store.warnings()[0].starts_with("cannot back up the database"));
     std::fs::remove_file(&directory).unwrap();
     store.back_up(&ended);
-    assert_eq!((store.warnings(), backup::list(&store.shared.path).len()), (Vec::new(), 1));
+    assert_eq!(
+        (store.warnings(), backup::list(&store.shared.path).len()),
+        (Vec::new(), 1)
+    );
     std::fs::remove_dir_all(&directory).unwrap();
     store.note_damage("on purpose");
     assert!(store.warnings()[0].ends_with("there is no backup of it yet"));
     store.back_up(&ended);
-    assert!(backup::list(&store.shared.path).is_empty(), "three old ones of what was sound");
+    assert!(
+        backup::list(&store.shared.path).is_empty(),
+        "three old ones of what was sound"
+    );
 }
 
 #[test]
@@ -166,7 +216,9 @@ fn only_damage_is_reported_as_damage() {
         let (_directory, store) = scratch();
         for number in 0..200 {
             let name = format!("{number:032}");
-            store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
+            store
+                .write(|c| images::insert(c, &picture(&name, number)))
+                .unwrap();
         }
         let path = store.shared.path.clone();
         if damaged {
@@ -181,12 +233,20 @@ fn only_damage_is_reported_as_damage() {
             return store.warnings();
         }
         let gone = "ALTER TABLE image RENAME TO was";
-        store.write(|c| Ok::<_, Error>(c.execute(gone, [])?)).unwrap();
+        store
+            .write(|c| Ok::<_, Error>(c.execute(gone, [])?))
+            .unwrap();
         look(&store);
         store.warnings()
     };
     let (_end, ended) = bounded(0);
     let warned = look_at(true, &|store| store.back_up(&ended));
-    assert!(warned[0].starts_with("the database is damaged ("), "{warned:?}");
-    assert_eq!(look_at(false, &|store| store.look_for_unreadable()), [""; 0]);
+    assert!(
+        warned[0].starts_with("the database is damaged ("),
+        "{warned:?}"
+    );
+    assert_eq!(
+        look_at(false, &|store| store.look_for_unreadable()),
+        [""; 0]
+    );
 }

@@ -8,14 +8,29 @@ use crate::store::{Store, folders};
 
 fn seen(path: &str, image_id: Option<i64>, checksum: Option<Checksum>) -> WatchedFile {
     let (inode, device) = (u64::MAX - 1, u64::MAX - 2);
-    let stamp = Stamp { size: 5, modified: -7, changed: -8, inode, device };
-    WatchedFile { path: path.into(), image_id, checksum, stamp }
+    let stamp = Stamp {
+        size: 5,
+        modified: -7,
+        changed: -8,
+        inode,
+        device,
+    };
+    WatchedFile {
+        path: path.into(),
+        image_id,
+        checksum,
+        stamp,
+    }
 }
 
 fn add(store: &Store, name: &str, place: Option<&str>) -> i64 {
     let plain = picture(name, 1);
     let path = place.map_or(plain.path.clone(), PathBuf::from);
-    let image = NewImage { path, in_place: place.is_some(), ..plain };
+    let image = NewImage {
+        path,
+        in_place: place.is_some(),
+        ..plain
+    };
     store.write(|c| images::insert(c, &image)).unwrap()
 }
 
@@ -33,7 +48,10 @@ fn files_of_a_directory_are_found_by_path() {
     ];
     for file in &files {
         store.write(|c| note(c, file)).unwrap();
-        assert_eq!(store.read(|c| get(c, &file.path)).unwrap().as_ref(), Some(file));
+        assert_eq!(
+            store.read(|c| get(c, &file.path)).unwrap().as_ref(),
+            Some(file)
+        );
     }
     let below = |path: &str| store.read(|c| below(c, Path::new(path))).unwrap();
     assert_eq!(below("/p"), files[..4]);
@@ -67,11 +85,20 @@ fn record_is_replaced_when_a_file_changes() {
     assert!(seen.same(&Stamp { device: 1, ..seen }));
     for (other, written) in [
         (Stamp { size: 7, ..seen }, false),
-        (Stamp { modified: 7, ..seen }, false),
+        (
+            Stamp {
+                modified: 7,
+                ..seen
+            },
+            false,
+        ),
         (Stamp { changed: 7, ..seen }, true),
         (Stamp { inode: 7, ..seen }, true),
     ] {
-        assert_eq!((seen.same(&other), seen.same_written(&other)), (false, written));
+        assert_eq!(
+            (seen.same(&other), seen.same_written(&other)),
+            (false, written)
+        );
     }
     file.stamp.device = 3;
     assert_eq!(store.read(|c| get(c, &file.path)).unwrap(), Some(file));
@@ -84,11 +111,16 @@ fn content_is_dismissed_until_an_image_has_it() {
     let new = picture("a", 1);
     let dismissed = |sum| store.read(|c| is_dismissed(c, sum)).unwrap();
     assert!(!dismissed(&new.checksum));
-    store.write(|c| note(c, &seen("/p/a", None, Some(new.checksum)))).unwrap();
+    store
+        .write(|c| note(c, &seen("/p/a", None, Some(new.checksum))))
+        .unwrap();
     assert!(dismissed(&new.checksum) && !dismissed(&[0; 32]));
     let id = store.write(|c| images::insert(c, &new)).unwrap();
     assert!(!dismissed(&new.checksum));
-    assert_eq!(store.read(|c| of_image(c, id)).unwrap(), [Path::new("/p/a")]);
+    assert_eq!(
+        store.read(|c| of_image(c, id)).unwrap(),
+        [Path::new("/p/a")]
+    );
 }
 
 #[test]
@@ -101,18 +133,35 @@ fn only_images_in_place_are_displaced() {
     assert_eq!(below("/p"), [(near, "/p/near.png".into())]);
     assert_eq!(below("/library"), []);
     let in_place = store.read(images_in_place).unwrap();
-    assert_eq!(in_place, [(near, "/p/near.png".into()), (far, "/q/far.png".into())]);
+    assert_eq!(
+        in_place,
+        [(near, "/p/near.png".into()), (far, "/q/far.png".into())]
+    );
     assert_eq!(store.read(displaced).unwrap(), []);
-    for (path, by) in [("/p/near.png", far), ("/q/far.png", far), ("/library/copied.png", far)] {
+    for (path, by) in [
+        ("/p/near.png", far),
+        ("/q/far.png", far),
+        ("/library/copied.png", far),
+    ] {
         store.write(|c| displace(c, Path::new(path), by)).unwrap();
     }
-    assert_eq!(store.read(displaced).unwrap(), [(near, "/p/near.png".into())]);
+    assert_eq!(
+        store.read(displaced).unwrap(),
+        [(near, "/p/near.png".into())]
+    );
     // The record shows the former path, but the row has none that exists.
     let image = store.read(|c| images::get(c, near)).unwrap().unwrap();
     assert_ne!(image.path, Path::new("/p/near.png"));
     assert_eq!(serde_json::json!(image)["path"], "/p/near.png");
-    let owns = |path: &str| store.read(|c| images::has_path(c, Path::new(path))).unwrap();
-    assert_eq!((owns("/p/near.png"), owns("/library/copied.png")), (false, true));
+    let owns = |path: &str| {
+        store
+            .read(|c| images::has_path(c, Path::new(path)))
+            .unwrap()
+    };
+    assert_eq!(
+        (owns("/p/near.png"), owns("/library/copied.png")),
+        (false, true)
+    );
 }
 
 #[test]
@@ -133,6 +182,8 @@ fn only_empty_folders_of_watched_directories_are_found() {
     }
     assert_eq!(empty(), [inner], "the other has a folder in it");
     let image = add(&store, "a", None);
-    store.write(|c| folders::move_images(c, &[image], Some(inner))).unwrap();
+    store
+        .write(|c| folders::move_images(c, &[image], Some(inner)))
+        .unwrap();
     assert_eq!(empty(), [] as [i64; 0]);
 }

@@ -36,10 +36,23 @@ impl Reconciler {
             } else {
                 self.stale.remove(&key);
                 let rewritten = plan::rewritten(&self.current, &key, &placements);
-                let paused = || self.pause.paused(&placements, &asking).into_keys().collect();
+                let paused = || {
+                    self.pause
+                        .paused(&placements, &asking)
+                        .into_keys()
+                        .collect()
+                };
                 let paused = self.pause.is_known().then(paused);
                 let (renew, transition) = (self.renew.remove(&key), transition.clone());
-                (Order::Show { placements, transition, rewritten, renew }, paused)
+                (
+                    Order::Show {
+                        placements,
+                        transition,
+                        rewritten,
+                        renew,
+                    },
+                    paused,
+                )
             };
             let may_work = self.backoffs.may_work(&key, Instant::now());
             if let Err(error) = self.workers.give(&key, order, may_work) {
@@ -68,9 +81,14 @@ impl Reconciler {
 
     /// Handles a step that is done or has failed.
     fn done(&mut self, key: &WorkerKey, result: Result<Done, backends::Error>) {
-        let Some(mut job) = self.jobs.take(key) else { return };
+        let Some(mut job) = self.jobs.take(key) else {
+            return;
+        };
         self.note_event_of(&mut job);
-        let step = job.in_progress.extract_if(.., |step| step.key == *key).next();
+        let step = job
+            .in_progress
+            .extract_if(.., |step| step.key == *key)
+            .next();
         match result {
             Ok(Done { warnings, unseen }) => {
                 job.is_seen = true;
@@ -82,19 +100,32 @@ impl Reconciler {
                 }
                 self.step_done(step);
                 if let Purpose::Restore(restored) = &mut job.purpose {
-                    let shown = restored.iter_mut().filter_map(|picture| picture.split_off(key));
+                    let shown = restored
+                        .iter_mut()
+                        .filter_map(|picture| picture.split_off(key));
                     self.commit_restored(&shown.collect::<Vec<_>>());
                 }
             }
             Err(error) => {
                 let outdated = step.as_ref().is_some_and(|step| self.is_outdated(step));
-                let outputs =
-                    step.as_ref().map(|step| plan::names(&step.placements)).unwrap_or_default();
+                let outputs = step
+                    .as_ref()
+                    .map(|step| plan::names(&step.placements))
+                    .unwrap_or_default();
                 log::warn!(
                     "{key}: {error}{}",
-                    if outdated { " (outputs have changed)" } else { "" }
+                    if outdated {
+                        " (outputs have changed)"
+                    } else {
+                        ""
+                    }
                 );
-                job.failures.push(Failed { key: key.clone(), error, outdated, outputs });
+                job.failures.push(Failed {
+                    key: key.clone(),
+                    error,
+                    outdated,
+                    outputs,
+                });
             }
         }
         if !job.in_progress.is_empty() {
@@ -128,7 +159,9 @@ impl Reconciler {
     }
 
     fn step_done(&mut self, step: Option<Step>) {
-        let Some(Step { key, placements }) = step else { return };
+        let Some(Step { key, placements }) = step else {
+            return;
+        };
         let backend = key.backend;
         if placements.is_empty() {
             self.current.remove(&key);
@@ -144,7 +177,10 @@ impl Reconciler {
 
     /// Counts an event of this job, which may invalidate the plans of all other jobs.
     fn note_event_of(&mut self, job: &mut Job) {
-        let own = job.planned_for.as_mut().filter(|planned| planned.events == self.events);
+        let own = job
+            .planned_for
+            .as_mut()
+            .filter(|planned| planned.events == self.events);
         self.events += 1;
         if let Some(planned) = own {
             planned.events = self.events;
@@ -169,7 +205,8 @@ impl Reconciler {
             Purpose::Clear { .. } => return,
             Purpose::Restore(_) | Purpose::Activate { .. } => {
                 let before = job.steps.len();
-                job.steps.retain(|step| !assignments::uncovers(step, &self.current, &self.unseen));
+                job.steps
+                    .retain(|step| !assignments::uncovers(step, &self.current, &self.unseen));
                 self.reconcile_again |= job.steps.len() < before;
                 return;
             }
@@ -192,7 +229,8 @@ impl Reconciler {
     fn steps_failed(&mut self, mut job: Job) {
         let failures = std::mem::take(&mut job.failures);
         // The picture of a failed worker depends on when it failed, so the worker gets an order again.
-        self.stale.extend(failures.iter().map(|failed| failed.key.clone()));
+        self.stale
+            .extend(failures.iter().map(|failed| failed.key.clone()));
         self.reconcile_again |= failures.iter().any(|failed| failed.outdated);
         if let Some(failed) = failures.iter().find(|failed| job.needs(&failed.key)) {
             return self.needed_failed(job, failed);
@@ -200,14 +238,16 @@ impl Reconciler {
         match &mut job.purpose {
             // These workers only had to leave outputs that others cover by now.
             Purpose::Apply(_) | Purpose::Activate { .. } => {
-                job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
+                job.gave_up
+                    .extend(failures.into_iter().map(|failed| failed.key));
             }
             Purpose::Restore(restored) => {
                 self.pictures_failed(restored, &failures);
                 // No worker may leave an output that a failed worker should have covered.
                 let of = |failed: Failed| (failed.key, failed.outputs);
                 let uncovered = failures.into_iter().map(of).collect();
-                job.steps.retain(|step| !assignments::uncovers(step, &self.current, &uncovered));
+                job.steps
+                    .retain(|step| !assignments::uncovers(step, &self.current, &uncovered));
             }
             Purpose::Clear { failed, .. } => {
                 let refused = |first: Failed| Error::Backend {
@@ -221,7 +261,16 @@ impl Reconciler {
     }
 
     /// Handles the failure of a worker that the request or activation needs.
-    fn needed_failed(&mut self, job: Job, Failed { key, error, outdated, .. }: &Failed) {
+    fn needed_failed(
+        &mut self,
+        job: Job,
+        Failed {
+            key,
+            error,
+            outdated,
+            ..
+        }: &Failed,
+    ) {
         if *outdated && self.is_connected(key, job.asked_for()) {
             return self.plan_again(job, key, error);
         }
@@ -232,14 +281,20 @@ impl Reconciler {
         }
         match job.purpose {
             Purpose::Apply(apply) => self.fall_back(*apply, key.backend, error),
-            _ => job.refuse(Error::Backend { backend: key.backend, source: error.clone() }),
+            _ => job.refuse(Error::Backend {
+                backend: key.backend,
+                source: error.clone(),
+            }),
         }
     }
 
     /// Handles failures of restored pictures, which another backend may be able to show.
     fn pictures_failed(&mut self, restored: &mut [Picture], failures: &[Failed]) {
         for failed in failures {
-            for lost in restored.iter_mut().filter_map(|picture| picture.split_off(&failed.key)) {
+            for lost in restored
+                .iter_mut()
+                .filter_map(|picture| picture.split_off(&failed.key))
+            {
                 self.note_failure(&lost, &failed.error);
                 self.refuse_for_workspace(&lost, failed);
             }
@@ -252,7 +307,10 @@ impl Reconciler {
     /// Whether an output of a step has gone or changed since the step was planned.
     fn is_outdated(&self, step: &Step) -> bool {
         let outputs = self.backends.outputs.list();
-        !step.placements.iter().all(|placement| outputs.contains(&placement.output))
+        !step
+            .placements
+            .iter()
+            .all(|placement| outputs.contains(&placement.output))
     }
 
     fn is_connected(&self, key: &WorkerKey, monitors: &[String]) -> bool {
@@ -264,12 +322,18 @@ impl Reconciler {
     /// Plans the job once more, for the outputs that are connected now.
     fn plan_again(&mut self, mut job: Job, key: &WorkerKey, error: &backends::Error) {
         job.planned_for = None;
-        job.steps.push_back(Step { key: key.clone(), placements: Vec::new() });
+        job.steps.push_back(Step {
+            key: key.clone(),
+            placements: Vec::new(),
+        });
         self.replan(&mut job);
         if job.planned_for.is_none() {
             // The database cannot be read: the step without placements would clear the screen.
             let source = error.clone();
-            return job.refuse(Error::Backend { backend: key.backend, source });
+            return job.refuse(Error::Backend {
+                backend: key.backend,
+                source,
+            });
         }
         self.start(job);
     }
@@ -326,11 +390,15 @@ impl Reconciler {
                         self.bus.publish(&Event::GalleryChanged { domain });
                     }
                     let by_hook = self.status.is_by_hook(&apply.request.source);
-                    changed.iter_mut().for_each(|one| one.change.by_hook |= by_hook);
+                    changed
+                        .iter_mut()
+                        .for_each(|one| one.change.by_hook |= by_hook);
                     for picture in &apply.feasible.pictures {
                         self.status.note_shown(picture.monitors(), false);
                     }
-                    let PendingApply { feasible, reply, .. } = *apply;
+                    let PendingApply {
+                        feasible, reply, ..
+                    } = *apply;
                     self.publish_changes(changed, move || reply(Ok(feasible.applied)));
                 }
                 Err(error) => {
@@ -342,7 +410,13 @@ impl Reconciler {
                 }
             },
             Purpose::Restore(_) => {}
-            Purpose::Activate { backend, restored, warnings, reply, .. } => {
+            Purpose::Activate {
+                backend,
+                restored,
+                warnings,
+                reply,
+                ..
+            } => {
                 self.status.set_active(Some(backend), &[]);
                 let changed = self.committed(&restored);
                 self.publish_changes(changed, move || reply(Ok(Activated { backend, warnings })));

@@ -24,7 +24,9 @@ impl Reconciler {
     /// Counts what an earlier daemon left on the outputs as shown, once there are outputs. Takes the
     /// outputs from `world`, so that nothing is planned by `world` before this.
     pub(super) fn recall(&mut self, world: &WorldState) {
-        let Some(recalled) = self.recovery.recall(world.outputs(), self.backends.compositor())
+        let Some(recalled) = self
+            .recovery
+            .recall(world.outputs(), self.backends.compositor())
         else {
             return;
         };
@@ -36,8 +38,10 @@ impl Reconciler {
         self.current.extend(recalled);
         let desired = self.desired(world);
         let covered = self.recovery.take_covered(&desired, world.outputs());
-        self.current.extend(covered.into_iter().map(|key| (key, Vec::new())));
-        self.recovery.sweep(&self.backends, desired.keys().chain(self.current.keys()));
+        self.current
+            .extend(covered.into_iter().map(|key| (key, Vec::new())));
+        self.recovery
+            .sweep(&self.backends, desired.keys().chain(self.current.keys()));
         self.reconcile_again = true;
     }
 
@@ -48,12 +52,18 @@ impl Reconciler {
             return self.unreported.retain(|(worker, _), _| worker != key);
         }
         let reported = self.reported();
-        let others = placements.iter().filter(|one| !job.asks(&one.output.name, one.image_id));
+        let others = placements
+            .iter()
+            .filter(|one| !job.asks(&one.output.name, one.image_id));
         for placement in others {
-            let before = reported.get(key).and_then(|before| plan::same_picture(before, placement));
+            let before = reported
+                .get(key)
+                .and_then(|before| plan::same_picture(before, placement));
             if before.is_none_or(|before| before.content != placement.content) {
                 let place = (key.clone(), placement.output.name.clone());
-                self.unreported.entry(place).or_insert_with(|| before.cloned());
+                self.unreported
+                    .entry(place)
+                    .or_insert_with(|| before.cloned());
                 self.reconcile_again = true;
             }
         }
@@ -63,7 +73,9 @@ impl Reconciler {
     pub(super) fn reported(&self) -> Placements {
         let mut reported = self.current.clone();
         for ((key, name), before) in &self.unreported {
-            let Some(placements) = reported.get_mut(key) else { continue };
+            let Some(placements) = reported.get_mut(key) else {
+                continue;
+            };
             placements.retain(|one| one.output.name != *name);
             placements.extend(before.clone());
         }
@@ -80,14 +92,23 @@ impl Reconciler {
         let keys = self.unreported.keys().map(|(key, _)| key);
         let planned: BTreeSet<WorkerKey> = keys.filter(is_planned).cloned().collect();
         let is_meant = |one: &Placement| {
-            world.shown_row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
+            world
+                .shown_row(&one.output.name)
+                .is_some_and(|row| row.image_id == one.image_id)
         };
         let mut shown = Vec::new();
-        for (key, name) in self.unreported.keys().filter(|(key, _)| !planned.contains(key)) {
+        for (key, name) in self
+            .unreported
+            .keys()
+            .filter(|(key, _)| !planned.contains(key))
+        {
             let placements = self.current.get(key).into_iter().flatten();
             let placements = placements.filter(|one| one.output.name == *name && is_meant(one));
             let placements = placements.cloned().collect();
-            shown.push(Step { key: key.clone(), placements });
+            shown.push(Step {
+                key: key.clone(),
+                placements,
+            });
         }
         let pictures = world.restored(&self.reported(), &shown);
         self.unreported.retain(|(key, _), _| planned.contains(key));
@@ -106,18 +127,25 @@ impl Reconciler {
             if self.unshowable.get(*monitor) == Some(&image.id) {
                 continue;
             }
-            let Error::Incompatible { backend, .. } = why else { continue };
+            let Error::Incompatible { backend, .. } = why else {
+                continue;
+            };
             let error = why.to_string();
-            self.status
-                .note_failure([*monitor].into_iter(), failure(image, *backend, error.clone()));
+            self.status.note_failure(
+                [*monitor].into_iter(),
+                failure(image, *backend, error.clone()),
+            );
             if reported.insert(image.id) {
                 log::warn!("{error}; no other backend can either");
                 let backend = backend.to_string();
-                self.bus.publish(&Event::WallpaperRestoreFailed { backend, error });
+                self.bus
+                    .publish(&Event::WallpaperRestoreFailed { backend, error });
             }
         }
-        self.unshowable =
-            found.iter().map(|(monitor, image, _)| ((*monitor).to_owned(), image.id)).collect();
+        self.unshowable = found
+            .iter()
+            .map(|(monitor, image, _)| ((*monitor).to_owned(), image.id))
+            .collect();
     }
 
     /// Writes which workspaces hide assignments now. An assignment that is visible again keeps its
@@ -128,10 +156,14 @@ impl Reconciler {
             return;
         }
         let left = before.iter().map(|picture| picture.row.monitor.as_str());
-        self.status.note_taken_back(left.filter(|monitor| world.hidden_by(monitor).is_none()));
+        self.status
+            .note_taken_back(left.filter(|monitor| world.hidden_by(monitor).is_none()));
         if let Err(error) = self.store.note(|c| store::workspaces::replace(c, now)) {
             // The next plan tries again.
-            return log::error!("cannot save the wallpapers of workspaces: {}", chain(&error));
+            return log::error!(
+                "cannot save the wallpapers of workspaces: {}",
+                chain(&error)
+            );
         }
         self.workspaces = now.to_vec();
     }
@@ -164,8 +196,10 @@ impl Reconciler {
         changed: Vec<Changed>,
         answer: impl FnOnce() + Send + 'static,
     ) {
-        let (changes, events): (Vec<_>, Vec<_>) =
-            changed.into_iter().map(|one| (one.change, one.events)).unzip();
+        let (changes, events): (Vec<_>, Vec<_>) = changed
+            .into_iter()
+            .map(|one| (one.change, one.events))
+            .unzip();
         let bus = self.bus.clone();
         let publish = move || {
             events.iter().flatten().for_each(|event| bus.publish(event));
@@ -188,7 +222,10 @@ impl Reconciler {
             error: error.to_string(),
             backend: backend.to_string(),
         });
-        (apply.reply)(Err(Error::Backend { backend, source: error }));
+        (apply.reply)(Err(Error::Backend {
+            backend,
+            source: error,
+        }));
     }
 
     pub(super) fn note_failure(&self, picture: &Picture, error: &backends::Error) {
@@ -200,7 +237,12 @@ impl Reconciler {
     /// outputs came or went in between is no outage.
     pub(super) fn restore_failed(&mut self, failures: &[Failed]) {
         let real: Vec<&Failed> = failures.iter().filter(|failed| !failed.outdated).collect();
-        let Some(Failed { key: WorkerKey { backend, .. }, error, .. }) = real.first() else {
+        let Some(Failed {
+            key: WorkerKey { backend, .. },
+            error,
+            ..
+        }) = real.first()
+        else {
             return;
         };
         let text = error.to_string();
@@ -232,16 +274,24 @@ impl Reconciler {
         log::error!("{message}");
         for placement in pictures {
             let read = |connection: &Connection| images::assigned(connection, placement.image_id);
-            let Ok(Some(image)) = self.store.read(read) else { continue };
+            let Ok(Some(image)) = self.store.read(read) else {
+                continue;
+            };
             let failure = failure(&image, key.backend, message.clone());
-            self.status.note_failure([&*placement.output.name].into_iter(), failure);
+            self.status
+                .note_failure([&*placement.output.name].into_iter(), failure);
         }
         self.report_unavailable(key.backend, message, false);
     }
 
     fn report_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
         let (backend, checked) = (Some(backend.to_string()), Vec::new());
-        self.bus.publish(&Event::BackendUnavailable { message, backend, retrying, checked });
+        self.bus.publish(&Event::BackendUnavailable {
+            message,
+            backend,
+            retrying,
+            checked,
+        });
     }
 
     /// Notes the backend in use; reports it once if there is none any more.
@@ -252,12 +302,20 @@ impl Reconciler {
             return;
         }
         let active = world.active();
-        let checked = if active.is_none() { self.backends.programs(None) } else { Vec::new() };
+        let checked = if active.is_none() {
+            self.backends.programs(None)
+        } else {
+            Vec::new()
+        };
         if self.status.set_active(active, &checked) {
             let message = Error::no_backend(&self.backends).to_string();
             log::warn!("{message}");
-            let event =
-                Event::BackendUnavailable { message, backend: None, retrying: false, checked };
+            let event = Event::BackendUnavailable {
+                message,
+                backend: None,
+                retrying: false,
+                checked,
+            };
             self.bus.publish(&event);
         }
     }
@@ -265,8 +323,14 @@ impl Reconciler {
     /// Makes what a backend shows visible to other threads and the next daemon.
     pub(super) fn publish_current(&self, backend: BackendName) {
         self.recovery.note(&self.current);
-        let of_it = self.current.iter().filter(|(key, _)| key.backend == backend);
-        let shown: Vec<Placement> = of_it.flat_map(|(_, placements)| placements).cloned().collect();
+        let of_it = self
+            .current
+            .iter()
+            .filter(|(key, _)| key.backend == backend);
+        let shown: Vec<Placement> = of_it
+            .flat_map(|(_, placements)| placements)
+            .cloned()
+            .collect();
         self.status.set_current(backend, shown);
     }
 }
@@ -274,5 +338,11 @@ impl Reconciler {
 fn failure(image: &Image, backend: BackendName, error: String) -> ApplyFailure {
     let (image_id, image_name) = (image.id, image.name.clone());
     let (backend, at) = (backend.to_string(), Timestamp::now());
-    ApplyFailure { image_id, image_name, backend, error, at }
+    ApplyFailure {
+        image_id,
+        image_name,
+        backend,
+        error,
+        at,
+    }
 }

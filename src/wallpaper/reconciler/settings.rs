@@ -26,15 +26,25 @@ use crate::wire::{EventKind, GalleryDomain, SoundChange};
 impl Reconciler {
     /// Handles the changes since the last call, and plans again if necessary.
     pub(super) fn on_settings(&mut self) {
-        let Some(changes) = self.status.take_changes() else { return };
+        let Some(changes) = self.status.take_changes() else {
+            return;
+        };
         self.listen_to_library();
         let is_pause = changes.paused.is_some() || changes.covered.is_some();
-        changes.paused.into_iter().for_each(|reason| self.pause.set(reason));
+        changes
+            .paused
+            .into_iter()
+            .for_each(|reason| self.pause.set(reason));
         self.pause.covered = changes.covered.or(self.pause.covered.take());
         if is_pause {
             self.apply_pause();
         }
-        let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
+        let shows = |image: &i64| {
+            self.current
+                .values()
+                .flatten()
+                .any(|one| one.image_id == *image)
+        };
         // A job may be about to show one of them.
         let may_show = |image: &i64| !self.jobs.is_empty() || shows(image);
         let is_noted = changes.anything || changes.workspaces;
@@ -91,7 +101,12 @@ impl Reconciler {
             use EventKind::{
                 GalleryChanged, PlaylistImageChanged, PlaylistStarted, PlaylistStopped,
             };
-            let kinds = [GalleryChanged, PlaylistImageChanged, PlaylistStarted, PlaylistStopped];
+            let kinds = [
+                GalleryChanged,
+                PlaylistImageChanged,
+                PlaylistStarted,
+                PlaylistStopped,
+            ];
             let filter = kinds.into_iter().collect();
             self.library = wanted.then(|| self.bus.subscribe(filter, || ()));
         }
@@ -99,10 +114,18 @@ impl Reconciler {
 
     /// Plans again if the wallpaper of a workspace may have changed.
     pub(super) fn on_library(&mut self, message: Message) {
-        let more = self.library.iter().flat_map(|library| library.receiver().try_iter());
+        let more = self
+            .library
+            .iter()
+            .flat_map(|library| library.receiver().try_iter());
         let is_about = |one: &Message| one.domain != Some(GalleryDomain::History);
         // All are read: a full buffer would lose the last.
-        if std::iter::once(message).chain(more).filter(is_about).count() > 0 {
+        if std::iter::once(message)
+            .chain(more)
+            .filter(is_about)
+            .count()
+            > 0
+        {
             self.reconcile();
         }
     }
@@ -122,13 +145,25 @@ impl Reconciler {
     /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
     pub(super) fn activate(&mut self, name: &str, reply: Reply<Activated>) {
         let Ok(backend) = name.parse::<BackendName>() else {
-            return reply(Err(Error::UnknownBackend { name: name.to_owned() }));
+            return reply(Err(Error::UnknownBackend {
+                name: name.to_owned(),
+            }));
         };
-        if self.backends.available().iter().all(|entry| entry.name != backend) {
+        if self
+            .backends
+            .available()
+            .iter()
+            .all(|entry| entry.name != backend)
+        {
             let checked = self.backends.programs(Some(backend));
             let missing = self.backends.missing(registration(backend));
             let lack = self.backends.unavailable_reason();
-            return reply(Err(Error::NotUsable { backend, checked, missing, lack }));
+            return reply(Err(Error::NotUsable {
+                backend,
+                checked,
+                missing,
+                lack,
+            }));
         }
         self.found.forget();
         let settings = self.selection();
@@ -144,7 +179,13 @@ impl Reconciler {
         let steps = plan::steps(&self.current, &self.desired(&world));
         let restored = world.restored(&self.current, &steps);
         let warnings = Vec::new();
-        let purpose = Purpose::Activate { backend, before, restored, warnings, reply };
+        let purpose = Purpose::Activate {
+            backend,
+            before,
+            restored,
+            warnings,
+            reply,
+        };
         self.start(Job::new(steps.into(), purpose));
     }
 
@@ -165,10 +206,15 @@ impl Reconciler {
     ) -> Result<AskedSound, Error> {
         let (monitors, missing) = self.world_state()?.targets(targets)?;
         if !missing.is_empty() {
-            return Err(Error::UnknownMonitors { names: missing, connected: monitors });
+            return Err(Error::UnknownMonitors {
+                names: missing,
+                connected: monitors,
+            });
         }
         let named = *targets != Targets::All;
-        let all = monitors.iter().map(|monitor| sound::video_on(&self.current, monitor));
+        let all = monitors
+            .iter()
+            .map(|monitor| sound::video_on(&self.current, monitor));
         let (can, cannot): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
         if can.is_empty() || (named && !cannot.is_empty()) {
             return Err(Error::no_sound(cannot.into_iter().filter_map(Result::err)));
@@ -177,7 +223,11 @@ impl Reconciler {
             let answer = self.workers.sound(key, change).ok_or(Error::Busy)?;
             Ok((video.output.name.clone(), video.image_id, answer))
         };
-        let asked = can.into_iter().flatten().map(ask).collect::<Result<_, Error>>()?;
+        let asked = can
+            .into_iter()
+            .flatten()
+            .map(ask)
+            .collect::<Result<_, Error>>()?;
         Ok(AskedSound { named, asked })
     }
 }
@@ -240,7 +290,10 @@ impl Reconciler {
                     && !paused.contains_key(&one.output.name)
             })
         };
-        self.current.iter().filter(move |(_, shown)| plays(shown)).map(|(key, _)| key)
+        self.current
+            .iter()
+            .filter(move |(_, shown)| plays(shown))
+            .map(|(key, _)| key)
     }
 }
 
@@ -262,9 +315,19 @@ impl Reconciler {
         match self.planned(&request) {
             Ok((mut feasible, world)) => {
                 let other = feasible.applied.backend;
-                feasible.applied.warnings.push(format!("using {other} instead: {error}"));
+                feasible
+                    .applied
+                    .warnings
+                    .push(format!("using {other} instead: {error}"));
                 self.note_excluded(backend, &world);
-                self.apply(PendingApply { request, feasible, reply: apply.reply }, world);
+                self.apply(
+                    PendingApply {
+                        request,
+                        feasible,
+                        reply: apply.reply,
+                    },
+                    world,
+                );
             }
             Err(_) => {
                 self.found.readmit(backend);
@@ -286,7 +349,9 @@ impl Reconciler {
             return false;
         };
         self.found.exclude(backend);
-        let Ok(world) = self.world_state() else { return false };
+        let Ok(world) = self.world_state() else {
+            return false;
+        };
         if world.active().is_none() {
             self.found.readmit(backend);
             return false;

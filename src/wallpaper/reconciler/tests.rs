@@ -56,11 +56,18 @@ struct ScriptedBackend {
 impl Backend for ScriptedBackend {
     fn show(&mut self, placements: &[Placement], _: &Cancel) -> Result<(), backends::Error> {
         let one = |one: &Placement| format!(" {}={}", one.output.name, one.image_id);
-        self.script.lock().unwrap().carry_out(&self.key, placements.iter().map(one).collect())
+        self.script
+            .lock()
+            .unwrap()
+            .carry_out(&self.key, placements.iter().map(one).collect())
     }
 
     fn renew(&mut self) {
-        self.script.lock().unwrap().orders.push(format!("{} renewed", self.key));
+        self.script
+            .lock()
+            .unwrap()
+            .orders
+            .push(format!("{} renewed", self.key));
     }
 
     fn unseen(&mut self) -> Vec<String> {
@@ -75,7 +82,10 @@ impl Backend for ScriptedBackend {
     }
 
     fn clear(&mut self) -> Result<(), backends::Error> {
-        self.script.lock().unwrap().carry_out(&self.key, " -".to_owned())
+        self.script
+            .lock()
+            .unwrap()
+            .carry_out(&self.key, " -".to_owned())
     }
 
     fn is_whole(&mut self) -> bool {
@@ -119,12 +129,23 @@ impl Desk {
         let (tell, paused) = unbounded();
         let build = move |key: &WorkerKey, bell| -> Box<dyn Backend> {
             let (script, paused) = (Arc::clone(&of), tell.clone());
-            Box::new(ScriptedBackend { key: key.clone(), script, paused, _bell: bell })
+            Box::new(ScriptedBackend {
+                key: key.clone(),
+                script,
+                paused,
+                _bell: bell,
+            })
         };
         (reconciler.workers, reconciler.reports) =
             Workers::with(spawner, backends, Arc::new(build));
         let events = room.bus.subscribe(EventFilter::ALL, || ());
-        Self { room, reconciler, script, paused, events }
+        Self {
+            room,
+            reconciler,
+            script,
+            paused,
+            events,
+        }
     }
 
     fn video(&self, name: &str) -> i64 {
@@ -140,13 +161,15 @@ impl Desk {
 
     fn ask(&mut self, image: i64, monitors: &[&str]) -> Receiver<Result<Applied, Error>> {
         let (reply, answer) = reply();
-        self.reconciler.on_command(Command::Set(request(Ask::Image(image), monitors), reply));
+        self.reconciler
+            .on_command(Command::Set(request(Ask::Image(image), monitors), reply));
         answer
     }
 
     fn activate(&mut self, name: &str) -> Result<crate::wallpaper::request::Activated, Error> {
         let (reply, answer) = reply();
-        self.reconciler.on_command(Command::Activate(name.to_owned(), reply));
+        self.reconciler
+            .on_command(Command::Activate(name.to_owned(), reply));
         self.settle();
         answer.try_recv().expect("an answer")
     }
@@ -166,13 +189,21 @@ impl Desk {
 
     fn settle(&mut self) {
         while !self.reconciler.jobs.is_empty() {
-            let report = self.reconciler.reports.recv_timeout(PATIENCE).expect("a report");
+            let report = self
+                .reconciler
+                .reports
+                .recv_timeout(PATIENCE)
+                .expect("a report");
             self.reconciler.on_report(report);
         }
     }
 
     fn fail(&self, backend: BackendName, output: &str, error: backends::Error) {
-        self.script.lock().unwrap().fails.push((WorkerKey::of(backend, output), error));
+        self.script
+            .lock()
+            .unwrap()
+            .fails
+            .push((WorkerKey::of(backend, output), error));
     }
 
     /// Returns the orders to the backends since the last call, sorted.
@@ -183,8 +214,13 @@ impl Desk {
     }
 
     fn heard(&self) -> Vec<EventKind> {
-        let all = self.events.receiver().try_iter().map(|message| message.kind);
-        all.filter(|kind| *kind != EventKind::GalleryChanged).collect()
+        let all = self
+            .events
+            .receiver()
+            .try_iter()
+            .map(|message| message.kind);
+        all.filter(|kind| *kind != EventKind::GalleryChanged)
+            .collect()
     }
 
     fn connect(&mut self, outputs: Vec<Output>) {
@@ -195,5 +231,9 @@ impl Desk {
 
 /// Changed settings of these backends, or other changed settings if there are none.
 fn settings_of(backends: &[BackendName]) -> Changes {
-    Changes { backends: backends.to_vec(), anything: true, ..Changes::default() }
+    Changes {
+        backends: backends.to_vec(),
+        anything: true,
+        ..Changes::default()
+    }
 }

@@ -17,11 +17,15 @@ fn standing() -> Vec<Output> {
 }
 
 fn pick(room: &Room, ask: Ask, monitors: &[&str]) -> Result<Applied, Error> {
-    room.feasible(&request(ask, monitors)).map(|feasible| feasible.applied)
+    room.feasible(&request(ask, monitors))
+        .map(|feasible| feasible.applied)
 }
 
 fn each(room: &Room, ask: Ask, monitors: &[&str]) -> Result<Applied, Error> {
-    let request = Request { mode: Mode::Each, ..request(ask, monitors) };
+    let request = Request {
+        mode: Mode::Each,
+        ..request(ask, monitors)
+    };
     room.feasible(&request).map(|feasible| feasible.applied)
 }
 
@@ -35,7 +39,10 @@ fn one_picture_is_for_all_monitors_of_the_request() {
     assert_eq!((applied.skipped, applied.note), (names(&[]), None));
     let applied = pick(&room, Ask::Image(one), &["X", "C", "A"]).unwrap();
     assert_eq!(images_of(&applied), [("A", one), ("C", one)]);
-    assert_eq!((applied.monitors, applied.skipped), (names(&["C", "A"]), names(&["X"])));
+    assert_eq!(
+        (applied.monitors, applied.skipped),
+        (names(&["C", "A"]), names(&["X"]))
+    );
 }
 
 #[test]
@@ -50,20 +57,32 @@ fn missing_images_are_reported() {
         fs::remove_file(room.path(name)).unwrap();
     }
     // A missing picture is reported before a missing monitor.
-    assert!(matches!(refused(Ask::Image(99), &["X"]), Error::NoImage { id: 99 }));
+    assert!(matches!(
+        refused(Ask::Image(99), &["X"]),
+        Error::NoImage { id: 99 }
+    ));
     let error = refused(Ask::Image(gone), &[]);
     assert!(matches!(error, Error::FileGone { id, away: false, .. } if id == gone));
     let error = refused(Ask::Image(own), &[]);
     assert!(matches!(error, Error::FileGone { id, away: true, .. } if id == own));
-    let Error::UnknownMonitors { names: unknown, connected } = refused(Ask::Image(kept), &["X"])
+    let Error::UnknownMonitors {
+        names: unknown,
+        connected,
+    } = refused(Ask::Image(kept), &["X"])
     else {
         panic!("X is not there");
     };
     assert_eq!((unknown, connected), (names(&["X"]), names(&["A"])));
     let none = Room::of(Vec::new());
     let id = none.add("one");
-    assert!(matches!(pick(&none, Ask::Image(id), &[]).unwrap_err(), Error::NoMonitor));
-    assert!(matches!(pick(&none, Ask::Random, &[]).unwrap_err(), Error::NoMonitor));
+    assert!(matches!(
+        pick(&none, Ask::Image(id), &[]).unwrap_err(),
+        Error::NoMonitor
+    ));
+    assert!(matches!(
+        pick(&none, Ask::Random, &[]).unwrap_err(),
+        Error::NoMonitor
+    ));
 }
 
 #[test]
@@ -81,7 +100,10 @@ fn random_image_is_another_one_that_can_be_shown() {
     }
     room.set(request(Ask::Image(other), &["B"]));
     for _ in 0..20 {
-        assert!([one, other].contains(&random(&[]).image.id), "both are shown: either will do");
+        assert!(
+            [one, other].contains(&random(&[]).image.id),
+            "both are shown: either will do"
+        );
     }
 }
 
@@ -95,21 +117,37 @@ fn random_image_matches_the_filter() {
     ];
     let with = |change: &dyn Fn(&mut Query)| {
         // The offset of a page is ignored.
-        let mut query = Query { offset: 9, ..Query::default() };
+        let mut query = Query {
+            offset: 9,
+            ..Query::default()
+        };
         change(&mut query);
-        let asked = Request { filter: Some(Box::new(query)), ..request(Ask::Random, &[]) };
-        room.feasible(&asked).map(|feasible| feasible.applied.image.id)
+        let asked = Request {
+            filter: Some(Box::new(query)),
+            ..request(Ask::Random, &[])
+        };
+        room.feasible(&asked)
+            .map(|feasible| feasible.applied.image.id)
     };
     for _ in 0..10 {
         let found = with(&|query| query.orientation = Some(crate::wire::Orientation::Portrait));
         assert_eq!(found.unwrap(), high);
-        assert_eq!(with(&|query| query.search = "wide".to_owned()).unwrap(), wide);
+        assert_eq!(
+            with(&|query| query.search = "wide".to_owned()).unwrap(),
+            wide
+        );
     }
     let nothing = with(&|query| query.search = "nobody".to_owned());
     assert!(matches!(nothing, Err(Error::NoMatch)));
     // The error names one of the matches if none can be shown.
     let video = with(&|query| query.media_type = Some(MediaFilter::Video));
-    assert!(matches!(video, Err(Error::Incompatible { image_id: Some(2), .. })));
+    assert!(matches!(
+        video,
+        Err(Error::Incompatible {
+            image_id: Some(2),
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -132,19 +170,36 @@ fn upright_pictures_go_to_upright_monitors() {
     let dealt = each(&room, Ask::Each(vec![high, wide]), &[]).unwrap();
     assert_eq!(images_of(&dealt), [("A", wide), ("B", high), ("C", high)]);
     assert_eq!((dealt.image.id, dealt.mode), (wide, Mode::Each));
-    let dealt = each(&room, Ask::Each(vec![wide, high, also_wide]), &["C", "A", "B"]).unwrap();
-    assert_eq!(images_of(&dealt), [("A", wide), ("B", high), ("C", also_wide)]);
+    let dealt = each(
+        &room,
+        Ask::Each(vec![wide, high, also_wide]),
+        &["C", "A", "B"],
+    )
+    .unwrap();
+    assert_eq!(
+        images_of(&dealt),
+        [("A", wide), ("B", high), ("C", also_wide)]
+    );
 }
 
 #[test]
 fn square_monitor_is_not_upright() {
-    let square = |name, transform| Output { height: 1920, transform, ..Output::plain(name) };
-    let [.., high] = &standing()[..] else { panic!("three") };
+    let square = |name, transform| Output {
+        height: 1920,
+        transform,
+        ..Output::plain(name)
+    };
+    let [.., high] = &standing()[..] else {
+        panic!("three")
+    };
     let room = Room::of(vec![square("A", 0), square("B", 1), high.clone()]);
     let high = room.add_as("high", upright);
     let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
     let dealt = each(&room, Ask::Each(vec![high, wide, also_wide]), &[]).unwrap();
-    assert_eq!(images_of(&dealt), [("A", wide), ("B", also_wide), ("C", high)]);
+    assert_eq!(
+        images_of(&dealt),
+        [("A", wide), ("B", also_wide), ("C", high)]
+    );
 }
 
 #[test]
@@ -155,7 +210,10 @@ fn random_images_suit_their_monitors_and_differ() {
     for _ in 0..20 {
         let dealt = each(&room, Ask::Random, &[]).unwrap().images;
         assert!(wide.contains(&dealt["A"]), "{dealt:?}");
-        assert!(high.contains(&dealt["B"]) && high.contains(&dealt["C"]), "{dealt:?}");
+        assert!(
+            high.contains(&dealt["B"]) && high.contains(&dealt["C"]),
+            "{dealt:?}"
+        );
         assert_ne!(dealt["B"], dealt["C"], "{dealt:?}");
     }
     // An image that does not suit comes before a repeat if too few suit.
@@ -171,7 +229,9 @@ fn random_images_suit_their_monitors_and_differ() {
     }
     // An image that suits is shown twice if no other is left.
     fs::remove_file(room.path("w2")).unwrap();
-    room.store.write(|c| crate::store::purge::delete(c, &[w2], false)).unwrap();
+    room.store
+        .write(|c| crate::store::purge::delete(c, &[w2], false))
+        .unwrap();
     for _ in 0..20 {
         let dealt = each(&room, Ask::Random, &["B", "C"]).unwrap();
         let mut both: Vec<i64> = dealt.images.into_values().collect();
@@ -195,7 +255,10 @@ fn picked_image_stays_picked() {
     asked.settle(&applied);
     assert_eq!(asked.ask, Ask::Image(two));
     for ask in [Ask::Random, Ask::Each(vec![one])] {
-        let mut asked = Request { mode: Mode::Each, ..request(ask, &[]) };
+        let mut asked = Request {
+            mode: Mode::Each,
+            ..request(ask, &[])
+        };
         asked.settle(&applied);
         assert_eq!(asked.ask, Ask::Picked(applied.images.clone()));
     }
@@ -222,14 +285,21 @@ fn back_goes_through_the_history() {
     assert_eq!(images_of(&back(9, &["A"]).unwrap()), [("A", one)]);
     // B has nothing before.
     let applied = back(1, &[]).unwrap();
-    assert_eq!((images_of(&applied), &applied.skipped), (vec![("A", two)], &names(&["B"])));
+    assert_eq!(
+        (images_of(&applied), &applied.skipped),
+        (vec![("A", two)], &names(&["B"]))
+    );
     room.set(request(Ask::Back(1), &["A"]));
     assert_eq!(images_of(&back(1, &["A"]).unwrap()), [("A", one)]);
     room.set(request(Ask::Back(1), &["A"]));
     assert!(matches!(back(1, &["A"]), Err(Error::NothingBefore { .. })));
     // Any other change ends the way back.
     room.set(request(Ask::Image(three), &["A"]));
-    assert_eq!(images_of(&back(1, &["A"]).unwrap()), [("A", one)], "what was there last");
+    assert_eq!(
+        images_of(&back(1, &["A"]).unwrap()),
+        [("A", one)],
+        "what was there last"
+    );
     assert_eq!(images_of(&back(2, &["A"]).unwrap()), [("A", two)]);
 }
 
@@ -238,7 +308,11 @@ fn back_compares_pictures_by_what_is_visible() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, gone] = ["one", "gone"].map(|name| room.add(name));
     let set = |id, mode, fit, monitors: &[&str]| {
-        room.set(Request { mode, fit, ..request(Ask::Image(id), monitors) });
+        room.set(Request {
+            mode,
+            fit,
+            ..request(Ask::Image(id), monitors)
+        });
     };
     set(one, Mode::Extend, None, &[]);
     set(one, Mode::Clone, Some(Fit::Contain), &[]);
@@ -250,9 +324,18 @@ fn back_compares_pictures_by_what_is_visible() {
         let feasible = room.feasible(&request(Ask::Back(steps), &[])).unwrap();
         let pictures = feasible.pictures.iter().map(|picture| {
             let row = &picture.rows[0];
-            (picture.rows.len(), row.mode, row.fit, row.together.join(" "))
+            (
+                picture.rows.len(),
+                row.mode,
+                row.fit,
+                row.together.join(" "),
+            )
         });
-        (pictures.collect::<Vec<_>>(), feasible.walk, feasible.for_all)
+        (
+            pictures.collect::<Vec<_>>(),
+            feasible.walk,
+            feasible.for_all,
+        )
     };
     let entries = |id| vec![("A".to_owned(), id), ("B".to_owned(), id)];
     let fitted = (2, Mode::Clone, Some(Fit::Contain), "A B".to_owned());

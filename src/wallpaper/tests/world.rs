@@ -18,14 +18,21 @@ use crate::wallpaper::plan::{Placements, Step};
 use crate::wire::{EventKind, Fit, OrphanReason, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {
-    events.receiver().try_iter().map(|message| message.kind).collect()
+    events
+        .receiver()
+        .try_iter()
+        .map(|message| message.kind)
+        .collect()
 }
 
 /// The kinds of events; for gallery events, their domain.
 fn published(events: &Subscription) -> Vec<String> {
     let tell = |message: Message| {
         let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
-        event["domain"].as_str().unwrap_or(message.kind.as_str()).to_owned()
+        event["domain"]
+            .as_str()
+            .unwrap_or(message.kind.as_str())
+            .to_owned()
     };
     events.receiver().try_iter().map(tell).collect()
 }
@@ -40,16 +47,28 @@ fn image_whose_file_is_gone_is_removed_with_its_references() {
     let [kept, gone] = ["kept", "gone"].map(|name| room.add(name));
     room.set(request(Ask::Image(kept), &["A"]));
     room.set(request(Ask::Image(gone), &[]));
-    let meant = room.store.read(assignments::for_every_monitor).unwrap().unwrap();
-    room.store.write(|c| assignments::put_default(c, &meant)).unwrap();
+    let meant = room
+        .store
+        .read(assignments::for_every_monitor)
+        .unwrap()
+        .unwrap();
+    room.store
+        .write(|c| assignments::put_default(c, &meant))
+        .unwrap();
     room.set(request(Ask::Image(kept), &["A"]));
     fs::remove_file(room.path("gone")).unwrap();
     let events = room.bus.subscribe(EventFilter::ALL, || ());
     let world = room.world();
     assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), kept)]));
     assert_eq!(world.row("A").map(|row| row.image_id), Some(kept));
-    assert!(world.row("B").is_none(), "B has been seen: nothing is put there");
-    assert_eq!(published(&events), ["image_orphan_purged", "images", "history"]);
+    assert!(
+        world.row("B").is_none(),
+        "B has been seen: nothing is put there"
+    );
+    assert_eq!(
+        published(&events),
+        ["image_orphan_purged", "images", "history"]
+    );
     assert_eq!(room.history().len(), 2);
     for read in [assignments::for_every_monitor, assignments::default] {
         assert_eq!(room.store.read(read).unwrap(), None);
@@ -67,7 +86,11 @@ fn image_that_may_come_back_stays() {
         away(&room);
         let world = room.world();
         assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), id)]), "{why}");
-        assert_eq!(world.desired(&Placements::new()), Placements::new(), "{why}");
+        assert_eq!(
+            world.desired(&Placements::new()),
+            Placements::new(),
+            "{why}"
+        );
         let purged = || orphan::purge(&room.store, &room.bus, id, OrphanReason::FileMissing);
         assert!(!purged().unwrap(), "{why}");
         // A request for the image does not purge it either.
@@ -110,9 +133,16 @@ fn only_image_of_a_library_is_gone_when_its_file_is() {
 fn image_is_purged_by_an_earlier_look_without_reading_the_disk() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
-    let (path, checksum) =
-        (PathBuf::from("/watched/one"), Some(*b"oneoneoneoneoneoneoneoneoneoneon"));
-    let original = WatchedFile { path, image_id: Some(id), checksum, stamp: Stamp::default() };
+    let (path, checksum) = (
+        PathBuf::from("/watched/one"),
+        Some(*b"oneoneoneoneoneoneoneoneoneoneon"),
+    );
+    let original = WatchedFile {
+        path,
+        image_id: Some(id),
+        checksum,
+        stamp: Stamp::default(),
+    };
     room.store.write(|c| watched::note(c, &original)).unwrap();
     let look = || orphan::MissingImage::look(&room.store, id).unwrap();
     assert!(look().is_none(), "it is there");
@@ -123,12 +153,19 @@ fn image_is_purged_by_an_earlier_look_without_reading_the_disk() {
         Ok(())
     });
     count.unwrap();
-    assert_eq!(seen.purge(&room.store).unwrap(), None, "its file may be back");
+    assert_eq!(
+        seen.purge(&room.store).unwrap(),
+        None,
+        "its file may be back"
+    );
     let seen = look().unwrap();
     // Another look would find the file, or wait for its disk.
     fs::write(room.path("one"), "one").unwrap();
     assert!(seen.purge(&room.store).unwrap().is_some());
-    let known = room.store.read(|c| watched::get(c, &original.path)).unwrap();
+    let known = room
+        .store
+        .read(|c| watched::get(c, &original.path))
+        .unwrap();
     assert_eq!(known, None, "it is imported again, not dismissed");
 }
 
@@ -139,7 +176,9 @@ fn references_to_a_lost_row_are_removed_once() {
     room.set(request(Ask::Image(id), &[]));
     // No code of murald leaves such a reference.
     let stale = "UPDATE history SET image_id = 98";
-    room.store.write(|c| Ok::<_, crate::store::Error>(c.execute(stale, [])?)).unwrap();
+    room.store
+        .write(|c| Ok::<_, crate::store::Error>(c.execute(stale, [])?))
+        .unwrap();
     let events = room.bus.subscribe(EventFilter::ALL, || ());
     let purge = |id| orphan::purge_if_gone(&room.store, &room.bus, &Error::NoImage { id });
     purge(98);
@@ -167,7 +206,10 @@ fn image_without_a_file_is_shown_as_long_as_it_is_retained() {
     let shown = || {
         let desired = room.world().desired(&Placements::new());
         let placements = desired.get(&builtin()).cloned().unwrap_or_default();
-        placements.into_iter().map(|one| (one.output.name, one.image_id)).collect::<Vec<_>>()
+        placements
+            .into_iter()
+            .map(|one| (one.output.name, one.image_id))
+            .collect::<Vec<_>>()
     };
     let both = vec![("A".to_owned(), own), ("B".to_owned(), other)];
     assert_eq!(shown(), both);
@@ -189,7 +231,11 @@ fn pictures_follow_their_monitors_to_other_connectors() {
         let known = |(name, serial): &(&str, &str)| {
             let mut output = Output::plain(name);
             let identity = &mut output.identity;
-            let own = [&mut identity.make, &mut identity.model, &mut identity.serial];
+            let own = [
+                &mut identity.make,
+                &mut identity.model,
+                &mut identity.serial,
+            ];
             own.into_iter()
                 .zip(["Maker", "Model", serial])
                 .for_each(|(to, of)| *to = of.to_owned());
@@ -215,16 +261,31 @@ fn pictures_follow_their_monitors_to_other_connectors() {
     connect(&mut room, &[("A", "1"), ("B", "1")]);
     assert_eq!(room.rows(), rows(two, one));
     connect(&mut room, &[("B", "1")]);
-    assert_eq!(room.rows(), rows(two, one), "which of the two it is nobody knows");
+    assert_eq!(
+        room.rows(),
+        rows(two, one),
+        "which of the two it is nobody knows"
+    );
 }
 
 #[test]
 fn builtin_shows_only_stills_over_x11() {
     let mut room = Room::of(outputs(&["A"]));
-    let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
-    let shown = |room: &Room| room.world().choose(&image, Kind::AnimatedImage).unwrap().kind;
+    let image = room
+        .store
+        .read(|c| images::get(c, room.add("one")))
+        .unwrap()
+        .unwrap();
+    let shown = |room: &Room| {
+        room.world()
+            .choose(&image, Kind::AnimatedImage)
+            .unwrap()
+            .kind
+    };
     assert_eq!(shown(&room), Kind::AnimatedImage);
-    let session = Session::X11 { display: ":7".to_owned() };
+    let session = Session::X11 {
+        display: ":7".to_owned(),
+    };
     room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
     assert_eq!(shown(&room), Kind::StaticImage);
 }
@@ -232,7 +293,11 @@ fn builtin_shows_only_stills_over_x11() {
 #[test]
 fn without_a_session_the_error_is_about_the_backend_not_the_monitor() {
     let mut room = Room::of(Vec::new());
-    let refused = |room: &Room| room.world().targets(&Targets::from_names(Vec::new())).unwrap_err();
+    let refused = |room: &Room| {
+        room.world()
+            .targets(&Targets::from_names(Vec::new()))
+            .unwrap_err()
+    };
     assert!(matches!(refused(&room), Error::NoMonitor));
     room.backends.outputs = Outputs::default();
     assert!(matches!(refused(&room), Error::NoBackend { .. }));
@@ -244,9 +309,19 @@ fn backend_that_was_activated_is_used() {
         config.backend.selection_mode = SelectionMode::Auto;
     });
     let with = |activated| WorldState::read(&room.store, &room.bus, &room.backends, activated);
-    let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
+    let image = room
+        .store
+        .read(|c| images::get(c, room.add("one")))
+        .unwrap()
+        .unwrap();
     let kind = Kind::StaticImage;
-    let chosen = |activated| with(activated).unwrap().choose(&image, kind).unwrap().backend;
+    let chosen = |activated| {
+        with(activated)
+            .unwrap()
+            .choose(&image, kind)
+            .unwrap()
+            .backend
+    };
     assert_eq!(chosen(None), BackendName::Swaybg);
     assert_eq!(chosen(Some(BackendName::Builtin)), BackendName::Builtin);
     let video = (crate::wire::MediaType::Video, false);
@@ -260,7 +335,10 @@ fn unusable_hyprpaper_is_named_with_the_reason() {
         config.builtin.enabled = false;
     });
     let error = Error::no_backend(&room.backends).to_string();
-    assert!(error.contains("hyprpaper works on Hyprland only"), "{error}");
+    assert!(
+        error.contains("hyprpaper works on Hyprland only"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -268,9 +346,14 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     let room = Room::of(outputs(&["A", "B", "C"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &["A", "B"]));
-    room.set(Request { fit: Some(Fit::Fill), ..request(Ask::Image(two), &["C"]) });
+    room.set(Request {
+        fit: Some(Fit::Fill),
+        ..request(Ask::Image(two), &["C"])
+    });
     let elsewhere = "UPDATE assignments SET backend = 'feh'";
-    room.store.write(|c| Ok::<_, crate::store::Error>(c.execute(elsewhere, [])?)).unwrap();
+    room.store
+        .write(|c| Ok::<_, crate::store::Error>(c.execute(elsewhere, [])?))
+        .unwrap();
     let world = room.world();
     let desired = world.desired(&Placements::new());
     let shown = &desired[&builtin()];
@@ -279,8 +362,14 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     // D has no assignment.
     more.push(placement("D", one));
     let steps = [
-        Step { key: WorkerKey::of(BackendName::Feh, "A"), placements: Vec::new() },
-        Step { key: builtin(), placements: more },
+        Step {
+            key: WorkerKey::of(BackendName::Feh, "A"),
+            placements: Vec::new(),
+        },
+        Step {
+            key: builtin(),
+            placements: more,
+        },
     ];
     let restored = |change: &dyn Fn(&mut Vec<crate::backends::Placement>)| {
         let mut before = shown.clone();
@@ -301,10 +390,16 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     assert_eq!(restored(&|_| ()), []);
     let all = [of(one, "A B", false), of(two, "C", false)];
     assert_eq!(restored(&|before| before.clear()), all);
-    assert_eq!(restored(&|before| drop(before.remove(1))), [of(one, "B", false)]);
+    assert_eq!(
+        restored(&|before| drop(before.remove(1))),
+        [of(one, "B", false)]
+    );
     // A moved or resized output does not change its picture.
     assert_eq!(restored(&|before| before[0].output.x = 7), []);
-    assert_eq!(restored(&|before| before[0].image_id = two), [of(one, "A", false)]);
+    assert_eq!(
+        restored(&|before| before[0].image_id = two),
+        [of(one, "A", false)]
+    );
     let stretched = names(&["A", "B"]);
     let was = restored(&|before| before[0].extended_over.clone_from(&stretched));
     assert_eq!(was, [of(one, "A", false)]);
@@ -318,7 +413,12 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     assert_eq!(was, [of(one, "A", true), of(one, "B", false)]);
     // A picture that moves to another backend is restored, and its row names the new backend.
     let pictures = world.restored(&Placements::new(), &steps);
-    assert!(pictures.iter().flat_map(|one| &one.rows).all(|row| row.backend == "builtin"));
+    assert!(
+        pictures
+            .iter()
+            .flat_map(|one| &one.rows)
+            .all(|row| row.backend == "builtin")
+    );
     let elsewhere = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), shown.clone())]);
     assert_eq!(world.restored(&elsewhere, &steps).len(), 2);
 }
@@ -327,16 +427,30 @@ fn picture_is_restored_where_it_was_not_shown_before() {
 fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
-    room.set(Request { mode: Mode::Extend, ..request(Ask::Image(one), &[]) });
+    room.set(Request {
+        mode: Mode::Extend,
+        ..request(Ask::Image(one), &[])
+    });
     let mut world = room.world();
-    let placed = |world: &WorldState| world.desired(&Placements::new()).remove(&builtin()).unwrap();
+    let placed = |world: &WorldState| {
+        world
+            .desired(&Placements::new())
+            .remove(&builtin())
+            .unwrap()
+    };
     let before = placed(&world);
     assert_eq!(before[0].span, outputs(&["A", "B"]));
     let image = room.store.read(|c| images::get(c, two)).unwrap().unwrap();
     let (place, since) = (("2".to_owned(), "B".to_owned()), Timestamp::from_micros(1));
-    world.show_workspace(WorkspacePicture::new(place, two, "builtin".to_owned(), since), image);
+    world.show_workspace(
+        WorkspacePicture::new(place, two, "builtin".to_owned(), since),
+        image,
+    );
     assert_eq!(placed(&world)[0], before[0]);
-    assert_eq!((placed(&world)[1].image_id, placed(&world)[1].span.len()), (two, 0));
+    assert_eq!(
+        (placed(&world)[1].image_id, placed(&world)[1].span.len()),
+        (two, 0)
+    );
 }
 
 #[test]
@@ -350,10 +464,22 @@ fn requested_position_overrides_that_of_the_image() {
     image.position = own;
     let pictures = BTreeMap::from([(id, image.into())]);
     let check = |mode, position, expected| {
-        let rows = [Assignment { mode, position, ..row.clone() }];
-        let choose = |kind| Some(Choice { backend: BackendName::Feh, kind });
+        let rows = [Assignment {
+            mode,
+            position,
+            ..row.clone()
+        }];
+        let choose = |kind| {
+            Some(Choice {
+                backend: BackendName::Feh,
+                kind,
+            })
+        };
         let desired = assigned(&rows, &pictures, &outputs(&["A"]), choose);
-        assert_eq!(desired.into_values().flatten().next().unwrap().position, expected);
+        assert_eq!(
+            desired.into_values().flatten().next().unwrap().position,
+            expected
+        );
     };
     check(Mode::Clone, None, own);
     check(Mode::Each, asked, asked);
@@ -368,8 +494,12 @@ fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
     let mut rows = room.store.read(assignments::all).unwrap();
     let set_at = Timestamp::from_micros(3);
     // A disconnected monitor does not count.
-    let away =
-        Assignment { monitor: "AWAY".to_owned(), fit: Some(Fit::Tile), set_at, ..rows[0].clone() };
+    let away = Assignment {
+        monitor: "AWAY".to_owned(),
+        fit: Some(Fit::Tile),
+        set_at,
+        ..rows[0].clone()
+    };
     rows.push(away);
     let image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
     let pictures = BTreeMap::from([(id, image.into())]);
@@ -380,9 +510,16 @@ fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
         }
         let choose = |kind| Some(Choice { backend, kind });
         let desired = assigned(&rows, &pictures, &outputs(&["A", "B"]), choose);
-        desired.into_values().flatten().map(|one| one.fit).collect::<Vec<_>>()
+        desired
+            .into_values()
+            .flatten()
+            .map(|one| one.fit)
+            .collect::<Vec<_>>()
     };
     assert_eq!(fits(BackendName::Feh, 0), [Some(Fit::Fill); 2]);
     assert_eq!(fits(BackendName::Feh, 1), [Some(Fit::Contain); 2]);
-    assert_eq!(fits(BackendName::Builtin, 1), [Some(Fit::Fill), Some(Fit::Contain)]);
+    assert_eq!(
+        fits(BackendName::Builtin, 1),
+        [Some(Fit::Fill), Some(Fit::Contain)]
+    );
 }

@@ -34,16 +34,35 @@ fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) 
     let dir = tempfile::tempdir().unwrap();
     let (reports, heard) = bounded(8);
     let (ring, exits) = bounded(1);
-    let of = (WorkerKey { backend: BackendName::Feh, output: None }, 1);
+    let of = (
+        WorkerKey {
+            backend: BackendName::Feh,
+            output: None,
+        },
+        1,
+    );
     let place = (dir.path(), decoder(&spawner));
-    let worker =
-        Worker::start(&spawner, of, || backend, Box::new(Vec::new), place, exits, reports).unwrap();
+    let worker = Worker::start(
+        &spawner,
+        of,
+        || backend,
+        Box::new(Vec::new),
+        place,
+        exits,
+        reports,
+    )
+    .unwrap();
     (worker, heard, ring)
 }
 
 fn show(transition: Option<&str>, renew: bool) -> Order {
     let transition = transition.map(str::to_owned);
-    Order::Show { placements: Vec::new(), transition, rewritten: Vec::new(), renew }
+    Order::Show {
+        placements: Vec::new(),
+        transition,
+        rewritten: Vec::new(),
+        renew,
+    }
 }
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
@@ -111,12 +130,20 @@ fn backend_is_told_where_to_pause_after_each_order_and_the_end_of_a_process() {
     let news = || reports.recv_timeout(PATIENCE).expect("a report").news;
     worker.pause_after(Some(outputs(&["A"])));
     assert!(worker.give(show(Some("fade"), true)));
-    assert_eq!([next(), next(), next()], [r#"transition Some("fade")"#, "renew", "show"]);
+    assert_eq!(
+        [next(), next(), next()],
+        [r#"transition Some("fade")"#, "renew", "show"]
+    );
     assert_eq!(next(), r#"pause {"A"}"#);
-    let News::Done(Ok(done)) = news() else { panic!("it is done") };
+    let News::Done(Ok(done)) = news() else {
+        panic!("it is done")
+    };
     assert_eq!(done.unseen, ["A"]);
     assert!(worker.give(show(None, false)));
-    assert_eq!([next(), next(), next()], ["transition None", "show", r#"pause {"A"}"#]);
+    assert_eq!(
+        [next(), next(), next()],
+        ["transition None", "show", r#"pause {"A"}"#]
+    );
     assert!(matches!(news(), News::Done(Ok(_))));
     ring.send(()).unwrap();
     assert_eq!(next(), r#"pause {"A"}"#);
@@ -158,7 +185,10 @@ fn order_in_progress_is_cancelled_when_its_worker_is_cancelled_or_dropped() {
             assert!(matches!(news, News::Done(Err(Error::Cancelled))));
         } else {
             drop(worker);
-            assert!(matches!(reports.recv().unwrap().news, News::Done(Err(Error::Cancelled))));
+            assert!(matches!(
+                reports.recv().unwrap().news,
+                News::Done(Err(Error::Cancelled))
+            ));
         }
     }
 }
@@ -168,7 +198,10 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let (spawner, deaths) = Spawner::new();
     let dir = tempfile::tempdir().unwrap();
     let (reports, heard) = bounded(8);
-    let key = WorkerKey { backend: BackendName::Feh, output: None };
+    let key = WorkerKey {
+        backend: BackendName::Feh,
+        output: None,
+    };
     let start = |number| {
         let (ring, exits) = bounded(1);
         let faulty = move || -> Box<dyn Backend> {
@@ -177,8 +210,15 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
         };
         let of = (key.clone(), number);
         let place = (dir.path(), decoder(&spawner));
-        let worker =
-            Worker::start(&spawner, of, faulty, Box::new(Vec::new), place, exits, reports.clone());
+        let worker = Worker::start(
+            &spawner,
+            of,
+            faulty,
+            Box::new(Vec::new),
+            place,
+            exits,
+            reports.clone(),
+        );
         (worker.unwrap(), ring)
     };
     let next = || {

@@ -24,16 +24,29 @@ mod table;
 #[test]
 fn every_key_has_a_row() {
     let table = table();
-    for section in Section::ALL.into_iter().filter(|section| !section.is_client_s()) {
+    for section in Section::ALL
+        .into_iter()
+        .filter(|section| !section.is_client_s())
+    {
         for key in section.keys() {
             let has = |row: &Row| row.0 == section.heading() && row.1 == key.name;
-            assert!(table.iter().any(has), "{}.{} has no row", section.heading(), key.name);
+            assert!(
+                table.iter().any(has),
+                "{}.{} has no row",
+                section.heading(),
+                key.name
+            );
         }
     }
     for (section, key, ..) in &table {
-        let known = Section::ALL.into_iter().find(|known| known.heading() == *section);
+        let known = Section::ALL
+            .into_iter()
+            .find(|known| known.heading() == *section);
         let keys = known.map(Section::keys).unwrap_or_default();
-        assert!(keys.iter().any(|known| known.name == *key), "{section}.{key} is no key");
+        assert!(
+            keys.iter().any(|known| known.name == *key),
+            "{section}.{key} is no key"
+        );
     }
 }
 
@@ -45,7 +58,10 @@ fn tests_named_by_the_table_exist() {
         let body = text.split(&format!("fn {test}()")).nth(1);
         let body = body.unwrap_or_else(|| panic!("{file} has no test {test}"));
         let body = body.split("#[test]").next().unwrap();
-        assert!(body.contains(key), "{file}: {test} has nothing of {section}.{key}");
+        assert!(
+            body.contains(key),
+            "{file}: {test} has nothing of {section}.{key}"
+        );
     }
 }
 
@@ -67,8 +83,16 @@ fn settings_change_command_lines_and_files() {
     let red = stubs.wall.flat("red.png", RED);
     let video = stubs.root().join("video.mp4");
     fs::write(&video, b"\0\0\0\x18ftypisom\0\0\0\0isommp42").unwrap();
-    for name in [BackendName::Awww, BackendName::Hyprpaper, BackendName::Mpvpaper] {
-        let shows = if name == BackendName::Mpvpaper { &video } else { &red };
+    for name in [
+        BackendName::Awww,
+        BackendName::Hyprpaper,
+        BackendName::Mpvpaper,
+    ] {
+        let shows = if name == BackendName::Mpvpaper {
+            &video
+        } else {
+            &red
+        };
         let mut placements = stubs.wall.hang(&[("HEADLESS-1", shows)]);
         if name == BackendName::Mpvpaper {
             placements[0].kind = Kind::Video;
@@ -85,10 +109,17 @@ fn settings_change_command_lines_and_files() {
 fn settings_change_the_command_line_of_swaybg() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
     let red = wall.flat("red.png", RED);
-    called(&wall, BackendName::Swaybg, &wall.hang(&[("HEADLESS-1", &red)]), || {
-        let pid = wall.processes("swaybg")[0].pid;
-        fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().replace('\0', " ")
-    });
+    called(
+        &wall,
+        BackendName::Swaybg,
+        &wall.hang(&[("HEADLESS-1", &red)]),
+        || {
+            let pid = wall.processes("swaybg")[0].pid;
+            fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .unwrap()
+                .replace('\0', " ")
+        },
+    );
 }
 
 /// Tries the rows of a backend's command line: each must differ from the default.
@@ -111,15 +142,30 @@ fn called(wall: &Wall, name: BackendName, placements: &[Placement], said: impl F
         wall.set_json(name.as_str(), key, value.clone());
         let now = look();
         wall.set_json(name.as_str(), key, default(&heading, key));
-        assert_eq!(now.contains(words), wanted, "{heading}.{key} = {value}: {now}");
-        assert_eq!(before.contains(words), !wanted, "{heading}.{key} at its default: {before}");
+        assert_eq!(
+            now.contains(words),
+            wanted,
+            "{heading}.{key} = {value}: {now}"
+        );
+        assert_eq!(
+            before.contains(words),
+            !wanted,
+            "{heading}.{key} at its default: {before}"
+        );
     }
 }
 
 /// Everything that backends were told since the last call: their arguments, and the file of hyprpaper.
 fn said(stubs: &Stubs) -> String {
     let mut said = String::new();
-    for program in ["awww", "awww-daemon", "feh", "hyprctl", "hyprpaper", "mpvpaper"] {
+    for program in [
+        "awww",
+        "awww-daemon",
+        "feh",
+        "hyprctl",
+        "hyprpaper",
+        "mpvpaper",
+    ] {
         for call in stubs.calls(program) {
             said.push_str(&call.join(" "));
             said.push('\n');
@@ -132,8 +178,15 @@ fn said(stubs: &Stubs) -> String {
 }
 
 fn default(heading: &str, key: &str) -> Value {
-    let section = Section::ALL.into_iter().find(|section| section.heading() == heading).unwrap();
-    let key = section.keys().iter().find(|known| known.name == key).unwrap();
+    let section = Section::ALL
+        .into_iter()
+        .find(|section| section.heading() == heading)
+        .unwrap();
+    let key = section
+        .keys()
+        .iter()
+        .find(|known| known.name == key)
+        .unwrap();
     key.default.to_json().unwrap_or_default()
 }
 
@@ -141,13 +194,18 @@ fn default(heading: &str, key: &str) -> Value {
 fn host_of_wal_qt_is_sent_its_settings() {
     let (stubs, mut wal_qt, placements) = host();
     for (heading, key, value, seen) in table() {
-        let Told(route, place, expected) = seen else { continue };
+        let Told(route, place, expected) = seen else {
+            continue;
+        };
         forget(&stubs);
         stubs.wall.set_json("wal-qt", key, value);
         wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
         stubs.wall.set_json("wal-qt", key, default(heading, key));
         let asked = requests(&stubs);
-        let body = asked.iter().find(|(asked, _)| asked == route).map(|(_, body)| body);
+        let body = asked
+            .iter()
+            .find(|(asked, _)| asked == route)
+            .map(|(_, body)| body);
         let found = body.and_then(|body| body.pointer(place));
         assert_eq!(found, Some(&expected), "{heading}.{key}: {asked:?}");
     }
@@ -168,12 +226,22 @@ fn the_host_is_looked_for_where_it_is_said() {
     let (stubs, mut wal_qt, placements) = host();
     let run = stubs.root().join("run");
     symlink(run.join("wal-qt.sock"), run.join("other.sock")).unwrap();
-    stubs.wall.set("wal-qt", "socket_path", "$XDG_RUNTIME_DIR/other.sock");
+    stubs
+        .wall
+        .set("wal-qt", "socket_path", "$XDG_RUNTIME_DIR/other.sock");
     wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     fs::remove_file(run.join("wal-qt.sock")).unwrap();
-    stubs.wall.set("wal-qt", "socket_path", "$NOWHERE/wal-qt.sock");
-    let error = wal_qt.show(&placements, &stubs.wall.cancel).unwrap_err().to_string();
-    assert!(error.contains("socket_path") && error.contains("NOWHERE"), "{error}");
+    stubs
+        .wall
+        .set("wal-qt", "socket_path", "$NOWHERE/wal-qt.sock");
+    let error = wal_qt
+        .show(&placements, &stubs.wall.cancel)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("socket_path") && error.contains("NOWHERE"),
+        "{error}"
+    );
     assert_eq!(stubs.note("wal-qt-env").len(), 1, "one host");
     wal_qt.clear().unwrap();
 }
@@ -181,13 +249,23 @@ fn the_host_is_looked_for_where_it_is_said() {
 fn the_host_is_the_one_that_is_expected() {
     let (stubs, mut wal_qt, placements) = host();
     for (key, value, said) in [
-        ("expected_service", "other", "the host is wal-qt with API version 0, not other with 0"),
-        ("expected_api_version", "1", "the host is wal-qt with API version 0, not wal-qt with 1"),
+        (
+            "expected_service",
+            "other",
+            "the host is wal-qt with API version 0, not other with 0",
+        ),
+        (
+            "expected_api_version",
+            "1",
+            "the host is wal-qt with API version 0, not wal-qt with 1",
+        ),
     ] {
         stubs.wall.set("wal-qt", key, value);
         let error = wal_qt.show(&placements, &stubs.wall.cancel).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
-        stubs.wall.set_json("wal-qt", key, default("backend.wal-qt", key));
+        stubs
+            .wall
+            .set_json("wal-qt", key, default("backend.wal-qt", key));
     }
     wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     wal_qt.clear().unwrap();
@@ -205,24 +283,43 @@ fn limits() {
         stubs.cue("wal-qt-host", cue);
         let shown = wal_qt.show(&placements, &stubs.wall.cancel);
         stubs.cue("wal-qt-host", "");
-        (shown, routes(&stubs).iter().filter(|route| *route == LOOK).count())
+        (
+            shown,
+            routes(&stubs).iter().filter(|route| *route == LOOK).count(),
+        )
     };
-    assert_eq!(looks("request_timeout_ms", 60_000, "slow-look", "000001"), (Ok(()), 1));
+    assert_eq!(
+        looks("request_timeout_ms", 60_000, "slow-look", "000001"),
+        (Ok(()), 1)
+    );
     let (shown, times) = looks("request_timeout_ms", 100, "slow-look", "000002");
     assert!(shown.is_ok() && times > 1, "asked {times} times: {shown:?}");
     assert_eq!(looks("request_timeout_ms", 60_000, "", "000003").1, 1);
     // A host that does not answer in time counts as a new one, and gets everything again.
-    assert_eq!(looks("connect_timeout_ms", 60_000, "slow-health", "000003"), (Ok(()), 0));
-    assert_eq!(looks("connect_timeout_ms", 50, "slow-health", "000003"), (Ok(()), 1));
+    assert_eq!(
+        looks("connect_timeout_ms", 60_000, "slow-health", "000003"),
+        (Ok(()), 0)
+    );
+    assert_eq!(
+        looks("connect_timeout_ms", 50, "slow-health", "000003"),
+        (Ok(()), 1)
+    );
     set("connect_timeout_ms", 60_000);
     let (shown, _) = looks("load_timeout_ms", 400, "accept-never", "000003");
-    assert!(shown.unwrap_err().to_string().contains("not displayed within 400 ms"));
+    assert!(
+        shown
+            .unwrap_err()
+            .to_string()
+            .contains("not displayed within 400 ms")
+    );
 }
 
 fn the_host_s_environment() {
     let (stubs, mut wal_qt, placements) = host();
     wal_qt.clear().unwrap();
-    stubs.wall.set_json("wal-qt", "env", json!(["STUB_EXTRA=seven"]));
+    stubs
+        .wall
+        .set_json("wal-qt", "env", json!(["STUB_EXTRA=seven"]));
     wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     assert_eq!(stubs.note("wal-qt-env"), ["", "seven"]);
     wal_qt.clear().unwrap();
@@ -235,7 +332,9 @@ fn pages_may_use_the_network() {
     let placements = [page(&stubs, "HEADLESS-1", &index, json!({}), false)];
     for allowed in [false, true] {
         forget(&stubs);
-        stubs.wall.set_json("wal-qt", "allow_network_wallpapers", json!(allowed));
+        stubs
+            .wall
+            .set_json("wal-qt", "allow_network_wallpapers", json!(allowed));
         wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
         let body = json!({ "allow_network_wallpapers": allowed });
         assert_eq!(requests(&stubs)[0], ("/settings/network".to_owned(), body));
@@ -245,14 +344,20 @@ fn pages_may_use_the_network() {
 
 fn one_duration_for_two() {
     let (stubs, mut wal_qt, placements) = host();
-    stubs.wall.patch(json!({ "backend": { "transition_duration_seconds": 7.5 } }));
+    stubs
+        .wall
+        .patch(json!({ "backend": { "transition_duration_seconds": 7.5 } }));
     forget(&stubs);
     wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     assert_eq!(requests(&stubs)[0].1["duration_ms"], 7500);
     wal_qt.clear().unwrap();
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let blue: PathBuf = stubs.wall.flat("blue.png", BLUE);
-    awww.show(&stubs.wall.hang(&[("HEADLESS-1", &blue)]), &stubs.wall.cancel).unwrap();
+    awww.show(
+        &stubs.wall.hang(&[("HEADLESS-1", &blue)]),
+        &stubs.wall.cancel,
+    )
+    .unwrap();
     assert!(said(&stubs).contains("--transition-duration=7.5"));
     awww.clear().unwrap();
 }
@@ -260,14 +365,22 @@ fn one_duration_for_two() {
 /// Both a Wayland compositor and an X server run, as with Xwayland.
 fn the_compositor_is_the_one_that_is_named() {
     let (wayland, x11) = (Desktop::wayland(&["640x480"]), Desktop::x11(&["640x480"]));
-    for (name, monitor) in [("auto", "HEADLESS-1"), ("wayland", "HEADLESS-1"), ("x11", "VIRTUAL-1")]
-    {
+    for (name, monitor) in [
+        ("auto", "HEADLESS-1"),
+        ("wayland", "HEADLESS-1"),
+        ("x11", "VIRTUAL-1"),
+    ] {
         let mut daemon = TestDaemon::on(&wayland);
         daemon.env("DISPLAY", x11.var("DISPLAY").unwrap());
         daemon.configure(&format!("[daemon]\ncompositor = '{name}'\n"));
         daemon.start();
         let found = daemon.client().get("/monitors").ok();
-        let names: Vec<_> = found.as_array().unwrap().iter().map(|found| &found["name"]).collect();
+        let names: Vec<_> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|found| &found["name"])
+            .collect();
         assert_eq!(names, [monitor], "{name}");
         assert_eq!(daemon.stop(), Some(0));
     }

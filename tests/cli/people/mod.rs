@@ -26,7 +26,13 @@ fn home(mut daemon: TestDaemon, pictures: &[(&str, [u8; 3])]) -> TestDaemon {
         let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(*color));
         picture.save(directory.join(name)).unwrap();
     }
-    daemon.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    daemon.stub(
+        "murald",
+        &format!(
+            "#!/bin/sh\nexec '{}' \"$@\"\n",
+            env!("CARGO_BIN_EXE_murald")
+        ),
+    );
     daemon.env("MURALD_AUTOSTART", "1");
     daemon
 }
@@ -40,7 +46,10 @@ impl Shell {
         // Shells have job control only on their own controlling terminal.
         let mut command = daemon.command("setsid");
         command.args(["--ctty", "--wait"]).args(program);
-        command.env("TERM", "xterm").env("PS1", "> ").current_dir(daemon.root());
+        command
+            .env("TERM", "xterm")
+            .env("PS1", "> ")
+            .current_dir(daemon.root());
         Self(Pty::new(command, columns, 24))
     }
 
@@ -72,6 +81,10 @@ fn sees(desktop: &Desktop, daemon: &TestDaemon, output: &str, color: [u8; 3]) {
         desktop.shot(Path::new(&shot), output);
         let shown = image::open(&shot).unwrap().into_rgb8();
         let middle = shown.get_pixel(shown.width() / 2, shown.height() / 2);
-        middle.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) <= 6)
+        middle
+            .0
+            .iter()
+            .zip(color)
+            .all(|(one, other)| one.abs_diff(other) <= 6)
     });
 }

@@ -5,7 +5,10 @@ use crate::support::TestDaemon;
 
 #[test]
 fn user_on_a_phone_works_over_ssh() {
-    let mut daemon = home(TestDaemon::new(), &[("red lake.png", RED), ("blue hill.png", BLUE)]);
+    let mut daemon = home(
+        TestDaemon::new(),
+        &[("red lake.png", RED), ("blue hill.png", BLUE)],
+    );
     daemon.env("TERM", "xterm-256color");
     let mut zsh = Shell::new(&daemon, &["zsh", "-f", "-i"], 40);
     let directory = completions("");
@@ -21,7 +24,10 @@ fn user_on_a_phone_works_over_ssh() {
     zsh.types(show, "\x1b[38;");
     let shown = zsh.0.until("blue hill");
     assert!(shown.contains('▀'), "{shown:?}");
-    zsh.types("murald images show red\t --format 'found {name}'", "found red lake");
+    zsh.types(
+        "murald images show red\t --format 'found {name}'",
+        "found red lake",
+    );
     // Enter deletes nothing.
     zsh.types("murald images rm red\t", "to the trash? [y/N] ");
     zsh.types("", "nothing was deleted");
@@ -29,7 +35,10 @@ fn user_on_a_phone_works_over_ssh() {
     zsh.types("murald set red\t", "no Wayland or X11 session");
     // The same in tmux.
     let tmux = daemon.root().join("tmux");
-    let tmux = format!("tmux -S {} -f /dev/null new-session 'zsh -f -i'", tmux.display());
+    let tmux = format!(
+        "tmux -S {} -f /dev/null new-session 'zsh -f -i'",
+        tmux.display()
+    );
     zsh.0.types(format!("{tmux}\r").as_bytes());
     zsh.types("PS1='in''side> '", "inside> ");
     zsh.types("murald images show red --format 'is {name}'", "is red lake");

@@ -7,11 +7,18 @@ use crate::support::TestDaemon;
 #[test]
 fn user_of_swww_switches() {
     let desktop = Desktop::wayland(&["640x360", "360x640"]);
-    let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
+    let pictures = [
+        ("red lake.png", RED),
+        ("blue hill.png", BLUE),
+        ("green.png", GREEN),
+    ];
     let daemon = home(TestDaemon::on(&desktop), &pictures);
     let mut fish = Shell::new(&daemon, &["fish", "--no-config", "--interactive"], 80);
     // Some versions of fish query the terminal, and wait for its answer.
-    fish.types(&format!("source {}; echo rea''dy", completions("murald.fish")), "ready\r\n");
+    fish.types(
+        &format!("source {}; echo rea''dy", completions("murald.fish")),
+        "ready\r\n",
+    );
     // The command of swww, and the suggestion.
     fish.types("murald img Pictures/green.png", "did you mean set PICTURE?");
     // On both monitors, in the order of the compositor.
@@ -19,12 +26,21 @@ fn user_of_swww_switches() {
     // Instead of swww murald draws, whatever is installed.
     fish.types("murald backends activate builtin", "switched to builtin");
     fish.types("murald import Pictures", "in the library already");
-    fish.types("murald set 'red l' --monitor HEADLESS-1 --transition wipe", "red lake (");
+    fish.types(
+        "murald set 'red l' --monitor HEADLESS-1 --transition wipe",
+        "red lake (",
+    );
     sees(&desktop, &daemon, "HEADLESS-1", RED);
     sees(&desktop, &daemon, "HEADLESS-2", GREEN);
     // Tab completes names.
-    fish.types("murald images show red\t --format 'found {name}'", "found red lake");
-    fish.types("murald images show red\t --format 'has {media_type}'", "has image");
+    fish.types(
+        "murald images show red\t --format 'found {name}'",
+        "found red lake",
+    );
+    fish.types(
+        "murald images show red\t --format 'has {media_type}'",
+        "has image",
+    );
     let hook = r#"echo "$MURALD_IMAGE_NAME" >told"#;
     let set = format!("murald config set hooks.wallpaper_changed '{hook}'; and echo do''ne");
     fish.types(&set, "done\r\n");

@@ -43,24 +43,36 @@ test "$(murald current --format '{monitors[0].image_name}')" = green
 #[test]
 fn script_works_with_pipes_exit_codes_and_json() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
+    let pictures = [
+        ("red lake.png", RED),
+        ("blue hill.png", BLUE),
+        ("green.png", GREEN),
+    ];
     let daemon = home(TestDaemon::on(&desktop), &pictures);
     let mut sh = daemon.command("sh");
     sh.args(["-eux", "-c", SCRIPT]).current_dir(daemon.root());
     let output = sh.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     sees(&desktop, &daemon, "HEADLESS-1", GREEN);
     // A cron job, with `HOME`, a short `PATH`, and the daemon's socket.
     let cron = |line: &str| {
         let mut sh = Command::new("env");
         let own = format!("MURALD_SOCKET={}", daemon.socket().display());
-        sh.args(["-i", "PATH=/usr/bin:/bin", &own, "sh", "-c", line]).current_dir("/");
+        sh.args(["-i", "PATH=/usr/bin:/bin", &own, "sh", "-c", line])
+            .current_dir("/");
         sh.env("HOME", daemon.root()).output().unwrap()
     };
     let murald = env!("CARGO_BIN_EXE_murald");
     let output = cron(&format!("{murald} previous && {murald} stop --clear"));
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "red lake (3) is on HEADLESS-1\nstopped\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "red lake (3) is on HEADLESS-1\nstopped\n"
+    );
     // Without a daemon the exit code is 69.
     assert_eq!(cron(&format!("{murald} current")).status.code(), Some(69));
 }

@@ -15,7 +15,10 @@ use crate::support::bystander::Bystander;
 /// Ways in which the stub of swaybg misbehaves. The processes that it starts write down their PIDs.
 const MOODS: &[(&str, &str)] = &[
     ("flood", "exec yes 'and so on, and so on, and so on'"),
-    ("fork", "sleep 600 & echo $! >>\"$PIDS\"; sleep 600 & echo $! >>\"$PIDS\"; exit 0"),
+    (
+        "fork",
+        "sleep 600 & echo $! >>\"$PIDS\"; sleep 600 & echo $! >>\"$PIDS\"; exit 0",
+    ),
     ("lie", "exit 0"),
 ];
 
@@ -35,7 +38,10 @@ fn misbehaving_backends_affect_only_their_own_wallpaper() {
     let mut daemon = TestDaemon::on(&desktop);
     let (cue, pids) = (daemon.root().join("cue"), daemon.root().join("pids"));
     let real = desktop.output("which", &["swaybg"]);
-    let moods: String = MOODS.iter().map(|(mood, does)| format!("{mood}) {does} ;;\n")).collect();
+    let moods: String = MOODS
+        .iter()
+        .map(|(mood, does)| format!("{mood}) {does} ;;\n"))
+        .collect();
     let script = format!(
         "#!/bin/sh\nPIDS='{}'\ncase \"$1\" in -v|--version) exec '{real}' \"$@\" ;; esac\n\
          case $(cat '{}' 2>/dev/null) in\n{moods}esac\nexec '{real}' \"$@\"\n",
@@ -55,11 +61,16 @@ fn misbehaving_backends_affect_only_their_own_wallpaper() {
         let bystander = Bystander::beside(&daemon, Some(green));
         let refused = set(green).fails(500);
         bystander.end(&format!("a setter that would {mood}"));
-        assert!(refused["details"].as_str().unwrap().contains("swaybg"), "{mood}: {refused}");
+        assert!(
+            refused["details"].as_str().unwrap().contains("swaybg"),
+            "{mood}: {refused}"
+        );
         fs::remove_file(&cue).unwrap();
         let left = || {
             let pids = fs::read_to_string(&pids).unwrap_or_default();
-            pids.lines().filter(|pid| Path::new("/proc").join(pid).exists()).count()
+            pids.lines()
+                .filter(|pid| Path::new("/proc").join(pid).exists())
+                .count()
         };
         wait_until(&format!("the end of those that {mood}"), || left() == 0);
         // The directory is in memory, so a flood must not leave much there.

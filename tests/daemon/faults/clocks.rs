@@ -17,7 +17,9 @@ const APART: [&str; 3] = ["--user", "--map-root-user", "--time"];
 fn start_later(daemon: &mut TestDaemon, seconds: i64) {
     let offset = seconds.to_string();
     let mut command = daemon.command("unshare");
-    command.args(APART).args(["--boottime", &offset, "--monotonic", &offset]);
+    command
+        .args(APART)
+        .args(["--boottime", &offset, "--monotonic", &offset]);
     command.arg(env!("CARGO_BIN_EXE_murald")).arg("start");
     daemon.start_by(command);
 }
@@ -26,7 +28,11 @@ fn start_later(daemon: &mut TestDaemon, seconds: i64) {
 #[track_caller]
 fn next_change(daemon: &TestDaemon) -> SignedDuration {
     let active = daemon.client().get("/playlists/active").ok();
-    let at: Timestamp = active[0]["next_change_at"].as_str().unwrap().parse().unwrap();
+    let at: Timestamp = active[0]["next_change_at"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     at.duration_since(Timestamp::now())
 }
 
@@ -43,13 +49,24 @@ fn playlists_keep_their_interval_when_the_boot_time_jumps() {
     let body = json!({
         "name": "slow", "configuration": { "type": "timer", "interval": INTERVAL }, "images": items,
     });
-    let id = daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    let id = daemon.client().post("/playlists", &body).ok()["id"]
+        .as_i64()
+        .unwrap();
     let mut events = daemon.events("playlist_image_changed");
-    daemon.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    daemon
+        .client()
+        .post(&format!("/playlists/{id}/start"), &json!({}))
+        .ok();
     events.wait_for("playlist_image_changed");
     let within = |left: SignedDuration| {
-        assert!(left > SignedDuration::ZERO, "{left:#}: it should have changed");
-        assert!(left <= SignedDuration::from_secs(INTERVAL + 1), "{left:#}: it hangs");
+        assert!(
+            left > SignedDuration::ZERO,
+            "{left:#}: it should have changed"
+        );
+        assert!(
+            left <= SignedDuration::from_secs(INTERVAL + 1),
+            "{left:#}: it hangs"
+        );
     };
     within(next_change(&daemon));
     assert_eq!(daemon.stop(), Some(0));
@@ -58,7 +75,10 @@ fn playlists_keep_their_interval_when_the_boot_time_jumps() {
         start_later(&mut daemon, seconds);
         let bystander = Bystander::beside(&daemon, Some(ids[0]));
         let mut events = daemon.events("playlist_image_changed");
-        daemon.client().post(&format!("/playlists/{id}/next"), &json!({})).ok();
+        daemon
+            .client()
+            .post(&format!("/playlists/{id}/next"), &json!({}))
+            .ok();
         events.wait_for("playlist_image_changed");
         within(next_change(&daemon));
         bystander.end("a jump of the clock");

@@ -22,9 +22,14 @@ fn restarted_compositor_gets_its_wallpapers_back() {
     let items = [red, green].map(|id| json!({ "image_id": id }));
     let timer = json!({ "type": "timer", "interval": 1 });
     let body = json!({ "name": "quick", "configuration": timer, "images": items });
-    let list = daemon.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    let list = daemon.client().post("/playlists", &body).ok()["id"]
+        .as_i64()
+        .unwrap();
     let start = json!({ "monitors": ["HEADLESS-2"] });
-    daemon.client().post(&format!("/playlists/{list}/start"), &start).ok();
+    daemon
+        .client()
+        .post(&format!("/playlists/{list}/start"), &start)
+        .ok();
     let bystander = Bystander::beside(&daemon, Some(red));
     let (over, changes, imports) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));
     std::thread::scope(|scope| {
@@ -35,7 +40,11 @@ fn restarted_compositor_gets_its_wallpapers_back() {
                 let body = json!({ "image_id": image, "monitor": "HEADLESS-1" });
                 let answer = daemon.client().post("/wallpaper/set", &body);
                 // The request may fail because there is no output.
-                assert!([200, 400, 404, 500, 503].contains(&answer.status), "{}", answer.text());
+                assert!(
+                    [200, 400, 404, 500, 503].contains(&answer.status),
+                    "{}",
+                    answer.text()
+                );
                 changes.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -47,8 +56,10 @@ fn restarted_compositor_gets_its_wallpapers_back() {
             }
         });
         for _ in 0..DEATHS {
-            let (changed, imported) =
-                (changes.load(Ordering::Relaxed), imports.load(Ordering::Relaxed));
+            let (changed, imported) = (
+                changes.load(Ordering::Relaxed),
+                imports.load(Ordering::Relaxed),
+            );
             wait_until("that all of it goes on", || {
                 changes.load(Ordering::Relaxed) > changed + 1
                     && imports.load(Ordering::Relaxed) > imported + 1
@@ -57,22 +68,36 @@ fn restarted_compositor_gets_its_wallpapers_back() {
         }
     });
     wait_until("both monitors", || {
-        daemon.client().get("/monitors").ok().as_array().unwrap().len() == 2
+        daemon
+            .client()
+            .get("/monitors")
+            .ok()
+            .as_array()
+            .unwrap()
+            .len()
+            == 2
     });
     let set = json!({ "image_id": green, "monitor": "HEADLESS-1" });
-    wait_until("the picture", || daemon.client().post("/wallpaper/set", &set).status == 200);
+    wait_until("the picture", || {
+        daemon.client().post("/wallpaper/set", &set).status == 200
+    });
     bystander.end("a compositor that dies");
     let png = daemon.root().join("shot.png");
     wait_until("its pixels", || {
         desktop.shot(&png, "HEADLESS-1");
         let seen = image::open(&png).unwrap().into_rgb8().get_pixel(160, 120).0;
-        seen.iter().zip([30, 180, 60]).all(|(one, other): (&u8, u8)| one.abs_diff(other) <= 4)
+        seen.iter()
+            .zip([30, 180, 60])
+            .all(|(one, other): (&u8, u8)| one.abs_diff(other) <= 4)
     });
     // The playlist continues, too.
     let mut events = daemon.events("playlist_image_changed");
     let event: Value = events.wait_for("playlist_image_changed");
     assert_eq!(event["monitors"], json!(["HEADLESS-2"]));
     let images = daemon.client().get("/images?per_page=1").ok();
-    assert_eq!(images["pagination"]["total_items"], 2 + imports.load(Ordering::Relaxed));
+    assert_eq!(
+        images["pagination"]["total_items"],
+        2 + imports.load(Ordering::Relaxed)
+    );
     daemon.ends_well();
 }

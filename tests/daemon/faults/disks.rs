@@ -20,8 +20,17 @@ fn daemon(desktop: &Desktop) -> (TestDaemon, [i64; 2]) {
     let daemon = TestDaemon::started_on(desktop);
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
         .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
-    daemon.client().post("/wallpaper/set", &json!({ "image_id": ids[0] })).ok();
-    assert_eq!(daemon.client().get(&format!("/images/{}/thumbnail", ids[0])).status, 200);
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": ids[0] }))
+        .ok();
+    assert_eq!(
+        daemon
+            .client()
+            .get(&format!("/images/{}/thumbnail", ids[0]))
+            .status,
+        200
+    );
     is_long_ago();
     (daemon, ids)
 }
@@ -29,7 +38,9 @@ fn daemon(desktop: &Desktop) -> (TestDaemon, [i64; 2]) {
 /// The daemon assumes for a moment that a disk that has answered still does, so wait longer.
 fn is_long_ago() {
     let asked = Instant::now();
-    wait_until("that is long ago", || asked.elapsed() > Duration::from_millis(500));
+    wait_until("that is long ago", || {
+        asked.elapsed() > Duration::from_millis(500)
+    });
 }
 
 /// Stops the daemon; threads that look at the dead disk must not delay the shutdown.
@@ -55,18 +66,26 @@ fn configuration_on_a_dead_disk_refuses_only_changes() {
     let theme = json!({ "theme": "mine" });
     let changes = |client: &crate::support::client::Client| client.patch("/config/app", &theme);
     let all: Vec<u16> = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| changes(&client).status)).collect();
+        let all: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| changes(&client).status))
+            .collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
     assert_eq!(all, [503; 8]);
     client.post("/config/reset", &json!({})).fails(503);
     assert_eq!(client.get("/config").ok()["app"]["theme"], "dark");
-    client.post("/wallpaper/set", &json!({ "image_id": green })).ok();
+    client
+        .post("/wallpaper/set", &json!({ "image_id": green }))
+        .ok();
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     bystander.end("a configuration on a dead disk");
     drop(dead);
     wait_until("a change", || changes(&client).status == 200);
-    assert!(fs::read_to_string(daemon.config_file()).unwrap().contains("\"mine\""));
+    assert!(
+        fs::read_to_string(daemon.config_file())
+            .unwrap()
+            .contains("\"mine\"")
+    );
     let dead = DeadDisk::over(&config).unwrap();
     // SIGHUP reloads the file on the thread that also shuts the daemon down.
     daemon.signal("-HUP");

@@ -15,6 +15,8 @@ use crate::support::TestDaemon;
 /// Creates a small image of one colour.
 pub fn plain(daemon: &TestDaemon, name: &str, color: [u8; 3]) -> PathBuf {
     let path = daemon.root().join(name);
-    image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+        .save(&path)
+        .unwrap();
     path
 }

@@ -30,7 +30,11 @@ fn crowd(socket: &Path) -> Vec<OwnedFd> {
 
 /// Returns the exit code, stdout and stderr.
 fn run(mut command: Command) -> (Option<i32>, String, String) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let code = end_of(child).code();
     let (mut printed, mut said) = (String::new(), String::new());
@@ -48,7 +52,10 @@ fn full_queue_of_a_stopped_daemon_does_not_block_commands() {
     let end = format!("`kill -9 {}`", daemon.pid());
     let (code, _, said) = run(daemon.murald(&["start"]));
     assert_eq!(code, Some(75), "{said}");
-    assert!(said.contains("is already running") && said.contains(&end), "{said}");
+    assert!(
+        said.contains("is already running") && said.contains(&end),
+        "{said}"
+    );
     let (code, _, said) = run(daemon.murald(&["status"]));
     assert_eq!(code, Some(69), "{said}");
     assert!(

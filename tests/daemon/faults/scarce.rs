@@ -20,18 +20,23 @@ impl Group {
     /// Returns `None` if this user may not create one.
     fn with(pid: u32) -> Option<Self> {
         // Version 2 of control groups, then version 1.
-        ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"].iter().find_map(|above| {
-            let path = Path::new(above).join(format!("murald-test-{pid}"));
-            fs::create_dir(&path).ok()?;
-            let group = Self(path);
-            group.0.join("pids.max").exists().then_some(())?;
-            fs::write(group.0.join("cgroup.procs"), pid.to_string()).ok()?;
-            Some(group)
-        })
+        ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"]
+            .iter()
+            .find_map(|above| {
+                let path = Path::new(above).join(format!("murald-test-{pid}"));
+                fs::create_dir(&path).ok()?;
+                let group = Self(path);
+                group.0.join("pids.max").exists().then_some(())?;
+                fs::write(group.0.join("cgroup.procs"), pid.to_string()).ok()?;
+                Some(group)
+            })
     }
 
     fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.0.join(file)).unwrap().trim().to_owned()
+        fs::read_to_string(self.0.join(file))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     fn write(&self, file: &str, value: &str) {
@@ -43,7 +48,10 @@ impl Drop for Group {
     fn drop(&mut self) {
         // Processes in the group return to the parent.
         let above = self.0.parent().unwrap().join("cgroup.procs");
-        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
+        for pid in fs::read_to_string(self.0.join("cgroup.procs"))
+            .unwrap_or_default()
+            .lines()
+        {
             fs::write(&above, pid).ok();
         }
         fs::remove_dir(&self.0).ok();
@@ -55,8 +63,16 @@ fn clients_are_served_again_after_a_crowd_at_64_descriptors() {
     let mut daemon = TestDaemon::new();
     daemon.start_after("ulimit -n 64");
     let id = daemon.import(&[&plain(&daemon, "red.png", [200, 30, 30])])[0];
-    assert_eq!(daemon.client().get(&format!("/images/{id}/thumbnail")).status, 200);
-    let silent: Vec<_> = (0..60).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
+    assert_eq!(
+        daemon
+            .client()
+            .get(&format!("/images/{id}/thumbnail"))
+            .status,
+        200
+    );
+    let silent: Vec<_> = (0..60)
+        .map(|_| UnixStream::connect(daemon.socket()).unwrap())
+        .collect();
     // Other connections in the queue may get the free places first.
     let body = json!({ "paths": [plain(&daemon, "blue.png", [30, 9, 200])], "wait": true });
     let client = daemon.client();
@@ -77,22 +93,39 @@ fn daemon_keeps_working_if_no_thread_can_be_started() {
     assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
     // Dropped, and thus without a limit again, before the daemon is stopped.
     let Some(group) = Group::with(daemon.pid()) else {
-        return left_out("the end of threads", "this user may not make a control group");
+        return left_out(
+            "the end of threads",
+            "this user may not make a control group",
+        );
     };
     let crowd = |count: usize| -> Vec<UnixStream> {
-        (0..count).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect()
+        (0..count)
+            .map(|_| UnixStream::connect(daemon.socket()).unwrap())
+            .collect()
     };
     // Counted by name, as other threads may end in between. A thread may be gone before its name is
     // read.
     let name = |task: DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     let connected = || {
         let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).unwrap();
-        tasks.flatten().map(name).filter(|name| name.starts_with("http-")).count()
+        tasks
+            .flatten()
+            .map(name)
+            .filter(|name| name.starts_with("http-"))
+            .count()
     };
     let few = crowd(6);
     wait_until("threads", || connected() >= 6);
     group.write("pids.max", &group.read("pids.current"));
-    let refused = || group.read("pids.events").rsplit(' ').next().unwrap().parse::<u32>().unwrap();
+    let refused = || {
+        group
+            .read("pids.events")
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    };
     wait_until("a thread that cannot be started", || {
         // More connections than threads; clients without a thread get an error.
         drop(crowd(20));
@@ -129,15 +162,25 @@ fn acknowledged_changes_survive_lack_of_memory() {
         picture.save(big.join(format!("{number}.bmp"))).unwrap();
     }
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmSize:"))
+        .unwrap();
     let kibibytes: u64 = line.trim().split(' ').next().unwrap().parse().unwrap();
     let limit = format!("--as={}", (kibibytes << 10) + (6 << 20));
     let pid = daemon.pid().to_string();
-    let limited = daemon.command("prlimit").args(["--pid", &pid, &limit]).status().unwrap();
+    let limited = daemon
+        .command("prlimit")
+        .args(["--pid", &pid, &limit])
+        .status()
+        .unwrap();
     assert!(limited.success());
     let mut told: BTreeSet<i64> = BTreeSet::from([kept]);
     let mut events = daemon.events("image_processed,processing_complete");
-    daemon.client().post("/images", &json!({ "paths": [big] })).ok();
+    daemon
+        .client()
+        .post("/images", &json!({ "paths": [big] }))
+        .ok();
     // The daemon may report errors or exit, as long as nothing is lost.
     while let Some((kind, data)) = events.try_next() {
         if kind == "processing_complete" {
@@ -150,7 +193,11 @@ fn acknowledged_changes_survive_lack_of_memory() {
     daemon.start();
     let listed = || daemon.client().get("/images?per_page=200").ok()["data"].clone();
     let ids = |all: &Value| -> BTreeSet<i64> {
-        all.as_array().unwrap().iter().map(|image| image["id"].as_i64().unwrap()).collect()
+        all.as_array()
+            .unwrap()
+            .iter()
+            .map(|image| image["id"].as_i64().unwrap())
+            .collect()
     };
     assert!(ids(&listed()).is_superset(&told), "{told:?}");
     // Images that were imported in part are removed; all others have their files.
@@ -160,7 +207,10 @@ fn acknowledged_changes_survive_lack_of_memory() {
         all.as_array().unwrap().len() == files
     });
     for id in ids(&listed()) {
-        assert_eq!(daemon.client().get(&format!("/images/{id}/raw")).status, 200);
+        assert_eq!(
+            daemon.client().get(&format!("/images/{id}/raw")).status,
+            200
+        );
     }
     daemon.ends_well();
 }

@@ -9,7 +9,10 @@ use murald::internals::media::{palette, probe};
 
 /// The valid UTF-8 at the start of an input.
 pub(crate) fn start(data: &[u8]) -> &str {
-    data.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default()
+    data.utf8_chunks()
+        .next()
+        .map(|chunk| chunk.valid())
+        .unwrap_or_default()
 }
 
 /// The input as text; empty if it is not UTF-8.
@@ -93,13 +96,22 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     }
     for target in [probe.fit((48, 48)), whole] {
         let (decoded, peak) = measured(|| probe.decode(&mut input, target));
-        assert!(peak <= pixels * FOR_PIXEL + BESIDE, "{peak} bytes for {pixels} pixels");
+        assert!(
+            peak <= pixels * FOR_PIXEL + BESIDE,
+            "{peak} bytes for {pixels} pixels"
+        );
         let Ok(picture) = decoded else { continue };
         let upright = picture.upright();
         let size = (upright.width(), upright.height());
-        assert!(size.0 >= target.0 && size.1 >= target.1, "{size:?} of {whole:?} for {target:?}");
+        assert!(
+            size.0 >= target.0 && size.1 >= target.1,
+            "{size:?} of {whole:?} for {target:?}"
+        );
         let small = upright.resized(target.0.min(48), target.1.min(48));
-        assert_eq!((small.width(), small.height()), (target.0.min(48), target.1.min(48)));
+        assert_eq!(
+            (small.width(), small.height()),
+            (target.0.min(48), target.1.min(48))
+        );
         palette(&small);
     }
     if probe.animated {
@@ -116,11 +128,18 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
 pub(crate) fn answers(mut rest: &[u8]) -> Vec<(u16, &[u8])> {
     let mut answers = Vec::new();
     while !rest.is_empty() {
-        let end = rest.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
+        let end = rest
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .expect("a whole head");
         let (head, behind) = (text(&rest[..end]), &rest[end + 4..]);
-        let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let status = head
+            .strip_prefix("HTTP/1.1 ")
+            .and_then(|rest| rest.get(..3)?.parse().ok());
         let status = status.expect("a status");
-        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "));
         let length = length.map_or(0, |length| length.parse().expect("a length"));
         // An error answer to HEAD has a length, but no body.
         let none = status >= 400 && (behind.is_empty() || behind.starts_with(b"HTTP/1.1 "));

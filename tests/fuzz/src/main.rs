@@ -17,7 +17,9 @@ const SECONDS_MAX: i64 = 60;
 static TARGET: LazyLock<fn(&[u8])> = LazyLock::new(|| {
     let name = std::env::var("FUZZ_TARGET").expect("FUZZ_TARGET names one of the files in targets");
     let found = targets::ALL.iter().find(|(target, _)| *target == name);
-    found.unwrap_or_else(|| panic!("there is no targets/{name}.rs")).1
+    found
+        .unwrap_or_else(|| panic!("there is no targets/{name}.rs"))
+        .1
 });
 
 fuzz_target!(init: LazyLock::force(&TARGET), |data: &[u8]| {

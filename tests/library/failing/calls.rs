@@ -15,7 +15,13 @@ use super::gate::Call;
 use super::scene::{Scene, is_done, text};
 use crate::web;
 
-const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::IO, Errno::MFILE, Errno::NOMEM, Errno::INTR];
+const ERRORS: [Errno; 5] = [
+    Errno::NOSPC,
+    Errno::IO,
+    Errno::MFILE,
+    Errno::NOMEM,
+    Errno::INTR,
+];
 
 /// An operation under test. `prepare` runs while no call fails; `act` returns whether the operation was
 /// done.
@@ -35,7 +41,10 @@ const OPERATIONS: [Operation; 6] = [
         name: "rename",
         prepare: |_, round| json!({ "name": format!("name {round}"), "tags": [format!("{round}")] }),
         act: |scene, body, when| {
-            let answer = scene.daemon.client().patch(&format!("/images/{}", scene.kept), body);
+            let answer = scene
+                .daemon
+                .client()
+                .patch(&format!("/images/{}", scene.kept), body);
             is_done(&answer, when)
         },
     },
@@ -47,7 +56,10 @@ const OPERATIONS: [Operation; 6] = [
         },
         act: |scene, body, when| {
             let body = body.to_string();
-            let answer = scene.daemon.client().send("DELETE", "/images", "", body.as_bytes());
+            let answer = scene
+                .daemon
+                .client()
+                .send("DELETE", "/images", "", body.as_bytes());
             is_done(&answer, when)
         },
     },
@@ -70,12 +82,17 @@ const OPERATIONS: [Operation; 6] = [
     Operation {
         name: "reset",
         prepare: |scene, round| {
-            backups(scene).iter().for_each(|backup| fs::remove_file(backup).unwrap());
+            backups(scene)
+                .iter()
+                .for_each(|backup| fs::remove_file(backup).unwrap());
             let setting = json!({ "hooks": { "timeout_seconds": 10 + round % 50 } });
             scene.daemon.client().patch("/config", &setting).ok()
         },
         act: |scene, _, when| {
-            let done = is_done(&scene.daemon.client().post("/config/reset", &json!({})), when);
+            let done = is_done(
+                &scene.daemon.client().post("/config/reset", &json!({})),
+                when,
+            );
             // A refused reset leaves no backup.
             let kept = backups(scene);
             assert_eq!(kept.len(), usize::from(done), "{when}: {done}: {kept:?}");
@@ -87,13 +104,20 @@ const OPERATIONS: [Operation; 6] = [
 fn backups(scene: &Scene) -> Vec<PathBuf> {
     let entries = fs::read_dir(scene.daemon.config_file().parent().unwrap()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.to_string_lossy().contains(".bak")).collect()
+    paths
+        .filter(|path| path.to_string_lossy().contains(".bak"))
+        .collect()
 }
 
 /// Imports a picture. Returns whether its event says that it was imported.
 fn import(scene: &Scene, path: &Value, when: &str) -> bool {
-    let mut events = scene.daemon.events("image_processed,image_error,processing_complete");
-    let answer = scene.daemon.client().post("/images", &json!({ "paths": [path] }));
+    let mut events = scene
+        .daemon
+        .events("image_processed,image_error,processing_complete");
+    let answer = scene
+        .daemon
+        .client()
+        .post("/images", &json!({ "paths": [path] }));
     if !is_done(&answer, when) {
         return false;
     }
@@ -110,7 +134,14 @@ fn import(scene: &Scene, path: &Value, when: &str) -> bool {
 
 /// Whether the kernel can fail this call with this error.
 fn is_answer(call: &Call, error: Errno) -> bool {
-    let writes = ["write", "writev", "pwrite64", "copy_file_range", "sendfile", "ftruncate"];
+    let writes = [
+        "write",
+        "writev",
+        "pwrite64",
+        "copy_file_range",
+        "sendfile",
+        "ftruncate",
+    ];
     // Reads are included: decoding processes make these calls as well, and get no signals.
     let reads = ["pread64"];
     let opens = ["open", "openat"];
@@ -121,7 +152,15 @@ fn is_answer(call: &Call, error: Errno) -> bool {
         }
         _ if is(&["mmap"]) => error == Errno::NOMEM,
         Errno::NOSPC => {
-            let names = ["mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat"];
+            let names = [
+                "mkdir",
+                "mkdirat",
+                "rename",
+                "renameat",
+                "renameat2",
+                "link",
+                "linkat",
+            ];
             is(&writes) || call.flushes() || is(&names) || is(&["fallocate"]) || call.creates()
         }
         Errno::MFILE => is(&opens),
@@ -184,11 +223,16 @@ fn try_all(operation: &Operation) {
             let when = format!("{} {error:?} {nth}", operation.name);
             let done = (operation.act)(&scene, &given, &when);
             scene.gate.open();
-            let Some(failed) = count.failed.lock().unwrap().take() else { break };
+            let Some(failed) = count.failed.lock().unwrap().take() else {
+                break;
+            };
             tried += 1;
             let when = format!("{when}, {failed}");
             let after = scene.holdings();
-            assert!(done != (after == before), "{when}: {done}\n{before:#?}\n{after:#?}");
+            assert!(
+                done != (after == before),
+                "{when}: {done}\n{before:#?}\n{after:#?}"
+            );
             // SQLite does not retry a flush that a signal interrupted: it treats that as a disk error.
             let by_sqlite = failed.contains("sync ") && failed.contains("/db");
             let asked_again = error == Errno::INTR && !by_sqlite;
@@ -203,7 +247,10 @@ fn try_all(operation: &Operation) {
             }
             nth += step;
         }
-        eprintln!("{}: {error:?}: {tried} tried, {refused} refused", operation.name);
+        eprintln!(
+            "{}: {error:?}: {tried} tried, {refused} refused",
+            operation.name
+        );
     }
     let log = scene.daemon.log();
     assert!(!log.contains("panicked"), "{log}");
@@ -258,11 +305,17 @@ fn refused_change_grants_a_page_nothing() {
             let when = format!("change {nth}, renames: {renames}");
             let done = is_done(&client.patch(&path, &body), &when);
             scene.gate.open();
-            let Some(failed) = count.failed.lock().unwrap().take() else { break };
+            let Some(failed) = count.failed.lock().unwrap().take() else {
+                break;
+            };
             let after = client.get(&path).ok();
             let expected = json!(if done { network } else { !network });
             let (row, file) = granted(&after);
-            assert_eq!((&row, json!(file)), (&expected, expected.clone()), "{when}: {failed}");
+            assert_eq!(
+                (&row, json!(file)),
+                (&expected, expected.clone()),
+                "{when}: {failed}"
+            );
             assert!(done || after == before, "{when}: {failed}");
         }
     }

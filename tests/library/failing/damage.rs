@@ -44,7 +44,10 @@ fn bytes(
     change: fn(&mut Files, usize),
     at: impl IntoIterator<Item = usize>,
 ) -> Vec<Damage> {
-    let one = |at| Damage { name: format!("{name} {at}"), kind: Kind::Bytes(change, at) };
+    let one = |at| Damage {
+        name: format!("{name} {at}"),
+        kind: Kind::Bytes(change, at),
+    };
     at.into_iter().map(one).collect()
 }
 
@@ -52,29 +55,78 @@ fn bytes(
 fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
     let end = pages.min(36);
     let mut all = Vec::new();
-    all.extend(bytes("cut after page", |f, n| f.base.truncate(n * PAGE), 0..end));
-    all.extend(bytes("cut within page", |f, n| f.base.truncate(n * PAGE + 1234), 0..end / 2));
-    all.extend(bytes("header flipped at", |f, n| f.base[n] ^= 0xff, (0..100).step_by(3)));
-    all.extend(bytes("zeros in page", |f, n| f.base[n * PAGE..][..PAGE].fill(0), 0..end));
-    all.extend(bytes("rubbish in page", |f, n| f.base[n * PAGE..][..PAGE].fill(0xa5), 0..end));
+    all.extend(bytes(
+        "cut after page",
+        |f, n| f.base.truncate(n * PAGE),
+        0..end,
+    ));
+    all.extend(bytes(
+        "cut within page",
+        |f, n| f.base.truncate(n * PAGE + 1234),
+        0..end / 2,
+    ));
+    all.extend(bytes(
+        "header flipped at",
+        |f, n| f.base[n] ^= 0xff,
+        (0..100).step_by(3),
+    ));
+    all.extend(bytes(
+        "zeros in page",
+        |f, n| f.base[n * PAGE..][..PAGE].fill(0),
+        0..end,
+    ));
+    all.extend(bytes(
+        "rubbish in page",
+        |f, n| f.base[n * PAGE..][..PAGE].fill(0xa5),
+        0..end,
+    ));
     let flips = |f: &mut Files, n: usize| {
         let mut at = n as u64 + 1;
         for _ in 0..20 {
-            at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            at = at
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let place = at / 65_536 % f.base.len() as u64;
             f.base[place as usize] ^= 1 << (at % 8);
         }
     };
     all.extend(bytes("flipped bits, seed", flips, 0..24));
-    all.extend(bytes("log flipped at", |f, n| f.log[n] ^= 0xff, (0..log).step_by(log / 12)));
-    all.extend(bytes("log cut at", |f, n| f.log.truncate(n), (0..log).step_by(log / 12)));
-    all.extend(bytes("log without its database", |f, _| f.base.clear(), [0]));
+    all.extend(bytes(
+        "log flipped at",
+        |f, n| f.log[n] ^= 0xff,
+        (0..log).step_by(log / 12),
+    ));
+    all.extend(bytes(
+        "log cut at",
+        |f, n| f.log.truncate(n),
+        (0..log).step_by(log / 12),
+    ));
+    all.extend(bytes(
+        "log without its database",
+        |f, _| f.base.clear(),
+        [0],
+    ));
     all.extend(bytes("log of rubbish", |f, _| f.log.fill(0x5a), [0]));
-    let sql = |name: String, sql: String| Damage { name, kind: Kind::Sql(sql) };
-    all.push(sql("newer version".into(), "PRAGMA user_version = 99".into()));
-    all.push(sql("negative version".into(), "PRAGMA user_version = -1".into()));
-    all.push(sql("version of nothing".into(), "PRAGMA user_version = 0".into()));
-    all.push(sql("older than it is".into(), "PRAGMA user_version = 3".into()));
+    let sql = |name: String, sql: String| Damage {
+        name,
+        kind: Kind::Sql(sql),
+    };
+    all.push(sql(
+        "newer version".into(),
+        "PRAGMA user_version = 99".into(),
+    ));
+    all.push(sql(
+        "negative version".into(),
+        "PRAGMA user_version = -1".into(),
+    ));
+    all.push(sql(
+        "version of nothing".into(),
+        "PRAGMA user_version = 0".into(),
+    ));
+    all.push(sql(
+        "older than it is".into(),
+        "PRAGMA user_version = 3".into(),
+    ));
     for table in tables {
         let drop = format!("PRAGMA foreign_keys = OFF; DROP TABLE \"{table}\"");
         all.push(sql(format!("no table {table}"), drop));
@@ -84,10 +136,15 @@ fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
         ));
     }
     for (name, kind) in [
-        ("text", (|at| fs::write(at, "no database\n").unwrap()) as fn(&Path)),
+        (
+            "text",
+            (|at| fs::write(at, "no database\n").unwrap()) as fn(&Path),
+        ),
         ("one byte", |at| fs::write(at, "S").unwrap()),
         ("directory", |at| fs::create_dir(at).unwrap()),
-        ("link to nowhere", |at| std::os::unix::fs::symlink("/nowhere/x", at).unwrap()),
+        ("link to nowhere", |at| {
+            std::os::unix::fs::symlink("/nowhere/x", at).unwrap()
+        }),
         ("pipe", |at| {
             let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
             rustix::fs::mknodat(rustix::fs::CWD, at, kind, mode, 0).unwrap();
@@ -98,7 +155,10 @@ fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
             Connection::open(at).unwrap().execute_batch(sql).unwrap();
         }),
     ] {
-        all.push(Damage { name: name.to_owned(), kind: Kind::Else(kind) });
+        all.push(Damage {
+            name: name.to_owned(),
+            kind: Kind::Else(kind),
+        });
     }
     all
 }
@@ -117,7 +177,9 @@ impl Patient {
         let mut scene = Scene::empty();
         scene.daemon.start();
         let paths: Vec<PathBuf> = (0..PICTURES).map(|_| scene.picture()).collect();
-        let ids = scene.daemon.import(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+        let ids = scene
+            .daemon
+            .import(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>());
         let client = scene.daemon.client();
         for id in &ids {
             let change = json!({ "tags": [format!("tag {id} {}", "x".repeat(200))] });
@@ -130,16 +192,25 @@ impl Patient {
         let backups = daemon.database().with_file_name("backup");
         fs::remove_dir_all(&backups).ok();
         daemon.start();
-        daemon.client().post("/folders", &json!({ "name": "last" })).ok();
+        daemon
+            .client()
+            .post("/folders", &json!({ "name": "last" }))
+            .ok();
         wait_until("the backup", || {
             let all = fs::read_dir(&backups).into_iter().flatten().flatten();
-            all.into_iter().any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
+            all.into_iter()
+                .any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
         });
-        daemon.client().post("/folders", &json!({ "name": "in the log" })).ok();
+        daemon
+            .client()
+            .post("/folders", &json!({ "name": "in the log" }))
+            .ok();
         daemon.kill9();
         let log = daemon.database().with_file_name("murald.sqlite3-wal");
-        let files =
-            Files { base: fs::read(daemon.database()).unwrap(), log: fs::read(log).unwrap() };
+        let files = Files {
+            base: fs::read(daemon.database()).unwrap(),
+            log: fs::read(log).unwrap(),
+        };
         let store = Store::open(&daemon.database()).unwrap();
         let tables = store.read(|c| -> Result<Vec<String>, Error> {
             let sql =
@@ -149,7 +220,12 @@ impl Patient {
             Ok(names.collect::<Result<_, _>>()?)
         });
         let pictures = paths.iter().map(|path| fs::read(path).unwrap()).collect();
-        Self { daemon, files, tables: tables.unwrap(), pictures }
+        Self {
+            daemon,
+            files,
+            tables: tables.unwrap(),
+            pictures,
+        }
     }
 
     /// Removes the database with all its files, and puts the damaged one in its place.
@@ -181,13 +257,21 @@ impl Patient {
 
     fn run(&self, words: &[&str]) -> Output {
         let mut command = self.daemon.murald(words);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // The output is too short to fill the pipe; `end_of` kills a program that hangs.
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let status = end_of(child);
         let read = |from| std::io::read_to_string(from).unwrap().into_bytes();
         let stderr = std::io::read_to_string(stderr).unwrap().into_bytes();
-        Output { status, stdout: read(stdout), stderr }
+        Output {
+            status,
+            stdout: read(stdout),
+            stderr,
+        }
     }
 
     #[track_caller]
@@ -214,7 +298,11 @@ fn started(patient: &Patient, when: &str) -> Option<Child> {
     fs::remove_file(&socket).ok();
     let errors = fs::File::create(patient.daemon.root().join("stderr")).unwrap();
     let mut command = patient.daemon.murald(&["start"]);
-    let mut child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(errors)
+        .spawn()
+        .unwrap();
     let mut ended = None;
     wait_until(&format!("{when}: the daemon starts or exits"), || {
         ended = child.try_wait().unwrap();
@@ -222,9 +310,15 @@ fn started(patient: &Patient, when: &str) -> Option<Child> {
     });
     let told = fs::read_to_string(patient.daemon.root().join("stderr")).unwrap();
     assert!(!told.contains("panicked"), "{when}: {told}");
-    let Some(status) = ended else { return Some(child) };
+    let Some(status) = ended else {
+        return Some(child);
+    };
     assert_eq!(status.code(), Some(70), "{when}: {told}");
-    let ways = ["library restore", "start the newer murald", "cannot open the database"];
+    let ways = [
+        "library restore",
+        "start the newer murald",
+        "cannot open the database",
+    ];
     assert!(ways.iter().any(|way| told.contains(way)), "{when}: {told}");
     None
 }
@@ -254,9 +348,15 @@ fn served(patient: &Patient, when: &str) -> Fate {
             && lists[0]["images"].as_array().map(Vec::len) == Some(PICTURES as usize)
     };
     let refuses = || {
-        ["/images", "/playlists", "/folders", "/images/history", "/images/tags"]
-            .iter()
-            .any(|path| ask(path).is_err())
+        [
+            "/images",
+            "/playlists",
+            "/folders",
+            "/images/history",
+            "/images/tags",
+        ]
+        .iter()
+        .any(|path| ask(path).is_err())
     };
     let mut fate = None;
     wait_until(&format!("{when}: all data or a warning"), || {
@@ -269,7 +369,11 @@ fn served(patient: &Patient, when: &str) -> Fate {
     });
     // Writes are done or refused as well.
     let write = client.patch("/images/1", &json!({ "tags": ["tag new"] }));
-    assert!([200, 404, 500].contains(&write.status), "{when}: {}", write.text());
+    assert!(
+        [200, 404, 500].contains(&write.status),
+        "{when}: {}",
+        write.text()
+    );
     fate.unwrap()
 }
 
@@ -284,7 +388,10 @@ fn damaged_databases_are_refused_or_served_with_a_warning() {
         patient.put(kind);
         let looked = patient.run(&["library", "check"]);
         let told = String::from_utf8_lossy(&looked.stderr);
-        assert!([0, 1, 70].contains(&looked.status.code().unwrap()), "{name}: {told}");
+        assert!(
+            [0, 1, 70].contains(&looked.status.code().unwrap()),
+            "{name}: {told}"
+        );
         assert!(!told.contains("panicked"), "{name}: {told}");
         patient.put(kind);
         let fate = match started(&patient, name) {

@@ -124,7 +124,11 @@ impl Call {
                     true => {
                         let link = format!("/proc/{}/fd/{}", self.thread, self.arguments[0]);
                         let home = fs::read_link(link).ok()?;
-                        Some(if path.as_os_str().is_empty() { home } else { home.join(path) })
+                        Some(if path.as_os_str().is_empty() {
+                            home
+                        } else {
+                            home.join(path)
+                        })
                     }
                     false => Some(path),
                 }
@@ -149,7 +153,12 @@ impl Call {
 
     /// Whether the call locks a file or a part of one.
     pub fn locks(&self) -> bool {
-        let commands = [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+        let commands = [
+            libc::F_SETLK,
+            libc::F_SETLKW,
+            libc::F_OFD_SETLK,
+            libc::F_OFD_SETLKW,
+        ];
         match self.name {
             "flock" => self.arguments[1] & libc::LOCK_UN as u64 == 0,
             "fcntl" if commands.contains(&(self.arguments[1] as i32)) => {
@@ -165,12 +174,23 @@ impl Call {
     fn memory(&self, address: u64, count: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; count];
         let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
-        memory.read_exact_at(&mut bytes, address).ok().map(|()| bytes)
+        memory
+            .read_exact_at(&mut bytes, address)
+            .ok()
+            .map(|()| bytes)
     }
 
     /// Whether the call may change the disk.
     pub fn changes(&self) -> bool {
-        let reads = ["read", "pread64", "statx", "newfstatat", "stat", "access", "getdents64"];
+        let reads = [
+            "read",
+            "pread64",
+            "statx",
+            "newfstatat",
+            "stat",
+            "access",
+            "getdents64",
+        ];
         let opens = ["open", "openat", "fcntl", "flock", "mmap"];
         self.creates() || !reads.contains(&self.name) && !opens.contains(&self.name)
     }
@@ -187,7 +207,9 @@ pub struct Gate {
 impl Default for Gate {
     /// An open gate without a process.
     fn default() -> Self {
-        Self { keeper: Arc::new(Mutex::new(Box::new(|_| None))) }
+        Self {
+            keeper: Arc::new(Mutex::new(Box::new(|_| None))),
+        }
     }
 }
 
@@ -234,7 +256,9 @@ impl Gate {
 }
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// A filter that holds the calls of the table and lets all others pass.
@@ -249,16 +273,31 @@ fn filter() -> Vec<libc::sock_filter> {
     // The data begin with the number of the call.
     let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
     program.extend(CALLS.iter().enumerate().map(|(at, (_, number, _))| {
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (count - at) as u8, *number as u32)
+        step(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            (count - at) as u8,
+            *number as u32,
+        )
     }));
-    program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW));
-    program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_USER_NOTIF));
+    program.push(step(
+        libc::BPF_RET | libc::BPF_K,
+        0,
+        libc::SECCOMP_RET_ALLOW,
+    ));
+    program.push(step(
+        libc::BPF_RET | libc::BPF_K,
+        0,
+        libc::SECCOMP_RET_USER_NOTIF,
+    ));
     program
 }
 
 /// Installs the filter for this process: its calls wait for the owner of the returned descriptor.
 fn close_gate(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_ptr().cast_mut(),
+    };
     // SAFETY: the program outlives the call, which copies it.
     unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
@@ -308,8 +347,9 @@ fn answer(listener: &OwnedFd, keeper: &Mutex<Keeper>) {
             // The thread was killed in the meantime.
             continue;
         }
-        let found =
-            CALLS.iter().find(|(_, number, _)| *number == libc::c_long::from(asked.data.nr));
+        let found = CALLS
+            .iter()
+            .find(|(_, number, _)| *number == libc::c_long::from(asked.data.nr));
         let call = found.map(|&(name, _, of)| Call {
             thread: asked.pid,
             name,

@@ -11,5 +11,8 @@ mod scene;
 
 /// The step between the cases that are tried; `usual` unless `MURALD_EVERY` sets it.
 fn every(usual: usize) -> usize {
-    std::env::var("MURALD_EVERY").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+    std::env::var("MURALD_EVERY")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(usual)
 }

@@ -58,7 +58,10 @@ impl Disk {
     fn new(root: &Path) -> Self {
         let links = root.join("links");
         fs::create_dir(&links).unwrap();
-        Self { links, ..Self::default() }
+        Self {
+            links,
+            ..Self::default()
+        }
     }
 
     /// Records the current state of the disk.
@@ -104,7 +107,11 @@ impl Disk {
         }
         let bytes = Arc::new(fs::read(&link).ok()?);
         let modified = link.metadata().ok()?.modified().ok();
-        let content = Content { bytes, modified, link };
+        let content = Content {
+            bytes,
+            modified,
+            link,
+        };
         if self.contents.get(&seen) != Some(&content) {
             self.contents.insert(seen, content);
         }
@@ -130,14 +137,19 @@ fn node(path: &Path) -> Option<Node> {
 /// A disk with the names of one state and the contents of another; `now` tells directories from files.
 fn tree(root: &Path, names: &Disk, contents: &Disk, now: &Disk) -> Tree {
     let mut tree = Tree::new();
-    let mut left: Vec<(PathBuf, Node)> =
-        node(root).map(|node| (PathBuf::new(), node)).into_iter().collect();
+    let mut left: Vec<(PathBuf, Node)> = node(root)
+        .map(|node| (PathBuf::new(), node))
+        .into_iter()
+        .collect();
     while let Some((at, node)) = left.pop() {
         for (name, inner) in names.directories.get(&node).into_iter().flatten() {
             let path = at.join(name);
             if let Some(Content { link, .. }) = now.contents.get(inner) {
                 // A file whose content was never flushed is empty.
-                let empty = || Content { link: link.clone(), ..Content::default() };
+                let empty = || Content {
+                    link: link.clone(),
+                    ..Content::default()
+                };
                 let content = contents.contents.get(inner).cloned().unwrap_or_else(empty);
                 tree.insert(path, Some(content));
             } else {
@@ -191,7 +203,9 @@ impl Recorder {
             return;
         }
         let Some(path) = call.path() else { return };
-        let is_ours = KEPT.iter().any(|kept| path.starts_with(self.root.join(kept)));
+        let is_ours = KEPT
+            .iter()
+            .any(|kept| path.starts_with(self.root.join(kept)));
         if path != self.root && !is_ours {
             return;
         }
@@ -223,7 +237,11 @@ impl Recorder {
             (&tree, self.acknowledged).hash(&mut hasher);
             if self.known.insert(hasher.finish()) {
                 let when = format!("{when}, {kind} kept");
-                self.outcomes.push(Outcome { when, acknowledged: self.acknowledged, tree });
+                self.outcomes.push(Outcome {
+                    when,
+                    acknowledged: self.acknowledged,
+                    tree,
+                });
             }
         }
     }
@@ -241,7 +259,11 @@ impl Owner {
         let scene = Scene::empty();
         fs::create_dir(scene.daemon.root().join("data")).unwrap();
         let recorder = Arc::new(Mutex::new(Recorder::new(scene.daemon.root(), step)));
-        let mut owner = Self { scene, recorder, seen: Vec::new() };
+        let mut owner = Self {
+            scene,
+            recorder,
+            seen: Vec::new(),
+        };
         owner.start();
         owner.seen.push(owner.scene.holdings());
         owner
@@ -273,11 +295,19 @@ impl Owner {
         });
         self.act(|scene| {
             let change = json!({ "name": "another", "tags": ["lake"] });
-            scene.daemon.client().patch(&format!("/images/{}", scene.kept), &change).ok();
+            scene
+                .daemon
+                .client()
+                .patch(&format!("/images/{}", scene.kept), &change)
+                .ok();
         });
         self.act(|scene| {
             let change = json!({ "images": [{ "image_id": 1 }, { "image_id": 2 }] });
-            scene.daemon.client().patch(&format!("/playlists/{}", scene.playlist), &change).ok();
+            scene
+                .daemon
+                .client()
+                .patch(&format!("/playlists/{}", scene.playlist), &change)
+                .ok();
         });
         self.act(|scene| {
             let change = json!({ "hooks": { "timeout_seconds": 9 } });
@@ -288,7 +318,11 @@ impl Owner {
         self.start();
         self.act(|scene| {
             let body = json!({ "ids": [2] }).to_string();
-            scene.daemon.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+            scene
+                .daemon
+                .client()
+                .send("DELETE", "/images", "", body.as_bytes())
+                .ok();
         });
         self.act(|scene| {
             let change = json!({ "hooks": { "timeout_seconds": 11 } });
@@ -326,7 +360,11 @@ fn has_thumbnails(scene: &Scene, when: &str) {
         let answer = scene.daemon.client().get(&place);
         assert_eq!(answer.status, 200, "{when}: {place}: {}", answer.text());
         let picture = webp::Decoder::new(&answer.body).decode();
-        assert!(picture.is_some(), "{when}: {place}: {} bytes", answer.body.len());
+        assert!(
+            picture.is_some(),
+            "{when}: {place}: {} bytes",
+            answer.body.len()
+        );
     }
 }
 
@@ -335,22 +373,40 @@ fn acknowledged_changes_survive_a_power_loss() {
     let mut owner = Owner::new(every(83));
     owner.day();
     owner.scene.daemon.kill9();
-    let Owner { mut scene, recorder, seen } = owner;
+    let Owner {
+        mut scene,
+        recorder,
+        seen,
+    } = owner;
     let (instants, outcomes) = {
         let mut recorder = recorder.lock().unwrap();
         (recorder.instants, std::mem::take(&mut recorder.outcomes))
     };
-    assert!(!outcomes.is_empty() && instants > 200, "{instants} instants");
+    assert!(
+        !outcomes.is_empty() && instants > 200,
+        "{instants} instants"
+    );
     for outcome in &outcomes {
-        let Outcome { when, acknowledged, tree } = outcome;
+        let Outcome {
+            when,
+            acknowledged,
+            tree,
+        } = outcome;
         put(scene.daemon.root(), tree);
         eprintln!("{when}");
         scene.daemon.start();
         scene.agrees_wholly(when);
         let found = scene.holdings();
         // The action that was under way is done, or not.
-        let fits = seen[*acknowledged..].iter().take(2).any(|seen| *seen == found);
-        assert!(fits, "{when}: after {acknowledged}:\n{found:#?}\n{:#?}", seen[*acknowledged]);
+        let fits = seen[*acknowledged..]
+            .iter()
+            .take(2)
+            .any(|seen| *seen == found);
+        assert!(
+            fits,
+            "{when}: after {acknowledged}:\n{found:#?}\n{:#?}",
+            seen[*acknowledged]
+        );
         has_thumbnails(&scene, when);
         scene.daemon.kill9();
     }

@@ -44,7 +44,9 @@ impl Scene {
         let backups = scene.daemon.database().with_file_name("backup");
         wait_until("the day's backup", || {
             let entries = fs::read_dir(&backups).into_iter().flatten().flatten();
-            entries.into_iter().any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
+            entries
+                .into_iter()
+                .any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
         });
         scene
     }
@@ -53,7 +55,13 @@ impl Scene {
     pub fn empty() -> Self {
         let daemon = TestDaemon::new();
         daemon.configure("# kept\n[hooks]\ntimeout_seconds = 7\n");
-        Self { daemon, gate: Gate::default(), kept: 0, playlist: 0, serial: 0 }
+        Self {
+            daemon,
+            gate: Gate::default(),
+            kept: 0,
+            playlist: 0,
+            serial: 0,
+        }
     }
 
     /// Starts the daemon behind a gate with this keeper.
@@ -83,10 +91,12 @@ impl Scene {
 
     pub fn holdings(&self) -> Holdings {
         let client = self.daemon.client();
-        let named = self
-            .rows()
-            .into_iter()
-            .map(|image| (text(&image["checksum"]).to_owned(), text(&image["name"]).to_owned()));
+        let named = self.rows().into_iter().map(|image| {
+            (
+                text(&image["checksum"]).to_owned(),
+                text(&image["name"]).to_owned(),
+            )
+        });
         let list = client.get("/playlists").ok()[0].clone();
         Holdings {
             images: named.collect(),
@@ -105,13 +115,19 @@ impl Scene {
             let content: Checksum = Sha256::digest(&bytes).into();
             let expected = format!("sha256:{}", digest::hex(&content));
             assert_eq!(image["checksum"], expected, "{when}: {path:?}");
-            assert_eq!(path.file_stem().unwrap().to_str(), image["name"].as_str(), "{when}");
+            assert_eq!(
+                path.file_stem().unwrap().to_str(),
+                image["name"].as_str(),
+                "{when}"
+            );
             owned.insert(path);
         }
         let settings = fs::read_to_string(self.daemon.config_file()).unwrap();
         let parsed: toml::Table = settings.parse().unwrap_or_else(|e| panic!("{when}: {e}"));
         assert!(settings.starts_with("# kept\n"), "{when}: {settings}");
-        let kept = parsed["hooks"]["timeout_seconds"].as_integer().map(Value::from);
+        let kept = parsed["hooks"]["timeout_seconds"]
+            .as_integer()
+            .map(Value::from);
         let told = self.daemon.client().get("/config").ok()["hooks"]["timeout_seconds"].clone();
         assert_eq!(kept.unwrap(), told, "{when}");
     }
@@ -119,7 +135,9 @@ impl Scene {
     /// The same, and that each file has its row; waits for the daemon's check of the library.
     #[track_caller]
     pub fn agrees_wholly(&self, when: &str) {
-        wait_until(&format!("{when}: rows and files agree"), || self.files() == self.owned());
+        wait_until(&format!("{when}: rows and files agree"), || {
+            self.files() == self.owned()
+        });
         self.agrees(when);
     }
 
@@ -145,7 +163,10 @@ impl Scene {
     }
 
     fn owned(&self) -> BTreeSet<PathBuf> {
-        self.rows().iter().map(|image| PathBuf::from(text(&image["path"]))).collect()
+        self.rows()
+            .iter()
+            .map(|image| PathBuf::from(text(&image["path"])))
+            .collect()
     }
 
     fn files(&self) -> BTreeSet<PathBuf> {
@@ -164,7 +185,12 @@ pub fn is_done(answer: &Answer, when: &str) -> bool {
     if (200..300).contains(&answer.status) {
         return true;
     }
-    assert!([500, 503].contains(&answer.status), "{when}: {} {}", answer.status, answer.text());
+    assert!(
+        [500, 503].contains(&answer.status),
+        "{when}: {} {}",
+        answer.status,
+        answer.text()
+    );
     let body = answer.fails(answer.status);
     assert_ne!(body["error"], "internal error", "{when}: {body}");
     false

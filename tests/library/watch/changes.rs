@@ -19,15 +19,29 @@ use crate::support::TestDaemon;
 fn watched_files_are_added_to_the_library() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2)]);
     let image = &walls.images()["a.png"];
-    assert_eq!((&image["in_place"], &image["name"]), (&json!(true), &json!("a")));
+    assert_eq!(
+        (&image["in_place"], &image["name"]),
+        (&json!(true), &json!("a"))
+    );
     walls.draw("c.png", 3);
     walls.draw("sky/high/d.png", 4);
     walls.draw(".hidden/e.png", 5);
     walls.draw("f.png.part", 6);
     fs::write(walls.at("notes.txt"), "no picture").unwrap();
-    walls.wait_for(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("sky/high/d.png", 4)]);
+    walls.wait_for(&[
+        ("a.png", 1),
+        ("sea/b.png", 2),
+        ("c.png", 3),
+        ("sky/high/d.png", 4),
+    ]);
     walls.rename("f.png.part", "f.png");
-    let all = [("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("sky/high/d.png", 4), ("f.png", 6)];
+    let all = [
+        ("a.png", 1),
+        ("sea/b.png", 2),
+        ("c.png", 3),
+        ("sky/high/d.png", 4),
+        ("f.png", 6),
+    ];
     walls.wait_for(&all);
     assert!(
         !walls.daemon.images().exists()
@@ -38,7 +52,10 @@ fn watched_files_are_added_to_the_library() {
 #[test]
 fn watched_files_with_invalid_names_are_counted() {
     let walls = Walls::with(&[("a.png", 1)]);
-    let (one, two) = (OsStr::from_bytes(b"caf\xe9.png"), OsStr::from_bytes(b"\xff.png"));
+    let (one, two) = (
+        OsStr::from_bytes(b"caf\xe9.png"),
+        OsStr::from_bytes(b"\xff.png"),
+    );
     let told = |message: Value| wait_until("the count", || walls.state()["message"] == message);
     fs::write(walls.directory.join(one), picture(2)).unwrap();
     told(json!("skipped 1 file: its name is not UTF-8"));
@@ -68,15 +85,27 @@ fn watched_file_that_is_renamed_keeps_its_image() {
     walls.rename("a.png", "deep/er/other.png");
     walls.wait_for(&[("deep/er/other.png", 1), ("b.png", 2)]);
     let image = &walls.images()["deep/er/other.png"];
-    assert_eq!((&image["id"], &image["name"]), (&json!(id), &json!("other")));
+    assert_eq!(
+        (&image["id"], &image["name"]),
+        (&json!(id), &json!("other"))
+    );
     assert_eq!(image["tags"], json!(["treasure"]));
     assert_eq!(walls.in_playlist(playlist), [id]);
     let client = walls.daemon.client();
-    client.patch(&format!("/images/{id}"), &json!({ "name": "mine" })).ok();
-    assert!(walls.at("deep/er/other.png").exists(), "a rename in murald renames no watched file");
+    client
+        .patch(&format!("/images/{id}"), &json!({ "name": "mine" }))
+        .ok();
+    assert!(
+        walls.at("deep/er/other.png").exists(),
+        "a rename in murald renames no watched file"
+    );
     walls.rename("deep/er/other.png", "c.png");
     walls.wait_for(&[("c.png", 1), ("b.png", 2)]);
-    assert_eq!(walls.images()["c.png"]["name"], "mine", "a chosen name is kept");
+    assert_eq!(
+        walls.images()["c.png"]["name"],
+        "mine",
+        "a chosen name is kept"
+    );
 }
 
 #[test]
@@ -88,7 +117,10 @@ fn watched_file_that_is_renamed_while_murald_is_stopped_keeps_its_image() {
     walls.draw("a.png", 3);
     walls.daemon.start();
     walls.wait_for(&[("z.png", 1), ("b.png", 2), ("a.png", 3)]);
-    assert_eq!((walls.id("z.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    assert_eq!(
+        (walls.id("z.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
 }
 
 #[test]
@@ -98,11 +130,17 @@ fn watched_file_that_is_rewritten_in_pieces_keeps_its_image() {
     fs::write(walls.at("a.png"), b"").unwrap();
     for piece in picture(7).chunks(40) {
         // The file is closed after each piece, as by a program that syncs.
-        let mut file = OpenOptions::new().append(true).open(walls.at("a.png")).unwrap();
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(walls.at("a.png"))
+            .unwrap();
         file.write_all(piece).unwrap();
     }
     walls.wait_for(&[("a.png", 7), ("b.png", 2)]);
-    assert_eq!((walls.id("a.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    assert_eq!(
+        (walls.id("a.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
     assert_eq!(walls.images()["a.png"]["tags"], json!(["treasure"]));
 }
 
@@ -116,7 +154,10 @@ fn watched_files_that_swap_names_keep_their_images() {
     walls.rename(".away", "b.png");
     walls.wait_for(&[("b.png", 1), ("a.png", 2)]);
     assert_eq!((walls.id("b.png"), walls.id("a.png")), (one, two));
-    assert_eq!((walls.in_playlist(first), walls.in_playlist(second)), (vec![one], vec![two]));
+    assert_eq!(
+        (walls.in_playlist(first), walls.in_playlist(second)),
+        (vec![one], vec![two])
+    );
     // The same with files of equal size and modification time.
     let put = |name: &str, number: u32| {
         let mut padded = picture(number);
@@ -127,10 +168,18 @@ fn watched_files_that_swap_names_keep_their_images() {
         walls.rename(".new", name);
     };
     let settle = || {
-        let rows =
-            || walls.images().into_iter().map(|(name, image)| (name, image["checksum"].clone()));
+        let rows = || {
+            walls
+                .images()
+                .into_iter()
+                .map(|(name, image)| (name, image["checksum"].clone()))
+        };
         let found = || rows().collect::<BTreeMap<_, _>>();
-        let there = || files(&walls.directory).into_iter().map(|(name, sum)| (name, json!(sum)));
+        let there = || {
+            files(&walls.directory)
+                .into_iter()
+                .map(|(name, sum)| (name, json!(sum)))
+        };
         wait_until("rows that fit the files", || found() == there().collect());
     };
     put("a.png", 4);
@@ -147,7 +196,10 @@ fn watched_files_that_swap_names_keep_their_images() {
     put("b.png", 6);
     settle();
     assert_eq!((walls.id("a.png"), walls.id("b.png")), (one, two));
-    assert_eq!((walls.in_playlist(first), walls.in_playlist(second)), (vec![one], vec![two]));
+    assert_eq!(
+        (walls.in_playlist(first), walls.in_playlist(second)),
+        (vec![one], vec![two])
+    );
 }
 
 #[test]
@@ -159,25 +211,35 @@ fn duplicate_of_a_watched_file_passes_on_its_tags_and_playlists() {
     wait_until("one image for both files", || walls.images().len() == 2);
     while events.next().1["domain"] != "playlists" {}
     let images = walls.images();
-    let image = images.values().find(|image| image["id"] == survivor).unwrap();
+    let image = images
+        .values()
+        .find(|image| image["id"] == survivor)
+        .unwrap();
     assert_eq!(image["tags"], json!(["treasure"]));
     assert_eq!(walls.in_playlist(playlist), [survivor]);
     // Two files have its content; either may be removed.
     let path = image["path"].as_str().unwrap().to_owned();
     fs::remove_file(&path).unwrap();
     wait_until("the other file", || {
-        walls.images().values().any(|image| image["id"] == survivor && image["path"] != *path)
+        walls
+            .images()
+            .values()
+            .any(|image| image["id"] == survivor && image["path"] != *path)
     });
 }
 
 #[test]
 fn watched_file_that_replaces_another_one_gets_its_tags_and_playlists() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
-    wait_until("no message about the start", || walls.state()["message"].is_null());
+    wait_until("no message about the start", || {
+        walls.state()["message"].is_null()
+    });
     let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
     walls.rename("b.png", "a.png");
     let has_tag = |image: &Value| image["id"] == survivor && image["tags"][0] == "treasure";
-    wait_until("the tag", || walls.images().get("a.png").is_some_and(has_tag));
+    wait_until("the tag", || {
+        walls.images().get("a.png").is_some_and(has_tag)
+    });
     assert_eq!(walls.in_playlist(playlist), [survivor]);
 }
 
@@ -185,7 +247,9 @@ fn watched_file_that_replaces_another_one_gets_its_tags_and_playlists() {
 fn removed_watched_file_publishes_no_orphan_event() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("d.png", 4)]);
     // Wait until the events of the start are over.
-    wait_until("no message about the start", || walls.state()["message"].is_null());
+    wait_until("no message about the start", || {
+        walls.state()["message"].is_null()
+    });
     let mut events = walls.daemon.events("gallery_changed,image_orphan_purged");
     fs::remove_dir_all(walls.at("sea")).unwrap();
     // A pipe is no picture, whatever its name.
@@ -194,9 +258,14 @@ fn removed_watched_file_publishes_no_orphan_event() {
     assert_eq!(walls.images().len(), 4, "missing files are waited for");
     walls.wait_for(&[("a.png", 1), ("c.png", 3)]);
     let (kind, data) = events.next();
-    assert_eq!((kind.as_str(), &data["domain"]), ("gallery_changed", &json!("images")));
+    assert_eq!(
+        (kind.as_str(), &data["domain"]),
+        ("gallery_changed", &json!("images"))
+    );
     let folders = || walls.daemon.client().get("/folders?parent_id=all").ok();
-    wait_until("the folder to be removed", || folders()["data"].as_array().unwrap().len() == 1);
+    wait_until("the folder to be removed", || {
+        folders()["data"].as_array().unwrap().len() == 1
+    });
 }
 
 #[test]
@@ -208,13 +277,22 @@ fn watched_directory_that_loses_all_files_at_once_is_away() {
         fs::rename(walls.at(name), other.join(name)).unwrap();
     }
     walls.wait_for_state("away");
-    let purge = walls.daemon.client().post("/library/purge-missing", &json!({}));
+    let purge = walls
+        .daemon
+        .client()
+        .post("/library/purge-missing", &json!({}));
     assert_eq!(purge.ok(), json!({ "purged": 0 }));
     fs::remove_dir_all(walls.daemon.root().join("cache")).ok();
     for of_file in ["raw", "thumbnail"] {
-        let told = walls.daemon.client().get(&format!("/images/{id}/{of_file}")).fails(404);
-        let away =
-            format!("the file of image {id} is unavailable: {}", walls.at("a.png").display());
+        let told = walls
+            .daemon
+            .client()
+            .get(&format!("/images/{id}/{of_file}"))
+            .fails(404);
+        let away = format!(
+            "the file of image {id} is unavailable: {}",
+            walls.at("a.png").display()
+        );
         assert_eq!(told["error"], away);
     }
     // The time for missing files is over, and the images still stay.
@@ -238,11 +316,21 @@ fn watched_tree_that_is_moved_out_and_in_keeps_its_images() {
     walls.draw("d.png", 4);
     wait_until("the later file", || walls.images().contains_key("d.png"));
     fs::rename(&out, walls.at("lake")).unwrap();
-    walls.wait_for(&[("a.png", 1), ("lake/b.png", 2), ("lake/deep/c.png", 3), ("d.png", 4)]);
-    assert_eq!((walls.id("lake/deep/c.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    walls.wait_for(&[
+        ("a.png", 1),
+        ("lake/b.png", 2),
+        ("lake/deep/c.png", 3),
+        ("d.png", 4),
+    ]);
+    assert_eq!(
+        (walls.id("lake/deep/c.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
     // Changes inside the moved tree are noticed.
     walls.draw("lake/deep/e.png", 5);
-    wait_until("a file of the moved tree", || walls.images().contains_key("lake/deep/e.png"));
+    wait_until("a file of the moved tree", || {
+        walls.images().contains_key("lake/deep/e.png")
+    });
 }
 
 #[test]
@@ -252,9 +340,17 @@ fn deleted_image_is_not_imported_again_until_its_file_changes() {
     walls
         .daemon
         .client()
-        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [id] }).to_string().as_bytes(),
+        )
         .ok();
-    assert!(walls.at("a.png").exists(), "the watched file is not deleted");
+    assert!(
+        walls.at("a.png").exists(),
+        "the watched file is not deleted"
+    );
     walls.daemon.client().post("/library/scan", &json!({})).ok();
     walls.rename("a.png", "c.png");
     walls.draw("d.png", 4);
@@ -279,7 +375,12 @@ fn watched_directory_is_a_folder_and_moved_images_stay_moved() {
     let images = walls.images();
     assert_eq!(images["a.png"]["folder_id"], folder("walls"));
     assert_eq!(images["sea/b.png"]["folder_id"], folder("sea"));
-    client.patch(&format!("/images/{}", images["a.png"]["id"]), &json!({ "folder_id": null })).ok();
+    client
+        .patch(
+            &format!("/images/{}", images["a.png"]["id"]),
+            &json!({ "folder_id": null }),
+        )
+        .ok();
     walls.draw("a.png", 3);
     walls.wait_for(&[("a.png", 3), ("sea/b.png", 2)]);
     assert_eq!(walls.images()["a.png"]["folder_id"], json!(null));
@@ -293,9 +394,14 @@ fn copies_from_a_watched_directory_follow_their_files() {
     wait_until("the copy", || only().is_some());
     let image = only().unwrap();
     let copy = walls.daemon.images().join("a.png");
-    assert_eq!((&image["in_place"], &image["path"]), (&json!(false), &json!(copy)));
+    assert_eq!(
+        (&image["in_place"], &image["path"]),
+        (&json!(false), &json!(copy))
+    );
     walls.draw("a.png", 2);
-    wait_until("the new content", || only().unwrap()["checksum"] == super::checksum(2));
+    wait_until("the new content", || {
+        only().unwrap()["checksum"] == super::checksum(2)
+    });
     assert_eq!(only().unwrap()["id"], image["id"]);
     assert_eq!(fs::read(&copy).unwrap(), picture(2));
     walls.rename("a.png", "b.png");
@@ -303,8 +409,16 @@ fn copies_from_a_watched_directory_follow_their_files() {
     // The earlier rename was noticed by then, too.
     wait_until("a later file", || walls.images().len() == 2);
     walls.draw("b.png", 3);
-    let mine = || walls.images().into_values().find(|one| one["id"] == image["id"]).unwrap();
-    wait_until("the third content", || mine()["checksum"] == super::checksum(3));
+    let mine = || {
+        walls
+            .images()
+            .into_values()
+            .find(|one| one["id"] == image["id"])
+            .unwrap()
+    };
+    wait_until("the third content", || {
+        mine()["checksum"] == super::checksum(3)
+    });
     assert_eq!(walls.images().len(), 2);
 }
 
@@ -319,14 +433,25 @@ fn copy_keeps_its_image_when_the_format_of_its_file_changes() {
     let jpeg = walls.daemon.root().join("a.jpg");
     image::RgbImage::new(40, 20).save(&jpeg).unwrap();
     fs::rename(&jpeg, walls.at("a.png")).unwrap();
-    wait_until("the new content", || only().unwrap()["checksum"] != before["checksum"]);
+    wait_until("the new content", || {
+        only().unwrap()["checksum"] != before["checksum"]
+    });
     let after = only().unwrap();
     assert_eq!((&after["id"], &after["name"]), (&before["id"], &json!("a")));
-    assert_eq!((&after["format"], &after["tags"]), (&json!("jpg"), &json!(["treasure"])));
+    assert_eq!(
+        (&after["format"], &after["tags"]),
+        (&json!("jpg"), &json!(["treasure"]))
+    );
     assert_eq!(after["path"], json!(walls.daemon.images().join("a.jpg")));
     assert_eq!(walls.in_playlist(playlist), [after["id"].as_i64().unwrap()]);
-    let names = || fs::read_dir(walls.daemon.images()).unwrap().map(|e| e.unwrap().file_name());
-    wait_until("the old file to go", || names().collect::<Vec<_>>() == ["a.jpg"]);
+    let names = || {
+        fs::read_dir(walls.daemon.images())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+    };
+    wait_until("the old file to go", || {
+        names().collect::<Vec<_>>() == ["a.jpg"]
+    });
     let thumbnail = Path::new(before["thumbnails"]["default"].as_str().unwrap());
     wait_until("its thumbnail to go", || !thumbnail.exists());
 }
@@ -349,16 +474,23 @@ fn single_files_are_imported_in_place() {
     let id = id.trim();
     let client = daemon.client();
     let image = client.get(&format!("/images/{id}")).ok();
-    assert_eq!((&image["in_place"], &image["path"]), (&json!(true), &json!(path)));
+    assert_eq!(
+        (&image["in_place"], &image["path"]),
+        (&json!(true), &json!(path))
+    );
     assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
-    client.patch(&format!("/images/{id}"), &json!({ "name": "other" })).ok();
+    client
+        .patch(&format!("/images/{id}"), &json!({ "name": "other" }))
+        .ok();
     assert_eq!(fs::read(&path).unwrap(), picture(1));
     client
         .send(
             "DELETE",
             "/images",
             "",
-            json!({ "ids": [id.parse::<i64>().unwrap()] }).to_string().as_bytes(),
+            json!({ "ids": [id.parse::<i64>().unwrap()] })
+                .to_string()
+                .as_bytes(),
         )
         .ok();
     assert_eq!(fs::read(&path).unwrap(), picture(1));

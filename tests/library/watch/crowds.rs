@@ -48,7 +48,10 @@ fn rows_and_files_agree_after_eight_concurrent_writers() {
     let programs: Vec<_> = (1..=8)
         .map(|number: u32| {
             let mut program = Command::new("python3");
-            program.args(["-c", PROGRAM]).arg(&walls.directory).arg(number.to_string());
+            program
+                .args(["-c", PROGRAM])
+                .arg(&walls.directory)
+                .arg(number.to_string());
             program.spawn().unwrap()
         })
         .collect();
@@ -59,15 +62,25 @@ fn rows_and_files_agree_after_eight_concurrent_writers() {
     loop {
         let (images, files) = (walls.images(), super::files(&walls.directory));
         let is_same = |(name, content): (&String, &String)| {
-            images.get(name).is_some_and(|image| image["checksum"] == **content)
+            images
+                .get(name)
+                .is_some_and(|image| image["checksum"] == **content)
         };
         if images.len() == files.len() && files.iter().all(is_same) {
             break;
         }
         let missing: Vec<_> = files.iter().filter(|one| !is_same(*one)).take(5).collect();
         let stuck = ended.elapsed() > Duration::from_secs(120);
-        assert!(!stuck, "{} rows, {} files, {missing:?}", images.len(), files.len());
+        assert!(
+            !stuck,
+            "{} rows, {} files, {missing:?}",
+            images.len(),
+            files.len()
+        );
         sleep(Duration::from_millis(100));
     }
-    assert_eq!((walls.id("a.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    assert_eq!(
+        (walls.id("a.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
 }

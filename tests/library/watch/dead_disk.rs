@@ -18,8 +18,11 @@ fn disk_that_does_not_answer_blocks_no_request() {
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
     let own = walls.daemon.root().join("own.png");
     fs::write(&own, picture(9)).unwrap();
-    let (mine, one, other) =
-        (walls.daemon.import(&[&own])[0], walls.id("a.png"), walls.id("b.png"));
+    let (mine, one, other) = (
+        walls.daemon.import(&[&own])[0],
+        walls.id("a.png"),
+        walls.id("b.png"),
+    );
     let client = walls.daemon.client();
     let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id }));
     set(one).ok();
@@ -31,14 +34,24 @@ fn disk_that_does_not_answer_blocks_no_request() {
     assert_eq!(set(other).status, 404);
     assert_eq!(client.get(&format!("/images/{other}/raw")).status, 503);
     let thumbnail = client.get(&format!("/images/{other}/thumbnail")).status;
-    assert!([200, 503].contains(&thumbnail), "{thumbnail}: it may have been made before");
-    let told = client.post("/library/purge-missing", &json!({})).fails(503).to_string();
+    assert!(
+        [200, 503].contains(&thumbnail),
+        "{thumbnail}: it may have been made before"
+    );
+    let told = client
+        .post("/library/purge-missing", &json!({}))
+        .fails(503)
+        .to_string();
     assert!(told.contains("does not answer"), "{told}");
     assert_eq!(client.post("/library/scan", &json!({})).status, 202);
     set(mine).ok();
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 3);
     // Long, because the machine may be busy; a request that hangs would never end.
-    assert!(begun.elapsed() < Duration::from_secs(50), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(50),
+        "{:?}",
+        begun.elapsed()
+    );
     drop(dead);
     walls.wait_for_state("watched");
     wait_until("the disk's pictures", || set(other).status == 200);

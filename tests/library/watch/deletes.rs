@@ -35,7 +35,13 @@ fn case(
     status: u16,
     removed: &'static [&'static str],
 ) -> Case {
-    Case { what, before, call, status, removed }
+    Case {
+        what,
+        before,
+        call,
+        status,
+        removed,
+    }
 }
 
 fn cases() -> Vec<Case> {
@@ -44,13 +50,55 @@ fn cases() -> Vec<Case> {
         case("a", |_, _| {}, files.clone(), 200, &["walls/a.png"]),
         case("b", |_, _| {}, json!({}), 200, &[]),
         case("c", |_, _| {}, trash.clone(), 200, &["walls/c.png"]),
-        case("d gone", |_, at| fs::remove_file(at).unwrap(), files.clone(), 409, &[]),
-        case("e gone", |_, at| fs::remove_file(at).unwrap(), trash.clone(), 409, &[]),
-        case("f directory", |_, at| directory(at), files.clone(), 409, &[]),
-        case("g directory", |_, at| directory(at), trash.clone(), 409, &[]),
-        case("h other content", |_, at| replace(at, &picture(900)), files.clone(), 409, &[]),
-        case("i other content", |_, at| replace(at, &picture(901)), trash.clone(), 409, &[]),
-        case("j text", |_, at| replace(at, b"a letter"), files.clone(), 409, &[]),
+        case(
+            "d gone",
+            |_, at| fs::remove_file(at).unwrap(),
+            files.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "e gone",
+            |_, at| fs::remove_file(at).unwrap(),
+            trash.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "f directory",
+            |_, at| directory(at),
+            files.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "g directory",
+            |_, at| directory(at),
+            trash.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "h other content",
+            |_, at| replace(at, &picture(900)),
+            files.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "i other content",
+            |_, at| replace(at, &picture(901)),
+            trash.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "j text",
+            |_, at| replace(at, b"a letter"),
+            files.clone(),
+            409,
+            &[],
+        ),
         case(
             "k same content",
             |_, at| replace(at, &fs::read(at).unwrap()),
@@ -58,15 +106,51 @@ fn cases() -> Vec<Case> {
             409,
             &[],
         ),
-        case("l same size and time", |_, at| disguise(at), files.clone(), 409, &[]),
-        case("m rewritten", |_, at| fs::write(at, picture(902)).unwrap(), files.clone(), 409, &[]),
+        case(
+            "l same size and time",
+            |_, at| disguise(at),
+            files.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "m rewritten",
+            |_, at| fs::write(at, picture(902)).unwrap(),
+            files.clone(),
+            409,
+            &[],
+        ),
         case("n link", link, files.clone(), 409, &[]),
         case("o pipe", |_, at| pipe(at), files.clone(), 409, &[]),
-        case("p/p other directory", |walls, at| lead(walls, at, "other"), files.clone(), 409, &[]),
-        case("q/q other directory", |walls, at| lead(walls, at, "other"), trash, 409, &[]),
-        case("r/r gone with its directory", |_, at| file_above(at), files.clone(), 409, &[]),
+        case(
+            "p/p other directory",
+            |walls, at| lead(walls, at, "other"),
+            files.clone(),
+            409,
+            &[],
+        ),
+        case(
+            "q/q other directory",
+            |walls, at| lead(walls, at, "other"),
+            trash,
+            409,
+            &[],
+        ),
+        case(
+            "r/r gone with its directory",
+            |_, at| file_above(at),
+            files.clone(),
+            409,
+            &[],
+        ),
         // Changed, but still the same file.
-        case("aa other mode", |_, at| make_executable(at), files.clone(), 200, &["walls/aa.png"]),
+        case(
+            "aa other mode",
+            |_, at| make_executable(at),
+            files.clone(),
+            200,
+            &["walls/aa.png"],
+        ),
         case("bb two names", name_twice, files, 200, &["walls/bb.png"]),
     ]
 }
@@ -132,7 +216,14 @@ fn name_twice(walls: &Walls, at: &Path) {
 fn all(walls: &Walls) -> BTreeSet<PathBuf> {
     let root = walls.daemon.root();
     let (mut found, mut pending) = (BTreeSet::new(), vec![root.to_owned()]);
-    let own = ["run", "cache", "config", "notify", "data/Trash", "data/murald/db"];
+    let own = [
+        "run",
+        "cache",
+        "config",
+        "notify",
+        "data/Trash",
+        "data/murald/db",
+    ];
     let own = own.map(|name| root.join(name));
     while let Some(directory) = pending.pop() {
         for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -155,18 +246,26 @@ impl Walls {
     fn removes(&self, what: &str, path: &str, body: Option<&Value>, status: u16) -> Vec<String> {
         let before = all(self);
         let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let answer = self.daemon.client().send("DELETE", path, "", body.as_bytes());
+        let answer = self
+            .daemon
+            .client()
+            .send("DELETE", path, "", body.as_bytes());
         assert_eq!(answer.status, status, "{what}: {}", answer.text());
         let after = all(self);
         assert!(after.is_subset(&before), "{what}: there is a new file");
-        before.difference(&after).map(|path| path.to_str().unwrap().to_owned()).collect()
+        before
+            .difference(&after)
+            .map(|path| path.to_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Runs `work` while the database is locked, so that the daemon cannot record the new file before.
     fn unseen<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut connection = rusqlite::Connection::open(self.daemon.database()).unwrap();
         connection.busy_timeout(PATIENCE).unwrap();
-        let held = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        let held = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .unwrap();
         let done = work();
         held.rollback().unwrap();
         done
@@ -175,7 +274,10 @@ impl Walls {
     fn has_row(&self, id: i64) -> bool {
         let connection = rusqlite::Connection::open(self.daemon.database()).unwrap();
         let found = "SELECT count(*) FROM image WHERE id = ?1";
-        connection.query_row(found, [id], |row| row.get::<_, i64>(0)).unwrap() == 1
+        connection
+            .query_row(found, [id], |row| row.get::<_, i64>(0))
+            .unwrap()
+            == 1
     }
 
     fn change(&self, sql: &str) {
@@ -187,8 +289,12 @@ impl Walls {
 #[test]
 fn only_the_known_file_is_deleted() {
     let names: Vec<String> = cases().iter().map(name).collect();
-    let pictures: Vec<(&str, u32)> =
-        names.iter().map(String::as_str).zip(1..).chain([("s.png", 80), ("t.png", 81)]).collect();
+    let pictures: Vec<(&str, u32)> = names
+        .iter()
+        .map(String::as_str)
+        .zip(1..)
+        .chain([("s.png", 80), ("t.png", 81)])
+        .collect();
     let mut walls = Walls::with(&pictures);
     let root = walls.daemon.root().to_owned();
     fs::write(root.join("letters"), "a letter").unwrap();
@@ -215,13 +321,22 @@ fn only_the_known_file_is_deleted() {
         replace(&walls.at("t.png"), b"a letter");
         for how in ["files", "trash"] {
             let body = json!({ "ids": [s, t], how: true });
-            assert_eq!(walls.removes("s and t", "/images", Some(&body), 409), [""; 0]);
+            assert_eq!(
+                walls.removes("s and t", "/images", Some(&body), 409),
+                [""; 0]
+            );
         }
         let line = ["images", "delete", "t", "--files", "--forever", "--yes"];
         let output = walls.daemon.murald(&line).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("t.png is no longer the file of the image"), "{told}");
-        assert_eq!((output.status.code(), walls.at("t.png").exists()), (Some(1), true));
+        assert!(
+            told.contains("t.png is no longer the file of the image"),
+            "{told}"
+        );
+        assert_eq!(
+            (output.status.code(), walls.at("t.png").exists()),
+            (Some(1), true)
+        );
     });
     assert_eq!(in_trash(), 1);
     copies(&mut walls, s);
@@ -243,26 +358,45 @@ fn copies(walls: &mut Walls, in_place: i64) {
     walls.daemon.import(&paths);
     let images = walls.daemon.images();
     let at = |name: &str| images.join(name);
-    let id =
-        |path: &&Path| walls.id(at(path.file_name().unwrap().to_str().unwrap()).to_str().unwrap());
+    let id = |path: &&Path| {
+        walls.id(at(path.file_name().unwrap().to_str().unwrap())
+            .to_str()
+            .unwrap())
+    };
     let ids: Vec<i64> = paths.iter().map(id).collect();
     let one = |id: i64| json!({ "ids": [id] });
     let removed = walls.removes("a copy", "/images", Some(&one(ids[0])), 200);
     assert_eq!(removed, ["data/murald/images/u.png"]);
     directory(&at("v.png"));
-    assert_eq!(walls.removes("a directory", "/images", Some(&one(ids[1])), 409), [""; 0]);
+    assert_eq!(
+        walls.removes("a directory", "/images", Some(&one(ids[1])), 409),
+        [""; 0]
+    );
     link(walls, &at("w.png"));
     let removed = walls.removes("a link", "/images", Some(&one(ids[2])), 200);
     assert_eq!(removed, ["data/murald/images/w.png"]);
-    let folder =
-        walls.daemon.client().post("/folders", &json!({ "name": "both" })).ok()["id"].clone();
+    let folder = walls
+        .daemon
+        .client()
+        .post("/folders", &json!({ "name": "both" }))
+        .ok()["id"]
+        .clone();
     let both = json!({ "image_ids": [ids[3], in_place], "folder_id": folder });
-    walls.daemon.client().post("/folders/move-images", &both).ok();
+    walls
+        .daemon
+        .client()
+        .post("/folders/move-images", &both)
+        .ok();
     let path = format!("/folders/{folder}?mode=delete_all");
-    assert_eq!(walls.removes("a folder", &path, None, 200), ["data/murald/images/x.png"]);
+    assert_eq!(
+        walls.removes("a folder", &path, None, 200),
+        ["data/murald/images/x.png"]
+    );
     assert_eq!(walls.daemon.stop(), Some(0));
     // If these files were there, the next start would adopt them.
-    ["y.png", "z.png"].iter().for_each(|name| fs::remove_file(at(name)).unwrap());
+    ["y.png", "z.png"]
+        .iter()
+        .for_each(|name| fs::remove_file(at(name)).unwrap());
     let mine = root.join("mine");
     fs::create_dir_all(mine.join("deep")).unwrap();
     fs::write(mine.join("deep/index.html"), "x").unwrap();
@@ -283,12 +417,22 @@ fn copies(walls: &mut Walls, in_place: i64) {
     wait_until("the notes are read", || {
         let connection = rusqlite::Connection::open(walls.daemon.database()).unwrap();
         let notes = "SELECT count(*) FROM pending_file WHERE path LIKE '%/mine%'";
-        connection.query_row(notes, [], |row| row.get::<_, i64>(0)).unwrap() == 0
+        connection
+            .query_row(notes, [], |row| row.get::<_, i64>(0))
+            .unwrap()
+            == 0
     });
     assert_eq!(before.difference(&all(walls)).next(), None, "a start");
     for id in [y, z] {
-        walls.daemon.client().get(&format!("/images/{id}/raw")).fails(404);
-        assert_eq!(walls.removes("a row from elsewhere", "/images", Some(&one(id)), 200), [""; 0]);
+        walls
+            .daemon
+            .client()
+            .get(&format!("/images/{id}/raw"))
+            .fails(404);
+        assert_eq!(
+            walls.removes("a row from elsewhere", "/images", Some(&one(id)), 200),
+            [""; 0]
+        );
     }
 }
 
@@ -306,5 +450,8 @@ fn file_behind_a_link_in_a_watched_directory_is_not_deleted() {
     let both = json!({ "ids": [walls.id("a.png"), walls.id("sub/b.png")], "files": true });
     assert_eq!(walls.removes("both", "/images", Some(&both), 409), [""; 0]);
     let one = json!({ "ids": [walls.id("a.png")], "files": true });
-    assert_eq!(walls.removes("the one", "/images", Some(&one), 200), ["real/a.png"]);
+    assert_eq!(
+        walls.removes("the one", "/images", Some(&one), 200),
+        ["real/a.png"]
+    );
 }

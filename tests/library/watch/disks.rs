@@ -16,8 +16,13 @@ struct Mount<'a>(&'a Path);
 impl<'a> Mount<'a> {
     /// Mounts a tmpfs; `None` if this user may not mount.
     fn new(at: &'a Path) -> Option<Self> {
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "walls"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "walls"])
+            .arg(at)
+            .output();
+        mounted
+            .is_ok_and(|output| output.status.success())
+            .then_some(Self(at))
     }
 }
 
@@ -28,7 +33,11 @@ impl Drop for Mount<'_> {
 }
 
 fn bind(from: &Path, at: &Path) {
-    let mounted = Command::new("mount").arg("--bind").args([from, at]).status().unwrap();
+    let mounted = Command::new("mount")
+        .arg("--bind")
+        .args([from, at])
+        .status()
+        .unwrap();
     assert!(mounted.success());
 }
 
@@ -49,10 +58,20 @@ fn images_stay_while_their_disk_is_unmounted() {
     walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("b.png", 2), ("sea/c.png", 3)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
-    assert!(Command::new("umount").arg("-l").arg(&directory).status().unwrap().success());
+    assert!(
+        Command::new("umount")
+            .arg("-l")
+            .arg(&directory)
+            .status()
+            .unwrap()
+            .success()
+    );
     walls.wait_for_state("away");
     assert_eq!(walls.images().len(), 3);
-    let told = walls.daemon.client().post("/wallpaper/set", &json!({ "image_id": id }));
+    let told = walls
+        .daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": id }));
     assert!([404, 503].contains(&told.status), "{}", told.text());
     // The images stay even if a file appears in the empty mount point.
     fs::write(directory.join("stray.png"), picture(9)).unwrap();
@@ -62,7 +81,10 @@ fn images_stay_while_their_disk_is_unmounted() {
     walls.draw("d.png", 4);
     wait_until("a new one", || walls.images().contains_key("d.png"));
     let images = walls.images();
-    assert_eq!((&images["a.png"]["id"], walls.in_playlist(playlist)), (&json!(id), vec![id]));
+    assert_eq!(
+        (&images["a.png"]["id"], walls.in_playlist(playlist)),
+        (&json!(id), vec![id])
+    );
     assert_eq!(images["a.png"]["tags"], json!(["treasure"]));
     assert_eq!(images.len(), 5, "{images:?}");
 }
@@ -73,7 +95,10 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     let (out, place) = (walls.daemon.root().join("out"), walls.at("out"));
     fs::create_dir(&out).unwrap();
     fs::create_dir(&place).unwrap();
-    let bound = Command::new("mount").arg("--bind").args([&out, &place]).output();
+    let bound = Command::new("mount")
+        .arg("--bind")
+        .args([&out, &place])
+        .output();
     if !bound.is_ok_and(|output| output.status.success()) {
         return left_out("a directory that is mounted", "this user may not mount");
     }
@@ -83,9 +108,18 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("out/b.png", 2), ("out/c.png", 3)]);
     let (id, playlist) = (walls.id("out/b.png"), walls.treasure("out/b.png"));
-    assert!(Command::new("umount").arg("-l").arg(&place).status().unwrap().success());
+    assert!(
+        Command::new("umount")
+            .arg("-l")
+            .arg(&place)
+            .status()
+            .unwrap()
+            .success()
+    );
     let message = || walls.state()["message"].clone();
-    wait_until("both files are away", || message() == "2 files are missing; their images are kept");
+    wait_until("both files are away", || {
+        message() == "2 files are missing; their images are kept"
+    });
     // Rescans change nothing.
     walls.daemon.client().post("/library/scan", &json!({})).ok();
     walls.draw("d.png", 4);
@@ -94,7 +128,10 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     fs::remove_file(out.join("c.png")).unwrap();
     bind(&out, &place);
     walls.wait_for(&[("a.png", 1), ("out/b.png", 2), ("d.png", 4)]);
-    assert_eq!((walls.id("out/b.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    assert_eq!(
+        (walls.id("out/b.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
 }
 
 #[test]
@@ -102,19 +139,34 @@ fn exceeded_watch_limit_is_reported_and_rescans_find_the_rest() {
     if !may_unshare("the limit of watches", &["-U", "-r"]) {
         return;
     }
-    let mut walls =
-        Walls::prepared("", &[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
+    let mut walls = Walls::prepared(
+        "",
+        &[
+            ("a.png", 1),
+            ("b/c/d.png", 2),
+            ("e/f.png", 3),
+            ("g/h.png", 4),
+        ],
+    );
     let murald = env!("CARGO_BIN_EXE_murald");
     walls.daemon.start_after(&format!(
         "exec unshare -U -r /bin/sh -c 'echo 6 > /proc/sys/user/max_inotify_watches; \
          exec {murald} start'"
     ));
-    walls.wait_for(&[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
+    walls.wait_for(&[
+        ("a.png", 1),
+        ("b/c/d.png", 2),
+        ("e/f.png", 3),
+        ("g/h.png", 4),
+    ]);
     walls.wait_for_state("partial");
     let message = walls.state()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("fs.inotify.max_user_watches"), "{message}");
     let info = walls.daemon.client().get("/info").ok();
-    assert!(info["warnings"].to_string().contains("max_user_watches"), "{info}");
+    assert!(
+        info["warnings"].to_string().contains("max_user_watches"),
+        "{info}"
+    );
     for name in ["b/c/1.png", "e/1.png", "g/1.png"] {
         walls.draw(name, u32::from(name.as_bytes()[0]));
     }

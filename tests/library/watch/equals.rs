@@ -16,11 +16,15 @@ fn wait_for(walls: &Walls, numbers: &[u32]) {
     let is_so = || {
         let images = walls.images();
         let has_file = |image: &Value| {
-            let number = numbers.iter().find(|number| image["checksum"] == checksum(**number));
+            let number = numbers
+                .iter()
+                .find(|number| image["checksum"] == checksum(**number));
             let file = fs::read(Path::new(image["path"].as_str().unwrap()));
             number.is_some_and(|number| file.is_ok_and(|file| file == picture(*number)))
         };
-        let found = images.values().map(|image| image["checksum"].as_str().unwrap().to_owned());
+        let found = images
+            .values()
+            .map(|image| image["checksum"].as_str().unwrap().to_owned());
         images.values().all(has_file) && found.collect::<BTreeSet<_>>() == wanted
     };
     wait_until(&format!("{numbers:?}"), is_so);
@@ -75,7 +79,9 @@ fn directory_that_loses_only_duplicates_is_not_away() {
     let keep = walls.daemon.root().join("keep");
     fs::create_dir(&keep).unwrap();
     let watched = [&walls.directory, &keep];
-    walls.daemon.configure(&format!("[library]\nwatch = {watched:?}\n"));
+    walls
+        .daemon
+        .configure(&format!("[library]\nwatch = {watched:?}\n"));
     for number in [1, 2] {
         fs::write(keep.join(format!("{number}.png")), picture(number)).unwrap();
     }

@@ -9,24 +9,38 @@ use super::{Walls, files};
 
 /// Number of kills; `MURALD_KILLS` sets it.
 fn rounds() -> u32 {
-    std::env::var("MURALD_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+    std::env::var("MURALD_KILLS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(12)
 }
 
 #[test]
 fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
-    let stay: Vec<(String, u32)> = (0..6).map(|n| (format!("stay/{n}.png"), 1000 + n)).collect();
+    let stay: Vec<(String, u32)> = (0..6)
+        .map(|n| (format!("stay/{n}.png"), 1000 + n))
+        .collect();
     let all: Vec<(&str, u32)> = stay.iter().map(|(name, n)| (name.as_str(), *n)).collect();
     let mut walls = Walls::with(&all);
-    let treasures: Vec<(i64, i64)> =
-        all.iter().map(|(name, _)| (walls.id(name), walls.treasure(name))).collect();
+    let treasures: Vec<(i64, i64)> = all
+        .iter()
+        .map(|(name, _)| (walls.id(name), walls.treasure(name)))
+        .collect();
     let mut names: Vec<String> = stay.iter().map(|(name, _)| name.clone()).collect();
     let (mut renamed, mut rewritten) = (0, 0);
     for round in 0..rounds() {
         // Only files that the library knows: one that changes name and content at once is a new image.
         let (images, now) = (walls.images(), files(&walls.directory));
-        let is_known =
-            |name: &String| images.get(name).is_some_and(|image| image["checksum"] == now[name]);
-        for (at, name) in names.iter_mut().enumerate().filter(|(_, name)| is_known(name)) {
+        let is_known = |name: &String| {
+            images
+                .get(name)
+                .is_some_and(|image| image["checksum"] == now[name])
+        };
+        for (at, name) in names
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, name)| is_known(name))
+        {
             match (round as usize + at) % 3 {
                 0 => {
                     let to = format!("stay/{at}-{round}.png");
@@ -56,7 +70,9 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
         let images = walls.images();
         let files = files(&walls.directory);
         let same = files.iter().all(|(name, content)| {
-            images.get(name).is_some_and(|image| image["checksum"] == *content)
+            images
+                .get(name)
+                .is_some_and(|image| image["checksum"] == *content)
         });
         (same && images.len() == files.len()).then_some(images)
     };
@@ -74,8 +90,19 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
     };
     for ((id, playlist), name) in treasures.iter().zip(&names) {
         assert_eq!(images[name]["id"], *id, "{name}");
-        assert_eq!(images[name]["tags"], serde_json::json!(["treasure"]), "{name}");
+        assert_eq!(
+            images[name]["tags"],
+            serde_json::json!(["treasure"]),
+            "{name}"
+        );
         assert_eq!(walls.in_playlist(*playlist), [*id], "{name}");
     }
-    assert!(walls.daemon.log().lines().all(|line| !line.contains("\"panic")), "no thread died");
+    assert!(
+        walls
+            .daemon
+            .log()
+            .lines()
+            .all(|line| !line.contains("\"panic")),
+        "no thread died"
+    );
 }

@@ -60,7 +60,10 @@ fn watched_path_with_a_new_target_shows_the_files_of_that_target() {
     fs::rename(at("parent"), at("parent.old")).unwrap();
     fs::rename(at("parent.new"), at("parent")).unwrap();
     walls.wait_for(&[("a.png", 5), ("b.png", 6)]);
-    assert_eq!((walls.id("a.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    assert_eq!(
+        (walls.id("a.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
     // A path that leads to another, empty directory is not "away": the images are removed.
     fs::create_dir(at("empty")).unwrap();
     lead_to("empty");
@@ -86,7 +89,9 @@ fn directories_keep_their_own_names_despite_links_to_them() {
     let mut pictures = vec![("2024/a.png", 1), ("2025/b.png", 2)];
     let mut walls = Walls::prepared("", &pictures);
     // In whatever order the entries are listed.
-    let links: Vec<_> = (0..8).map(|number| walls.at(&format!("{number}-now"))).collect();
+    let links: Vec<_> = (0..8)
+        .map(|number| walls.at(&format!("{number}-now")))
+        .collect();
     links.iter().for_each(|link| symlink("2024", link).unwrap());
     walls.daemon.start();
     walls.wait_for(&pictures);
@@ -120,8 +125,16 @@ fn directory_is_named_by_another_link_when_the_first_is_removed() {
     walls.settle(&mut pictures, "b/z.png");
     // The directory itself moves here, which leaves the link dangling.
     fs::rename(&out, moved).unwrap();
-    walls.wait_for(&[("top.png", 1), ("c/x.png", 2), ("y.png", 102), ("c/z.png", 103)]);
+    walls.wait_for(&[
+        ("top.png", 1),
+        ("c/x.png", 2),
+        ("y.png", 102),
+        ("c/z.png", 103),
+    ]);
     let image = &walls.images()["c/x.png"];
-    assert_eq!((&image["id"], &image["tags"]), (&json!(id), &json!(["treasure"])));
+    assert_eq!(
+        (&image["id"], &image["tags"]),
+        (&json!(id), &json!(["treasure"]))
+    );
     assert_eq!(walls.in_playlist(playlist), [id]);
 }

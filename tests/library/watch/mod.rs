@@ -51,7 +51,9 @@ impl Walls {
         fs::create_dir(&directory).unwrap();
         daemon.configure(&format!("[library]\nwatch = [{directory:?}]\n{settings}\n"));
         let walls = Self { daemon, directory };
-        pictures.iter().for_each(|(name, number)| walls.draw(name, *number));
+        pictures
+            .iter()
+            .for_each(|(name, number)| walls.draw(name, *number));
         walls
     }
 
@@ -74,7 +76,11 @@ impl Walls {
     fn images(&self) -> BTreeMap<String, Value> {
         let mut images = BTreeMap::new();
         for page in 1.. {
-            let list = self.daemon.client().get(&format!("/images?per_page=200&page={page}")).ok();
+            let list = self
+                .daemon
+                .client()
+                .get(&format!("/images?per_page=200&page={page}"))
+                .ok();
             for image in list["data"].as_array().unwrap() {
                 let path = Path::new(image["path"].as_str().unwrap());
                 let name = path.strip_prefix(&self.directory).unwrap_or(path);
@@ -90,11 +96,16 @@ impl Walls {
     /// Waits until the library has exactly these pictures, with their content.
     #[track_caller]
     fn wait_for(&self, pictures: &[(&str, u32)]) {
-        let wanted: BTreeMap<String, String> =
-            pictures.iter().map(|(name, number)| ((*name).to_owned(), checksum(*number))).collect();
+        let wanted: BTreeMap<String, String> = pictures
+            .iter()
+            .map(|(name, number)| ((*name).to_owned(), checksum(*number)))
+            .collect();
         let found = || -> BTreeMap<String, String> {
             let of = |image: &Value| image["checksum"].as_str().unwrap().to_owned();
-            self.images().iter().map(|(name, image)| (name.clone(), of(image))).collect()
+            self.images()
+                .iter()
+                .map(|(name, image)| (name.clone(), of(image)))
+                .collect()
         };
         wait_until(&format!("{:?}", wanted.keys()), || found() == wanted);
     }
@@ -102,22 +113,37 @@ impl Walls {
     #[track_caller]
     fn id(&self, name: &str) -> i64 {
         let images = self.images();
-        images.get(name).unwrap_or_else(|| panic!("no {name}: {images:?}"))["id"].as_i64().unwrap()
+        images
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name}: {images:?}"))["id"]
+            .as_i64()
+            .unwrap()
     }
 
     /// Gives an image a tag and puts it into a new playlist: a new row for the file would lose both.
     fn treasure(&self, name: &str) -> i64 {
         let (client, id) = (self.daemon.client(), self.id(name));
-        client.patch(&format!("/images/{id}"), &json!({ "tags": ["treasure"] })).ok();
+        client
+            .patch(&format!("/images/{id}"), &json!({ "tags": ["treasure"] }))
+            .ok();
         let body = json!({ "name": name, "images": [{ "image_id": id }] });
-        client.post("/playlists", &body).ok()["id"].as_i64().unwrap()
+        client.post("/playlists", &body).ok()["id"]
+            .as_i64()
+            .unwrap()
     }
 
     /// The images of a playlist.
     fn in_playlist(&self, playlist: i64) -> Vec<i64> {
-        let playlist = self.daemon.client().get(&format!("/playlists/{playlist}")).ok();
+        let playlist = self
+            .daemon
+            .client()
+            .get(&format!("/playlists/{playlist}"))
+            .ok();
         let items = playlist["images"].as_array().unwrap();
-        items.iter().map(|item| item["image_id"].as_i64().unwrap()).collect()
+        items
+            .iter()
+            .map(|item| item["image_id"].as_i64().unwrap())
+            .collect()
     }
 
     fn state(&self) -> Value {
@@ -144,7 +170,13 @@ fn picture(number: u32) -> Vec<u8> {
 fn checksum(number: u32) -> String {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(picture(number));
-    format!("sha256:{}", digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    format!(
+        "sha256:{}",
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    )
 }
 
 /// The checksum of every file, by its path in the directory.
@@ -154,12 +186,21 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
     let mut pending = vec![directory.to_owned()];
     while let Some(path) = pending.pop() {
         if path.is_dir() {
-            pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            pending.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
             continue;
         }
         let digest = Sha256::digest(fs::read(&path).unwrap());
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned();
+        let name = path
+            .strip_prefix(directory)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
         found.insert(name, format!("sha256:{hex}"));
     }
     found

@@ -11,7 +11,9 @@ use crate::support::TestDaemon;
 
 /// The id that `murald import` prints.
 fn import(daemon: &TestDaemon, words: &[&str], path: &Path) -> i64 {
-    let output = daemon.murald(&[&["import"], words, &[path.to_str().unwrap()]].concat()).output();
+    let output = daemon
+        .murald(&[&["import"], words, &[path.to_str().unwrap()]].concat())
+        .output();
     let output = output.unwrap();
     let said = String::from_utf8([&output.stdout[..], &output.stderr].concat()).unwrap();
     assert!(output.status.success(), "{said}");
@@ -20,7 +22,10 @@ fn import(daemon: &TestDaemon, words: &[&str], path: &Path) -> i64 {
 
 fn delete(daemon: &TestDaemon, id: i64, files: bool) -> u16 {
     let body = json!({ "ids": [id], "files": files }).to_string();
-    daemon.client().send("DELETE", "/images", "", body.as_bytes()).status
+    daemon
+        .client()
+        .send("DELETE", "/images", "", body.as_bytes())
+        .status
 }
 
 #[test]
@@ -33,7 +38,9 @@ fn file_that_was_imported_in_place_is_followed() {
     let id = import(daemon, &["--in-place"], &own);
     let image = || -> Value { daemon.client().get(&format!("/images/{id}")).ok() };
     let follows = |number| {
-        wait_until(&format!("picture {number}"), || image()["checksum"] == checksum(number));
+        wait_until(&format!("picture {number}"), || {
+            image()["checksum"] == checksum(number)
+        });
     };
     assert_eq!(image()["path"], json!(own));
     // Replaced by a rename, as programs save a file.
@@ -54,7 +61,10 @@ fn file_that_was_imported_in_place_is_followed() {
     assert_eq!(image()["checksum"], checksum(5));
     fs::write(&own, picture(6)).unwrap();
     let raw = daemon.client().get(&format!("/images/{id}/raw"));
-    assert_eq!((raw.body, image()["checksum"].clone()), (picture(6), json!(checksum(6))));
+    assert_eq!(
+        (raw.body, image()["checksum"].clone()),
+        (picture(6), json!(checksum(6)))
+    );
     // A copy of the earlier content is another image.
     let copy = daemon.root().join("copy.png");
     fs::write(&copy, picture(6)).unwrap();
@@ -62,7 +72,10 @@ fn file_that_was_imported_in_place_is_followed() {
     let second = import(daemon, &[], &copy);
     assert_ne!(second, id);
     let [one, other] = [id, second].map(|id| daemon.client().get(&format!("/images/{id}")).ok());
-    assert_eq!((&one["checksum"], &other["checksum"]), (&json!(checksum(7)), &json!(checksum(6))));
+    assert_eq!(
+        (&one["checksum"], &other["checksum"]),
+        (&json!(checksum(7)), &json!(checksum(6)))
+    );
     // If two files have the same content, both are deleted with the image, or none.
     let twin = daemon.root().join("twin.png");
     fs::write(&twin, picture(7)).unwrap();
@@ -75,7 +88,9 @@ fn file_that_was_imported_in_place_is_followed() {
     assert!(!own.exists() && !twin.exists());
     // If one of two equal files goes, the other stands for the image; if the other changes, it is a new
     // image.
-    [&own, &twin].into_iter().for_each(|path| fs::write(path, picture(7)).unwrap());
+    [&own, &twin]
+        .into_iter()
+        .for_each(|path| fs::write(path, picture(7)).unwrap());
     let [id, same] = [&own, &twin].map(|path| import(daemon, &["--in-place"], path));
     assert_eq!(id, same);
     let image = || -> Value { daemon.client().get(&format!("/images/{id}")).ok() };
@@ -89,7 +104,9 @@ fn file_that_was_imported_in_place_is_followed() {
     fs::write(&third, picture(10)).unwrap();
     wait_until("a new image", || walls.images().len() == before + 1);
     // An image that was deleted in murald does not return.
-    [second, id].into_iter().for_each(|id| assert_eq!(delete(daemon, id, false), 200));
+    [second, id]
+        .into_iter()
+        .for_each(|id| assert_eq!(delete(daemon, id, false), 200));
     fs::write(&twin, picture(8)).unwrap();
     walls.draw("b.png", 9);
     walls.wait_for(&[("a.png", 1), ("b.png", 9), (third.to_str().unwrap(), 10)]);
@@ -107,9 +124,13 @@ fn rewritten_file_is_shown_with_its_new_content() {
     walls.daemon.start();
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
     let (a, b, client) = (walls.id("a.png"), walls.id("b.png"), walls.daemon.client());
-    client.post("/wallpaper/set", &json!({ "image_id": a })).ok();
+    client
+        .post("/wallpaper/set", &json!({ "image_id": a }))
+        .ok();
     let both = json!([{ "image_id": a }, { "image_id": b }]);
-    let playlist = client.post("/playlists", &json!({ "name": "both", "images": both })).ok();
+    let playlist = client
+        .post("/playlists", &json!({ "name": "both", "images": both }))
+        .ok();
     let of = |action: &str| format!("/playlists/{}/{action}", playlist["id"]);
     let asked = [
         (b, "/wallpaper/set".to_owned(), json!({ "image_id": b })),

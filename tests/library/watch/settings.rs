@@ -9,7 +9,9 @@ use crate::desktop::wait_until;
 use crate::support::TestDaemon;
 
 fn put(daemon: &TestDaemon, body: &Value) -> crate::support::client::Answer {
-    daemon.client().send("PUT", "/library/watch", "", body.to_string().as_bytes())
+    daemon
+        .client()
+        .send("PUT", "/library/watch", "", body.to_string().as_bytes())
 }
 
 #[test]
@@ -21,17 +23,29 @@ fn invalid_watched_directories_are_refused() {
     };
     let data = daemon.root().join("data");
     check(json!({ "watch": ["pictures"] }), "not absolute");
-    check(json!({ "watch": [daemon.images()] }), "murald stores its files in");
-    check(json!({ "watch": [daemon.images().join("x")] }), "murald stores its files in");
+    check(
+        json!({ "watch": [daemon.images()] }),
+        "murald stores its files in",
+    );
+    check(
+        json!({ "watch": [daemon.images().join("x")] }),
+        "murald stores its files in",
+    );
     check(json!({ "watch": [data] }), "murald stores its files in");
     check(json!({ "watch": ["~"] }), "murald stores its files in");
     check(json!({ "in_place": true }), "watch");
     check(json!({ "watch": [], "forgot": true }), "forgot");
     check(json!({ "watch": [], "in_place": null }), "in_place");
     check(json!({ "watch": "/x" }), "watch");
-    let patched = daemon.client().patch("/config/library", &json!({ "watch": ["x"] })).fails(400);
+    let patched = daemon
+        .client()
+        .patch("/config/library", &json!({ "watch": ["x"] }))
+        .fails(400);
     assert!(patched.to_string().contains("cannot watch x"), "{patched}");
-    assert_eq!(daemon.client().get("/library/watch").ok()["watch"], json!([]));
+    assert_eq!(
+        daemon.client().get("/library/watch").ok()["watch"],
+        json!([])
+    );
 }
 
 #[test]
@@ -42,29 +56,55 @@ fn watch_command_adds_and_removes_directories() {
     fs::write(directory.join("a.png"), picture(1)).unwrap();
     let mut events = daemon.events("config_changed");
     let run = |words: &[&str]| {
-        let output = daemon.murald(words).current_dir(daemon.root()).output().unwrap();
+        let output = daemon
+            .murald(words)
+            .current_dir(daemon.root())
+            .output()
+            .unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap(), told)
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            told,
+        )
     };
     let (code, shown, told) = run(&["watch", "add", "walls"]);
     assert_eq!(code, Some(0), "{told}");
-    assert!(shown.starts_with(&format!("{}\twatched\t", directory.display())), "{shown}");
+    assert!(
+        shown.starts_with(&format!("{}\twatched\t", directory.display())),
+        "{shown}"
+    );
     assert_eq!(events.next().1["sections"], json!(["library"]));
     let total = || daemon.client().get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("its picture", || total() == 1);
-    assert_eq!(run(&["watch", "add", "walls"]).0, Some(0), "it is watched already");
+    assert_eq!(
+        run(&["watch", "add", "walls"]).0,
+        Some(0),
+        "it is watched already"
+    );
     // The count follows a moment after the row.
     let listed = format!("{}\twatched\t1\t\n", directory.display());
-    wait_until("the line of the directory", || run(&["watch", "list"]).1 == listed);
+    wait_until("the line of the directory", || {
+        run(&["watch", "list"]).1 == listed
+    });
     assert_eq!(run(&["library", "scan"]).0, Some(0));
     let (code, _, told) = run(&["watch", "remove", "others"]);
-    assert_eq!((code, told.contains("others is not watched")), (Some(1), true), "{told}");
+    assert_eq!(
+        (code, told.contains("others is not watched")),
+        (Some(1), true),
+        "{told}"
+    );
     assert_eq!(run(&["watch", "remove", "walls"]).0, Some(0));
     assert_eq!(total(), 1, "its images stay");
     assert_eq!(run(&["watch", "add", "walls"]).0, Some(0));
-    wait_until("the count", || run(&["watch", "list"]).1.ends_with("\t1\t\n"));
+    wait_until("the count", || {
+        run(&["watch", "list"]).1.ends_with("\t1\t\n")
+    });
     assert_eq!(run(&["watch", "remove", "walls", "--forget"]).0, Some(0));
-    assert_eq!((total(), directory.join("a.png").exists()), (json!(0), true));
+    assert_eq!(
+        (total(), directory.join("a.png").exists()),
+        (json!(0), true)
+    );
     assert_eq!(run(&["watch", "list"]).1, "");
 }
 
@@ -91,12 +131,23 @@ fn files_in_place_are_deleted_only_on_request() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
     let delete = |body: Value| {
         let text = body.to_string();
-        walls.daemon.client().send("DELETE", "/images", "", text.as_bytes()).ok()
+        walls
+            .daemon
+            .client()
+            .send("DELETE", "/images", "", text.as_bytes())
+            .ok()
     };
     delete(json!({ "ids": [walls.id("a.png")] }));
     assert!(walls.at("a.png").exists());
-    let output = walls.daemon.murald(&["images", "delete", "c"]).output().unwrap();
-    assert!(output.status.success() && walls.at("c.png").exists(), "{output:?}");
+    let output = walls
+        .daemon
+        .murald(&["images", "delete", "c"])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && walls.at("c.png").exists(),
+        "{output:?}"
+    );
     delete(json!({ "ids": [walls.id("b.png")], "files": true }));
     assert!(!walls.at("b.png").exists());
     walls.draw("d.png", 4);
@@ -115,7 +166,11 @@ fn image_in_place_is_not_replaced_by_a_loop_export() {
         "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264", "action": "replace",
     });
     // It is not a video either, but the request is refused before the file is read.
-    walls.daemon.client().post(&format!("/images/{id}/video-loop-export"), &body).fails(400);
+    walls
+        .daemon
+        .client()
+        .post(&format!("/images/{id}/video-loop-export"), &body)
+        .fails(400);
     assert_eq!(fs::read(walls.at("a.png")).unwrap(), picture(1));
 }
 
@@ -163,10 +218,17 @@ fn earlier_copies_of_watched_files_are_put_into_the_directorys_folder() {
     let watch = fs::read_to_string(walls.daemon.config_file()).unwrap();
     walls.daemon.configure("");
     walls.daemon.start();
-    let ids = walls.daemon.import(&[&walls.at("a.png"), &walls.at("b.png")]);
+    let ids = walls
+        .daemon
+        .import(&[&walls.at("a.png"), &walls.at("b.png")]);
     let client = walls.daemon.client();
     let chosen = client.post("/folders", &json!({ "name": "chosen" })).ok()["id"].clone();
-    client.patch(&format!("/images/{}", ids[1]), &json!({ "folder_id": chosen })).ok();
+    client
+        .patch(
+            &format!("/images/{}", ids[1]),
+            &json!({ "folder_id": chosen }),
+        )
+        .ok();
     walls.daemon.ends_well();
     walls.daemon.configure(&watch);
     walls.daemon.start();

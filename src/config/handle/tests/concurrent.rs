@@ -13,20 +13,38 @@ fn request_does_not_undo_an_edit_just_made() {
     let file = r#"{"sections":["app"],"source":"file""#;
     assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
     let app = &room.handle.current().app;
-    assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
+    assert_eq!(
+        (app.theme.as_str(), app.sort_order.as_str()),
+        ("mine", "asc")
+    );
     // An edit that is half written is not adopted.
     room.write(" \n");
-    let refused = room.patch(json!({"app": {"sort_order": "desc"}})).unwrap_err();
+    let refused = room
+        .patch(json!({"app": {"sort_order": "desc"}}))
+        .unwrap_err();
     assert!(refused.contains("c.toml is empty"), "{refused}");
-    assert_eq!((room.text().as_str(), room.handle.current().app.theme.as_str()), (" \n", "mine"));
+    assert_eq!(
+        (
+            room.text().as_str(),
+            room.handle.current().app.theme.as_str()
+        ),
+        (" \n", "mine")
+    );
 }
 
 #[test]
 fn edit_saved_while_a_request_writes_is_kept() {
     for gap in [Pause::Filled, Pause::Seen] {
         let room = Room::with("");
-        let (path, theirs) = (room.handle.path().to_owned(), room.dir.path().join("theirs"));
-        fs::write(&theirs, room.text().replace("\"dark\"", "\"mine\" # my theme")).unwrap();
+        let (path, theirs) = (
+            room.handle.path().to_owned(),
+            room.dir.path().join("theirs"),
+        );
+        fs::write(
+            &theirs,
+            room.text().replace("\"dark\"", "\"mine\" # my theme"),
+        )
+        .unwrap();
         let _pauses = file::on_pause(move |pause| {
             if pause == gap {
                 // The rename succeeds only once.
@@ -35,10 +53,16 @@ fn edit_saved_while_a_request_writes_is_kept() {
         });
         room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
         let text = room.text();
-        assert!(text.contains("theme = \"mine\" # my theme"), "{gap:?}: {text}");
+        assert!(
+            text.contains("theme = \"mine\" # my theme"),
+            "{gap:?}: {text}"
+        );
         assert!(text.contains("sort_order = \"asc\""), "{gap:?}: {text}");
         let app = &room.handle.current().app;
-        assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
+        assert_eq!(
+            (app.theme.as_str(), app.sort_order.as_str()),
+            ("mine", "asc")
+        );
         let file = r#"{"sections":["app"],"source":"file""#;
         assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
         assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 1);
@@ -61,7 +85,10 @@ fn file_created_while_a_request_writes_is_kept() {
         });
         room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
         let text = room.text();
-        assert!(text.starts_with("# theirs\n") && text.contains("sort_order = \"asc\""), "{text}");
+        assert!(
+            text.starts_with("# theirs\n") && text.contains("sort_order = \"asc\""),
+            "{text}"
+        );
     }
 }
 
@@ -79,8 +106,15 @@ fn request_fails_if_another_program_keeps_saving() {
         });
         let refused = room.patch(json!({"app": {"theme": "y"}})).unwrap_err();
         assert!(refused.contains("another program is writing"), "{refused}");
-        assert!(matches!(room.handle.reset_all(), Err(Error::BeingWritten { .. })));
+        assert!(matches!(
+            room.handle.reset_all(),
+            Err(Error::BeingWritten { .. })
+        ));
         assert!(room.text().contains("theme = 'x'"), "{}", room.text());
-        assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 1, "no backup, no other file");
+        assert_eq!(
+            fs::read_dir(room.dir.path()).unwrap().count(),
+            1,
+            "no backup, no other file"
+        );
     }
 }

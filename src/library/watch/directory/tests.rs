@@ -6,14 +6,25 @@ use super::*;
 use crate::store::watched::{Stamp, WatchedFile};
 
 fn watched(now: Instant) -> Watched {
-    let task = task::Directory { path: "/w".into(), ..task::Directory::default() };
+    let task = task::Directory {
+        path: "/w".into(),
+        ..task::Directory::default()
+    };
     Watched::new(1, "/w".to_owned(), task, now)
 }
 
 fn gone(path: &str) -> Difference {
     let stamp = Stamp::default();
-    let file = WatchedFile { path: path.into(), image_id: Some(1), checksum: None, stamp };
-    Difference { gone: vec![file], ..Difference::default() }
+    let file = WatchedFile {
+        path: path.into(),
+        image_id: Some(1),
+        checksum: None,
+        stamp,
+    };
+    Difference {
+        gone: vec![file],
+        ..Difference::default()
+    }
 }
 
 #[test]
@@ -28,7 +39,10 @@ fn look_without_progress_is_abandoned() {
     assert!(one.leaves_look(now + PATIENCE * 2));
     assert_eq!(one.state(false).0, WatchState::Unreadable);
     one.look_at_all(now);
-    assert!(one.next_look(9, now).is_some(), "it is tried again when somebody asks");
+    assert!(
+        one.next_look(9, now).is_some(),
+        "it is tried again when somebody asks"
+    );
     one.absorb(Difference::default(), &Scope::All, now);
     assert_eq!(one.state(false).0, WatchState::Watched);
 }
@@ -43,7 +57,10 @@ fn look_that_could_not_start_is_retried_later() {
     assert!(one.next_look(2, now + LATER).is_some());
     // The look was handed out, but its thread could not be started.
     one.postpone(now + LATER);
-    assert_eq!(one.next_look(3, now + LATER * 2).map(|(scope, _)| scope), Some(Scope::All));
+    assert_eq!(
+        one.next_look(3, now + LATER * 2).map(|(scope, _)| scope),
+        Some(Scope::All)
+    );
 }
 
 #[test]
@@ -58,7 +75,10 @@ fn missing_file_leaves_once_a_look_after_its_grace_period_misses_it() {
     assert_eq!(one.leaving().len(), 0, "nobody has looked yet");
     one.absorb(gone("/w/a"), &Scope::All, now + GRACE);
     assert_eq!(one.leaving(), [PathBuf::from("/w/a")]);
-    let found = Difference { found: vec!["/w/a".into()], ..Difference::default() };
+    let found = Difference {
+        found: vec!["/w/a".into()],
+        ..Difference::default()
+    };
     one.absorb(found, &Scope::All, now + GRACE);
     assert!(one.leaving().is_empty() && !one.missing.has(Path::new("/w/a")));
 }
@@ -72,10 +92,16 @@ fn old_name_of_a_renamed_file_is_forgotten() {
     one.absorb(gone("/w/a"), &Scope::All, now);
     let other = Scope::Paths(["/w/b".into()].into());
     one.absorb(Difference::default(), &other, now);
-    assert!(one.missing.has(Path::new("/w/a")), "nobody has looked there");
+    assert!(
+        one.missing.has(Path::new("/w/a")),
+        "nobody has looked there"
+    );
     let scope = Scope::Paths(["/w/a".into()].into());
     one.absorb(Difference::default(), &scope, now + GRACE);
-    assert_eq!((one.missing.has(Path::new("/w/a")), one.due()), (false, None));
+    assert_eq!(
+        (one.missing.has(Path::new("/w/a")), one.due()),
+        (false, None)
+    );
 }
 
 #[test]
@@ -107,11 +133,28 @@ fn many_renamed_files_are_matched_without_comparing_each_pair() {
     let (mut known, mut findings) = (Vec::new(), Findings::default());
     for number in 0..COUNT {
         let (old, new) = (format!("/w/{number}.old"), format!("/w/{number}.new"));
-        let stamp = Stamp { size: number, device: 1, inode: number, ..Stamp::default() };
+        let stamp = Stamp {
+            size: number,
+            device: 1,
+            inode: number,
+            ..Stamp::default()
+        };
         findings.gone.insert(old.clone().into(), 1);
-        let stamp_now = Stamp { changed: 1, ..stamp };
-        findings.files.push(Found { path: new.into(), stamp: stamp_now, born: i64::MAX });
-        known.push(WatchedFile { path: old.into(), image_id: Some(1), checksum: None, stamp });
+        let stamp_now = Stamp {
+            changed: 1,
+            ..stamp
+        };
+        findings.files.push(Found {
+            path: new.into(),
+            stamp: stamp_now,
+            born: i64::MAX,
+        });
+        known.push(WatchedFile {
+            path: old.into(),
+            image_id: Some(1),
+            checksum: None,
+            stamp,
+        });
     }
     let scope = Scope::Paths(
         known
@@ -127,8 +170,9 @@ fn many_renamed_files_are_matched_without_comparing_each_pair() {
     one.absorb(compare(known, &findings, &scope), &scope, now);
     assert_eq!(one.missing.to_confirm(now + GRACE).len(), COUNT as usize);
     let mut files = 0;
-    while let Some((some, _)) =
-        one.next_files(|_, _| false).filter(|(_, pass)| *pass == Pass::Moves)
+    while let Some((some, _)) = one
+        .next_files(|_, _| false)
+        .filter(|(_, pass)| *pass == Pass::Moves)
     {
         (files, one.taking) = (files + some.len(), None);
     }

@@ -9,7 +9,9 @@ use crate::wire::PauseReason;
 
 #[test]
 fn reconciler_ends_despite_a_full_inbox_and_answers_every_command() {
-    let Desk { room, reconciler, .. } = Desk::new(&["A"], &["swaybg"], |_| ());
+    let Desk {
+        room, reconciler, ..
+    } = Desk::new(&["A"], &["swaybg"], |_| ());
     let (handle, end, mailbox) = Handle::new(reconciler.status.clone());
     let ask = || {
         let (reply, answer) = reply();
@@ -76,7 +78,10 @@ fn waiting_video_is_restarted_above_a_still_whose_backend_restarts() {
     desk.script.lock().unwrap().unseen = vec!["B".to_owned()];
     desk.set(video, &[]).unwrap();
     // The video on B is not restarted yet.
-    assert_eq!(desk.orders(), ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={video}")));
+    assert_eq!(
+        desk.orders(),
+        ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={video}"))
+    );
     let other = desk.room.add("other");
     desk.set(other, &["A"]).unwrap();
     let orders = [
@@ -93,15 +98,24 @@ fn waiting_video_is_restarted_above_a_still_whose_backend_restarts() {
 #[test]
 fn random_request_skips_a_limited_number_of_missing_files() {
     let desk = Desk::new(&["A"], &["swaybg"], |_| ());
-    let gone: Vec<i64> = (0..PICKS + 2).map(|at| desk.room.add(&format!("gone{at}"))).collect();
+    let gone: Vec<i64> = (0..PICKS + 2)
+        .map(|at| desk.room.add(&format!("gone{at}")))
+        .collect();
     for at in 0..gone.len() {
         std::fs::remove_file(desk.room.path(&format!("gone{at}"))).unwrap();
     }
     // An empty directory would count as an unmounted disk.
     std::fs::write(desk.room.path("other"), "").unwrap();
     let left = || desk.room.store.read(store::images::ids).unwrap().len();
-    let feasible = |ask| desk.reconciler.feasible(&request(ask, &[])).map(|(found, _)| found);
-    assert!(matches!(feasible(Ask::Image(gone[0])), Err(Error::FileGone { .. })));
+    let feasible = |ask| {
+        desk.reconciler
+            .feasible(&request(ask, &[]))
+            .map(|(found, _)| found)
+    };
+    assert!(matches!(
+        feasible(Ask::Image(gone[0])),
+        Err(Error::FileGone { .. })
+    ));
     assert_eq!(left(), PICKS + 2, "one that is named is no random one");
     assert!(matches!(feasible(Ask::Random), Err(Error::FileGone { .. })));
     assert_eq!(left(), 2);
@@ -118,9 +132,16 @@ fn memory_is_checked_while_a_video_plays_and_a_limit_is_set() {
     let looks = |limit, kind, rests: bool| {
         let limited = |config: &mut Config| config.power.max_child_memory_mb = limit;
         let mut desk = Desk::new(&["A"], &["mpvpaper"], limited);
-        let shown = Placement { kind, ..placement("A", 1) };
-        desk.reconciler.current.insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
-        desk.reconciler.pause.set(rests.then_some(PauseReason::Idle));
+        let shown = Placement {
+            kind,
+            ..placement("A", 1)
+        };
+        desk.reconciler
+            .current
+            .insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
+        desk.reconciler
+            .pause
+            .set(rests.then_some(PauseReason::Idle));
         desk.reconciler.next_look().is_some()
     };
     assert!(looks(1, Kind::Video, false) && looks(1, Kind::Web, false));
@@ -136,11 +157,20 @@ fn changed_settings_of_a_backend_show_its_pictures_again() {
     desk.set(video, &["B"]).unwrap();
     desk.orders();
     assert_eq!(desk.change(settings_of(&[])), [""; 0]);
-    assert_eq!(desk.change(settings_of(&[Swaybg])), [format!("swaybg: A={still}")]);
-    assert_eq!(desk.change(settings_of(&[Mpvpaper])), [format!("mpvpaper on B: B={video}")]);
+    assert_eq!(
+        desk.change(settings_of(&[Swaybg])),
+        [format!("swaybg: A={still}")]
+    );
+    assert_eq!(
+        desk.change(settings_of(&[Mpvpaper])),
+        [format!("mpvpaper on B: B={video}")]
+    );
     // A rewritten file of an image that is not shown causes no order.
     let image = still + video;
-    let rewritten = Changes { rewritten: [image].into(), ..Changes::default() };
+    let rewritten = Changes {
+        rewritten: [image].into(),
+        ..Changes::default()
+    };
     assert_eq!(desk.change(rewritten), [""; 0]);
 }
 
@@ -152,7 +182,10 @@ fn settings_changed_during_a_request_apply_to_its_picture_too() {
     desk.orders();
     let answer = desk.ask(two, &["A"]);
     let orders = desk.change(settings_of(&[Mpvpaper]));
-    let [a, b] = [format!("mpvpaper on A: A={two}"), format!("mpvpaper on B: B={one}")];
+    let [a, b] = [
+        format!("mpvpaper on A: A={two}"),
+        format!("mpvpaper on B: B={one}"),
+    ];
     assert_eq!(orders, [a.clone(), a, b]);
     assert!(answer.try_recv().unwrap().is_ok());
     // The same for the first picture of a backend.
@@ -160,7 +193,10 @@ fn settings_changed_during_a_request_apply_to_its_picture_too() {
     let still = desk.room.add("still");
     let answer = desk.ask(still, &[]);
     let orders = format!("swaybg: A={still}");
-    assert_eq!(desk.change(settings_of(&[Swaybg])), [orders.clone(), orders]);
+    assert_eq!(
+        desk.change(settings_of(&[Swaybg])),
+        [orders.clone(), orders]
+    );
     assert!(answer.try_recv().unwrap().is_ok());
 }
 
@@ -175,10 +211,16 @@ fn activated_backend_is_used_until_the_settings_change() {
         desk.orders();
     };
     activate(&mut desk);
-    assert!(!desk.reconciler.status.is_restored("A"), "another backend is no other reason");
+    assert!(
+        !desk.reconciler.status.is_restored("A"),
+        "another backend is no other reason"
+    );
     assert_eq!(desk.change(settings_of(&[])), [""; 0]);
     // The activation could not be written to the settings.
-    let deactivated = Changes { deactivated: true, ..settings_of(&[]) };
+    let deactivated = Changes {
+        deactivated: true,
+        ..settings_of(&[])
+    };
     assert_eq!(desk.change(deactivated), back);
     activate(&mut desk);
     let mut config = Config::clone(&(desk.room.backends.settings)());
@@ -200,13 +242,20 @@ fn backend_installed_while_builtin_draws_is_used_once_activated() {
     assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
     desk.orders();
     desk.activate("swaybg").unwrap();
-    assert_eq!(desk.orders(), ["builtin: -".to_owned(), format!("swaybg: A={id}")]);
+    assert_eq!(
+        desk.orders(),
+        ["builtin: -".to_owned(), format!("swaybg: A={id}")]
+    );
 }
 
 #[test]
 fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
-    let mut room = Room::with(outputs(&["A"]), &["feh"], |config| config.builtin.enabled = false);
-    let session = Session::X11 { display: ":7".to_owned() };
+    let mut room = Room::with(outputs(&["A"]), &["feh"], |config| {
+        config.builtin.enabled = false
+    });
+    let session = Session::X11 {
+        display: ":7".to_owned(),
+    };
     room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
     let left = Placements::from([(WorkerKey::of(Feh, "A"), vec![placement("A", 99)])]);
     Recovery::open(&room.backends).note(&left);
@@ -226,7 +275,11 @@ fn clearing_does_not_wait_for_jobs_in_progress() {
     let refused = [desk.ask(video, &["A"]), desk.ask(video, &["A"])];
     let (reply, cleared) = reply();
     desk.reconciler.on_command(Command::Clear(reply));
-    assert!(refused.iter().all(|one| matches!(one.try_recv().unwrap(), Err(Error::Ending))));
+    assert!(
+        refused
+            .iter()
+            .all(|one| matches!(one.try_recv().unwrap(), Err(Error::Ending)))
+    );
     desk.settle();
     cleared.try_recv().unwrap().unwrap();
     assert!(desk.orders().contains(&"mpvpaper on B: -".to_owned()));
@@ -249,8 +302,14 @@ fn videos_are_paused_during_a_pause() {
     };
     rest(true);
     // A video does not play before it is known whether a window covers it.
-    desk.change(Changes { paused: Some(None), ..Changes::default() });
+    desk.change(Changes {
+        paused: Some(None),
+        ..Changes::default()
+    });
     assert!(desk.paused.is_empty());
-    desk.change(Changes { covered: Some(BTreeSet::new()), ..Changes::default() });
+    desk.change(Changes {
+        covered: Some(BTreeSet::new()),
+        ..Changes::default()
+    });
     assert_eq!(desk.paused.recv_timeout(PATIENCE), Ok(BTreeSet::new()));
 }

@@ -22,7 +22,10 @@ fn no_memory() -> backends::Error {
 }
 
 fn moved(name: &str) -> Output {
-    Output { x: 7, ..Output::plain(name) }
+    Output {
+        x: 7,
+        ..Output::plain(name)
+    }
 }
 
 #[test]
@@ -30,7 +33,10 @@ fn outage_is_reported_when_it_begins_and_when_the_retries_end() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.room.set(request(Ask::Image(id), &[]));
-    let both = [EventKind::WallpaperRestoreFailed, EventKind::BackendUnavailable];
+    let both = [
+        EventKind::WallpaperRestoreFailed,
+        EventKind::BackendUnavailable,
+    ];
     for attempt in 0..6 {
         desk.fail(Swaybg, "A", away());
         desk.reconcile();
@@ -46,7 +52,9 @@ fn outage_is_reported_when_it_begins_and_when_the_retries_end() {
         assert_eq!(desk.orders(), [""; 0]);
         let at = desk.reconciler.backoffs.next_retry();
         assert_eq!(at.is_some(), attempt < 5);
-        desk.reconciler.backoffs.wake(at.unwrap_or_else(Instant::now));
+        desk.reconciler
+            .backoffs
+            .wake(at.unwrap_or_else(Instant::now));
     }
     desk.set(id, &["A"]).unwrap();
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
@@ -73,7 +81,12 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     desk.settle();
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!(desk.orders().len(), 2);
-    assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].output.x, 7);
+    assert_eq!(
+        desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0]
+            .output
+            .x,
+        7
+    );
     // Steps without a request are planned again too, without an error.
     desk.heard();
     desk.connect(vec![moved("A"), Output::plain("B")]);
@@ -86,7 +99,13 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
     // A failure is reported if the outputs have not changed.
     desk.fail(Swaybg, "A", refused());
-    assert!(matches!(desk.set(id, &["A"]), Err(Error::Backend { backend: Swaybg, .. })));
+    assert!(matches!(
+        desk.set(id, &["A"]),
+        Err(Error::Backend {
+            backend: Swaybg,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -98,7 +117,13 @@ fn request_fails_if_its_monitor_is_disconnected() {
     desk.connect(outputs(&["A"]));
     desk.settle();
     let answer = answer.try_recv().unwrap();
-    assert!(matches!(answer, Err(Error::Backend { backend: Mpvpaper, .. })));
+    assert!(matches!(
+        answer,
+        Err(Error::Backend {
+            backend: Mpvpaper,
+            ..
+        })
+    ));
     assert_eq!(desk.heard(), [EventKind::WallpaperApplyFailed]);
 }
 
@@ -111,11 +136,17 @@ fn picture_shown_on_only_some_monitors_is_taken_back() {
     desk.fail(Mpvpaper, "B", refused());
     assert!(desk.set(two, &[]).is_err());
     let orders = desk.orders();
-    assert!(orders.contains(&format!("mpvpaper on A: A={one}")), "{orders:?}");
+    assert!(
+        orders.contains(&format!("mpvpaper on A: A={one}")),
+        "{orders:?}"
+    );
     let shown = |name: &str| desk.reconciler.current[&WorkerKey::of(Mpvpaper, name)][0].image_id;
     assert_eq!([shown("A"), shown("B")], [one, one]);
     let restored = |name| desk.reconciler.status.is_restored(name);
-    assert!(!restored("A") && !restored("B"), "it is there because it was asked for");
+    assert!(
+        !restored("A") && !restored("B"),
+        "it is there because it was asked for"
+    );
 }
 
 #[test]
@@ -125,12 +156,26 @@ fn activation_fails_if_the_new_backend_fails_but_not_if_the_old_one_does() {
     desk.set(id, &[]).unwrap();
     assert_eq!(desk.orders(), [format!("awww: A={id}")]);
     desk.fail(Swaybg, "A", refused());
-    assert!(matches!(desk.activate("swaybg"), Err(Error::Backend { backend: Swaybg, .. })));
+    assert!(matches!(
+        desk.activate("swaybg"),
+        Err(Error::Backend {
+            backend: Swaybg,
+            ..
+        })
+    ));
     assert!(desk.reconciler.activated.is_none());
-    assert!(desk.reconciler.current.contains_key(&WorkerKey::of(Awww, "A")));
+    assert!(
+        desk.reconciler
+            .current
+            .contains_key(&WorkerKey::of(Awww, "A"))
+    );
     desk.fail(Awww, "A", refused());
     assert_eq!(desk.activate("swaybg").unwrap().backend, Swaybg);
-    assert!(desk.reconciler.current.contains_key(&WorkerKey::of(Swaybg, "A")));
+    assert!(
+        desk.reconciler
+            .current
+            .contains_key(&WorkerKey::of(Swaybg, "A"))
+    );
 }
 
 #[test]
@@ -138,7 +183,13 @@ fn backend_without_memory_is_used_again_if_no_other_can_show_the_picture() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.fail(Swaybg, "A", no_memory());
-    assert!(matches!(desk.set(id, &[]), Err(Error::Backend { backend: Swaybg, .. })));
+    assert!(matches!(
+        desk.set(id, &[]),
+        Err(Error::Backend {
+            backend: Swaybg,
+            ..
+        })
+    ));
     assert_eq!(desk.set(id, &[]).unwrap().backend, Swaybg);
     // Without a request, the failure is reported like any other.
     desk.heard();
@@ -173,9 +224,20 @@ fn partial_activation_that_fails_is_undone() {
     assert_eq!(desk.set(video, &[]).unwrap().backend, WalQt);
     desk.orders();
     desk.fail(Mpvpaper, "B", refused());
-    assert!(matches!(desk.activate("mpvpaper"), Err(Error::Backend { backend: Mpvpaper, .. })));
+    assert!(matches!(
+        desk.activate("mpvpaper"),
+        Err(Error::Backend {
+            backend: Mpvpaper,
+            ..
+        })
+    ));
     assert!(desk.orders().contains(&"mpvpaper on A: -".to_owned()));
-    assert!(desk.reconciler.current.keys().eq([&WorkerKey::of(WalQt, "A")]));
+    assert!(
+        desk.reconciler
+            .current
+            .keys()
+            .eq([&WorkerKey::of(WalQt, "A")])
+    );
 }
 
 #[test]
@@ -185,13 +247,29 @@ fn request_fails_if_its_image_is_deleted_meanwhile() {
     desk.set(one, &["A"]).unwrap();
     desk.heard();
     let answer = desk.ask(two, &["A"]);
-    desk.room.store.write(|c| purge::delete(c, &[two], false)).unwrap();
+    desk.room
+        .store
+        .write(|c| purge::delete(c, &[two], false))
+        .unwrap();
     desk.settle();
     let answer = answer.try_recv().unwrap();
-    assert!(matches!(answer, Err(Error::NoImage { id }) if id == two), "{answer:?}");
-    assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
-    assert_eq!(desk.heard(), [EventKind::WallpaperChanged], "the one before is there again");
-    assert!(!desk.reconciler.status.is_restored("A"), "because it was asked for");
+    assert!(
+        matches!(answer, Err(Error::NoImage { id }) if id == two),
+        "{answer:?}"
+    );
+    assert_eq!(
+        desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id,
+        one
+    );
+    assert_eq!(
+        desk.heard(),
+        [EventKind::WallpaperChanged],
+        "the one before is there again"
+    );
+    assert!(
+        !desk.reconciler.status.is_restored("A"),
+        "because it was asked for"
+    );
 }
 
 #[test]
@@ -201,13 +279,22 @@ fn picture_that_cannot_be_saved_is_replaced_by_the_previous_one() {
     desk.set(one, &["A"]).unwrap();
     let full = "CREATE TRIGGER full BEFORE INSERT ON assignments \
                 BEGIN SELECT RAISE(FAIL, 'full'); END";
-    desk.room.store.write(|c| Ok::<_, store::Error>(c.execute_batch(full)?)).unwrap();
+    desk.room
+        .store
+        .write(|c| Ok::<_, store::Error>(c.execute_batch(full)?))
+        .unwrap();
     desk.orders();
     desk.heard();
     assert!(desk.set(two, &["A"]).is_err());
-    assert_eq!(desk.orders(), [format!("swaybg: A={one}"), format!("swaybg: A={two}")]);
+    assert_eq!(
+        desk.orders(),
+        [format!("swaybg: A={one}"), format!("swaybg: A={two}")]
+    );
     assert_eq!(desk.heard(), []);
-    assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
+    assert_eq!(
+        desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id,
+        one
+    );
 }
 
 #[test]
@@ -224,13 +311,23 @@ fn picture_that_no_backend_can_show_any_more_is_reported_once() {
     desk.reconcile();
     assert_eq!(desk.heard(), [], "it runs still");
     let key = WorkerKey::of(Mpvpaper, "A");
-    desk.reconciler.on_report(Report { key, worker: 1, news: News::Lost });
+    desk.reconciler.on_report(Report {
+        key,
+        worker: 1,
+        news: News::Lost,
+    });
     desk.settle();
     assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
     let failure = |desk: &Desk| desk.reconciler.status.failure("A");
     let failed = failure(&desk).unwrap();
     assert_eq!(failed.image_id, video);
-    assert!(failed.error.ends_with("cannot show \"video\", which is a video"), "{}", failed.error);
+    assert!(
+        failed
+            .error
+            .ends_with("cannot show \"video\", which is a video"),
+        "{}",
+        failed.error
+    );
     desk.reconcile();
     assert_eq!(desk.heard(), []);
     // The program is installed again.
@@ -244,14 +341,23 @@ fn picture_that_no_backend_can_show_any_more_is_reported_once() {
 fn assignment_is_shown_if_the_picture_of_a_workspace_cannot_be() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |config| {
         let entries = [("3", "good"), ("4", "bad")];
-        config.workspaces = entries.map(|(key, image)| (key.into(), image.into())).into();
+        config.workspaces = entries
+            .map(|(key, image)| (key.into(), image.into()))
+            .into();
     });
     let [still, good, bad] = ["still", "good", "bad"].map(|name| desk.room.add(name));
     desk.set(still, &[]).unwrap();
     desk.orders();
     let show = |desk: &mut Desk, name: &str| {
         let (output, name) = ("A".to_owned(), name.to_owned());
-        desk.reconciler.status.show_workspaces(true, vec![Visible { output, name, place: 0 }]);
+        desk.reconciler.status.show_workspaces(
+            true,
+            vec![Visible {
+                output,
+                name,
+                place: 0,
+            }],
+        );
         desk.reconcile();
         desk.reconciler.start_waiting();
         desk.settle();
@@ -265,7 +371,10 @@ fn assignment_is_shown_if_the_picture_of_a_workspace_cannot_be() {
         let (reply, answer) = reply();
         desk.reconciler.on_command(Command::Workspaces(reply));
         let entry = answer.try_recv().unwrap().unwrap().pop().unwrap();
-        assert_eq!((entry.image_id, entry.warning.as_deref()), (None, Some("on purpose")));
+        assert_eq!(
+            (entry.image_id, entry.warning.as_deref()),
+            (None, Some("on purpose"))
+        );
         // The picture is tried again when the workspace is shown again.
         assert_eq!(show(&mut desk, "1"), [""; 0]);
     }

@@ -19,7 +19,11 @@ impl Desk {
 
     fn shown(&self, name: &str) -> i64 {
         let shown = self.reconciler.current.values().flatten();
-        shown.into_iter().find(|one| one.output.name == name).expect("a picture").image_id
+        shown
+            .into_iter()
+            .find(|one| one.output.name == name)
+            .expect("a picture")
+            .image_id
     }
 }
 
@@ -28,8 +32,16 @@ fn default_that_replaces_a_missing_picture_is_saved_and_reported() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
     let [red, green, blue] = ["red", "green", "blue"].map(|name| desk.room.add(name));
     desk.set(green, &[]).unwrap();
-    let meant = desk.room.store.read(assignments::for_every_monitor).unwrap().unwrap();
-    desk.room.store.write(|c| assignments::put_default(c, &meant)).unwrap();
+    let meant = desk
+        .room
+        .store
+        .read(assignments::for_every_monitor)
+        .unwrap()
+        .unwrap();
+    desk.room
+        .store
+        .write(|c| assignments::put_default(c, &meant))
+        .unwrap();
     desk.set(blue, &[]).unwrap();
     fs::remove_file(desk.room.path("blue")).unwrap();
     desk.changes();
@@ -77,12 +89,19 @@ fn picture_replaced_by_the_next_request_is_not_reported_itself() {
 
 #[test]
 fn picture_of_an_earlier_daemon_is_reported_once_it_is_restored() {
-    let mut room = Room::with(outputs(&["A"]), &["feh"], |config| config.builtin.enabled = false);
-    let session = Session::X11 { display: ":7".to_owned() };
+    let mut room = Room::with(outputs(&["A"]), &["feh"], |config| {
+        config.builtin.enabled = false
+    });
+    let session = Session::X11 {
+        display: ":7".to_owned(),
+    };
     room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
-    let left = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), vec![placement("A", id)])]);
+    let left = Placements::from([(
+        WorkerKey::of(BackendName::Feh, "A"),
+        vec![placement("A", id)],
+    )]);
     Recovery::open(&room.backends).note(&left);
     let mut desk = Desk::of(room);
     desk.reconciler.reconcile();

@@ -13,7 +13,10 @@ use super::verbs::GROUPS;
 
 /// The items of an event stream that is read in pieces of at most `piece` bytes.
 pub fn events(stream: &[u8], piece: usize) -> Vec<String> {
-    let mut events = Events::new(Pieces { rest: stream, piece: piece.max(1) });
+    let mut events = Events::new(Pieces {
+        rest: stream,
+        piece: piece.max(1),
+    });
     let mut items = Vec::new();
     while let Ok(Some(item)) = events.next() {
         items.push(format!("{item:?}"));
@@ -38,9 +41,10 @@ pub fn arguments(words: Vec<OsString>) -> Result<(String, Vec<Value>), String> {
     match arguments::parse(Verbs(GROUPS), words).map_err(|error| error.to_string())? {
         Parsed::Help(text) => Ok((text, Vec::new())),
         Parsed::Version => Ok(("--version".to_owned(), Vec::new())),
-        Parsed::Call(verb, call) => {
-            Ok((verb.name(), call.values.into_iter().map(|(_, value)| value).collect()))
-        }
+        Parsed::Call(verb, call) => Ok((
+            verb.name(),
+            call.values.into_iter().map(|(_, value)| value).collect(),
+        )),
     }
 }
 

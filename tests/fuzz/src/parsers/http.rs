@@ -64,8 +64,16 @@ struct Echo;
 impl Service for Echo {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error> {
         // An answer to HEAD has a body's length but no body, and `answers` could not find its end.
-        let body = if *request.method() == Method::Head { &[] } else { request.body() };
-        Ok(Response::bytes(200, "application/octet-stream", body.to_vec()))
+        let body = if *request.method() == Method::Head {
+            &[]
+        } else {
+            request.body()
+        };
+        Ok(Response::bytes(
+            200,
+            "application/octet-stream",
+            body.to_vec(),
+        ))
     }
 }
 

@@ -10,9 +10,14 @@ use crate::config::HyprpaperFit;
 /// successful answer.
 pub fn said(text: &str) -> [bool; 4] {
     let (output, path) = ("DP-1".to_owned(), "/a b.png".into());
-    let wanted = [Wallpaper { output, path, fit: HyprpaperFit::Cover }];
+    let wanted = [Wallpaper {
+        output,
+        path,
+        fit: HyprpaperFit::Cover,
+    }];
     [
-        text.lines().any(|line| dialect::complaint(line, &wanted).is_some()),
+        text.lines()
+            .any(|line| dialect::complaint(line, &wanted).is_some()),
         text.lines().any(|line| dialect::is_drawn(line, &wanted[0])),
         dialect::is_listed(text, &wanted[0]),
         Dialect::of(text.lines().next()).check(text).is_ok(),

@@ -32,7 +32,9 @@ pub fn convert(profile: &[u8], inks: usize, pixels: &mut [u8; 256]) -> bool {
         4 => Samples::Cmyk,
         _ => Samples::Rgb,
     };
-    let Some(profile) = Profile::read(profile, samples) else { return false };
+    let Some(profile) = Profile::read(profile, samples) else {
+        return false;
+    };
     if let Some(conversion) = profile.of_inks() {
         conversion.apply(pixels, &mut [0; 192]);
     }

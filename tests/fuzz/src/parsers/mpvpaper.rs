@@ -16,7 +16,9 @@ use crate::sys::Cancel;
 pub fn said(lines: &[u8]) -> bool {
     /// This process stands for mpv, as it is running.
     static THIS: LazyLock<(Child, Cancel)> = LazyLock::new(|| {
-        let this = i32::try_from(std::process::id()).ok().and_then(Identity::of);
+        let this = i32::try_from(std::process::id())
+            .ok()
+            .and_then(Identity::of);
         let child = this.and_then(Child::hold).expect("it runs");
         (child, Cancel::new().expect("a descriptor"))
     });

@@ -7,8 +7,14 @@ use murald::internals::parsers::cli::arguments;
 
 pub(crate) fn run(data: &[u8]) {
     let words = data.split(|&byte| byte == b'\n').take(32);
-    let words = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    let words = words
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
     if let Err(error) = arguments(words) {
-        assert!(error.strip_prefix("murald: ").is_some_and(|why| !why.is_empty()));
+        assert!(
+            error
+                .strip_prefix("murald: ")
+                .is_some_and(|why| !why.is_empty())
+        );
     }
 }

@@ -7,8 +7,12 @@ use serde_json::Value;
 
 pub(crate) fn run(data: &[u8]) {
     let (text, body) = halves(start(data));
-    let Ok(Value::Object(body)) = serde_json::from_str(body) else { return };
-    let Some(new) = patched(text, &body) else { return };
+    let Ok(Value::Object(body)) = serde_json::from_str(body) else {
+        return;
+    };
+    let Some(new) = patched(text, &body) else {
+        return;
+    };
     assert!(read(&new).is_ok(), "{new}");
     assert_eq!(patched(&new, &body).as_ref(), Some(&new));
 }

@@ -5,5 +5,8 @@ use murald::internals::parsers::media::{described, orientation};
 pub(crate) fn run(data: &[u8]) {
     assert!((1..=8).contains(&orientation(data)));
     let line = described(data);
-    assert!(line.len() <= 4096 && !line.contains(char::is_control), "{line:?}");
+    assert!(
+        line.len() <= 4096 && !line.contains(char::is_control),
+        "{line:?}"
+    );
 }

@@ -10,7 +10,11 @@ pub(crate) fn run(data: &[u8]) {
     let answered = connection(&[HEAD, data].concat());
     if let [(200, body)] = &answers(&answered)[..] {
         let size = format!("{:x}\r\n", body.len());
-        let end: &[u8] = if body.is_empty() { b"\r\n" } else { b"\r\n0\r\n\r\n" };
+        let end: &[u8] = if body.is_empty() {
+            b"\r\n"
+        } else {
+            b"\r\n0\r\n\r\n"
+        };
         let again = connection(&[HEAD, size.as_bytes(), body, end].concat());
         assert_eq!(answers(&again), [(200, *body)]);
     }

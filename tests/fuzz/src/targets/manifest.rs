@@ -9,9 +9,17 @@ use murald::internals::wire::WebCapabilities;
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);
-    let granted = WebCapabilities { keyboard: true, ..WebCapabilities::default() };
-    let Some(told) = manifest(text, granted) else { return };
-    let inside = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+    let granted = WebCapabilities {
+        keyboard: true,
+        ..WebCapabilities::default()
+    };
+    let Some(told) = manifest(text, granted) else {
+        return;
+    };
+    let inside = |path: &Path| {
+        path.components()
+            .all(|part| matches!(part, Component::Normal(_)))
+    };
     assert!(inside(&told.entry) && told.preview.as_deref().is_none_or(inside));
     assert_ne!(told.overrides, Some(false));
     let again = manifest(&told.granted.expect("it can be read"), granted).expect("it still can");

@@ -58,7 +58,9 @@ targets! {
 /// Unused targets are left out of a program for one target, as libFuzzer would read their counters each
 /// time.
 const fn is_wanted(name: &str) -> bool {
-    let Some(only) = option_env!("FUZZ_ONLY") else { return true };
+    let Some(only) = option_env!("FUZZ_ONLY") else {
+        return true;
+    };
     let (name, only) = (name.as_bytes(), only.as_bytes());
     let mut at = 0;
     while at < name.len() && at < only.len() && name[at] == only[at] {

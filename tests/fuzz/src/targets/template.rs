@@ -13,6 +13,9 @@ static RECORD: LazyLock<Value> = LazyLock::new(
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);
     template(text, &RECORD).ok();
-    let escaped = text.replace('\\', r"\\").replace('{', "{{").replace('}', "}}");
+    let escaped = text
+        .replace('\\', r"\\")
+        .replace('{', "{{")
+        .replace('}', "}}");
     assert_eq!(template(&escaped, &RECORD).as_deref(), Ok(text));
 }

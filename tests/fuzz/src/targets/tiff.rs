@@ -3,5 +3,7 @@
 use crate::input::picture;
 
 pub(crate) fn run(data: &[u8]) {
-    picture(data, |data| data.starts_with(b"II") || data.starts_with(b"MM"));
+    picture(data, |data| {
+        data.starts_with(b"II") || data.starts_with(b"MM")
+    });
 }
