@@ -66,6 +66,9 @@ fn debian_package_is_complete_and_passes_lintian() {
     for path in [
         "bin/murald",
         "share/applications/murald.desktop",
+        "share/kio/servicemenus/murald.desktop",
+        "share/nemo/actions/murald.nemo_action",
+        "share/file-manager/actions/murald.desktop",
         "share/bash-completion/completions/murald",
     ] {
         has(&format!("./usr/{path}"));
@@ -95,28 +98,66 @@ fn debian_package_is_complete_and_passes_lintian() {
     );
 }
 
+/// The actions of file managers, which never become the default program of a type.
+const ACTIONS: [&str; 3] = [
+    "kde/murald.desktop",
+    "nemo/murald.nemo_action",
+    "actions/murald.desktop",
+];
+
 #[test]
-fn desktop_entry_has_all_media_types() {
+fn file_managers_offer_the_action_for_all_media_types() {
     let file = "contrib/applications/murald.desktop";
     assert_eq!(output(Command::new("desktop-file-validate").arg(file)), "");
-    let entry = fs::read_to_string(root().join(file)).unwrap();
-    for line in [
-        "Name=Set as wallpaper",
-        "Exec=murald set %f",
-        "NoDisplay=true",
-    ] {
-        assert!(entry.lines().any(|it| it == line), "no {line} in {entry}");
+    for action in ACTIONS {
+        let path = root().join("contrib/file-managers").join(action);
+        let text = fs::read_to_string(path).unwrap();
+        let kinds = text.lines().find_map(|line| {
+            let (key, kinds) = line.split_once('=')?;
+            key.to_lowercase().starts_with("mimetype").then_some(kinds)
+        });
+        for format in Format::ALL.iter().filter(|&&format| format != Format::Html) {
+            let kind = format.content_type();
+            let has = |kinds: &str| kinds.split(';').any(|it| it == kind);
+            assert!(kinds.is_some_and(has), "{action}: no {kind}");
+        }
     }
-    let kinds = entry
-        .lines()
-        .find_map(|line| line.strip_prefix("MimeType="))
-        .unwrap();
-    for format in Format::ALL.iter().filter(|&&format| format != Format::Html) {
-        let kind = format.content_type();
-        assert!(
-            kinds.split(';').any(|it| it == kind),
-            "no {kind} in {kinds}"
+}
+
+#[test]
+fn viewer_stays_the_default_program_of_pictures_and_videos() {
+    for prefix in ["/usr", "/usr/local", "/home/mia/.local"] {
+        let directory = tempfile::tempdir().unwrap();
+        output(
+            Command::new("contrib/install")
+                .arg(env!("CARGO_BIN_EXE_murald"))
+                .env("DESTDIR", directory.path())
+                .env("PREFIX", prefix),
         );
+        let share = directory.path().join(&prefix[1..]).join("share");
+        let applications = share.join("applications");
+        let viewer = "[Desktop Entry]\nType=Application\nName=V\nExec=true %f\nMimeType=image/png;video/mp4;\n";
+        fs::write(applications.join("viewer.desktop"), viewer).unwrap();
+        output(Command::new("update-desktop-database").arg(&applications));
+        let entry = fs::read_to_string(applications.join("murald.desktop")).unwrap();
+        assert!(
+            entry.contains(&format!("Exec={prefix}/bin/murald set %f\n")),
+            "{entry}"
+        );
+        for kind in ["image/png", "video/mp4", "image/jpeg"] {
+            let said = output(
+                Command::new("gio")
+                    .args(["mime", kind])
+                    .env("XDG_DATA_DIRS", &share)
+                    .env("XDG_DATA_HOME", directory.path().join("data"))
+                    .env("XDG_CONFIG_HOME", directory.path().join("config"))
+                    .env("XDG_CONFIG_DIRS", directory.path().join("config"))
+                    .env("LC_ALL", "C"),
+            );
+            assert!(!said.contains("murald"), "{prefix}: {said}");
+            let is_shown = said.contains("viewer.desktop");
+            assert_eq!(is_shown, kind != "image/jpeg", "{prefix}: {said}");
+        }
     }
 }
 
