@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -13,6 +13,36 @@ use crate::support::TestDaemon;
 
 /// A test daemon with two pictures, `red lake` and `blue hill`, and `murald` on the path.
 pub fn daemon(desktop: &Desktop) -> TestDaemon {
+    let (daemon, pictures) = with_files(desktop);
+    pictures.iter().for_each(|path| {
+        daemon.import(&[path]);
+    });
+    daemon
+}
+
+/// The same, with the pictures in a watched directory: they have no thumbnails yet.
+fn watching(desktop: &Desktop) -> TestDaemon {
+    let (daemon, pictures) = with_files(desktop);
+    let mut watch = daemon.command("murald");
+    watch
+        .args(["watch", "add"])
+        .arg(pictures[0].parent().unwrap());
+    run(watch);
+    wait_until("the pictures are in the library", || {
+        let images = daemon.client().get("/images").ok()["data"].take();
+        let has_none = |image: &Value| image["thumbnails"]["default"].is_null();
+        images
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|&one| has_none(one))
+            .count()
+            == 2
+    });
+    daemon
+}
+
+fn with_files(desktop: &Desktop) -> (TestDaemon, Vec<PathBuf>) {
     let mut daemon = TestDaemon::on(desktop);
     daemon.stub(
         "murald",
@@ -22,14 +52,16 @@ pub fn daemon(desktop: &Desktop) -> TestDaemon {
         ),
     );
     daemon.start();
-    for (name, color) in [("red lake", [200, 30, 30]), ("blue hill", [40, 60, 200])] {
-        let path = daemon.root().join(format!("{name}.png"));
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
-            .save(&path)
-            .unwrap();
-        daemon.import(&[&path]);
-    }
-    daemon
+    let directory = daemon.root().join("pictures");
+    fs::create_dir(&directory).unwrap();
+    let draw = |(name, color): (&str, [u8; 3])| {
+        let path = directory.join(format!("{name}.png"));
+        let picture = image::RgbImage::from_pixel(64, 36, image::Rgb(color));
+        picture.save(&path).unwrap();
+        path
+    };
+    let colors = [("red lake", [200, 30, 30]), ("blue hill", [40, 60, 200])];
+    (daemon, colors.map(draw).to_vec())
 }
 
 pub fn script(daemon: &TestDaemon, path: &str) -> Command {
@@ -99,6 +131,17 @@ fn fzf_sets_the_picked_image() {
         String::from_utf8_lossy(&output.stderr),
         "murald: no image matches\n"
     );
+    let tagged = by_verb("pick fzf --tag sea", "--filter ''");
+    assert!(tagged.status.success(), "{tagged:?}");
+    for expected in [2, 4] {
+        // The playlist is created first, then extended.
+        let added = by_verb("pick fzf --playlist shore --tags sea", "--filter ''");
+        assert!(added.status.success(), "{added:?}");
+        let playlists = daemon.client().get("/playlists").ok();
+        assert_eq!(playlists[0]["images"].as_array().unwrap().len(), expected);
+    }
+    let refused = by_verb("pick fzf --tag sea --playlist shore", "--filter ''");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     // The command that fzf runs for its preview.
     let preview = [
         "images",
@@ -124,7 +167,7 @@ fn fzf_sets_the_picked_image() {
 #[test]
 fn rofi_sets_the_picked_image() {
     let desktop = Desktop::x11(&["800x600"]);
-    let daemon = daemon(&desktop);
+    let daemon = watching(&desktop);
     shows_pictures(&desktop, &daemon, "rofi", "VIRTUAL-1");
     pick(
         &daemon,
@@ -132,13 +175,29 @@ fn rofi_sets_the_picked_image() {
         &["xdotool", "key", "Return"],
     );
     assert_eq!(hangs(&daemon), "red lake");
+    // Shift and Return mark an image, Tab goes to the next one, Return ends. Keys that come too early
+    // are lost: then the menu is opened again.
+    wait_until("both images are tagged", || {
+        let words = ["--tag", "sea", "rofi"];
+        let mut several = End::spawn(script(&daemon, "pick/murald-pick").args(words));
+        wait_until("the window is closed", || {
+            for key in ["shift+Return", "Tab", "shift+Return", "Return"] {
+                let mut press = daemon.command("xdotool");
+                press.args(["key", key]);
+                run(press);
+            }
+            several.0.try_wait().unwrap().is_some()
+        });
+        let tagged = daemon.client().get("/images?tags=sea").ok();
+        tagged["pagination"]["total_items"] == 2
+    });
 }
 
 #[test]
 fn fuzzel_sets_the_picked_image() {
     // High enough for the menu's eight rows of pictures.
     let desktop = Desktop::wayland(&["800x600"]);
-    let daemon = daemon(&desktop);
+    let daemon = watching(&desktop);
     shows_pictures(&desktop, &daemon, "fuzzel", "HEADLESS-1");
     pick(&daemon, &["fuzzel"], &["wtype", "-k", "Return"]);
     // The first by name.
@@ -158,7 +217,7 @@ fn nsxiv_sets_the_picked_image() {
 #[test]
 fn wofi_shows_pictures() {
     let desktop = Desktop::wayland(&["800x600"]);
-    let daemon = daemon(&desktop);
+    let daemon = watching(&desktop);
     shows_pictures(&desktop, &daemon, "wofi", "HEADLESS-1");
 }
 

@@ -424,6 +424,10 @@ fn commands_work(commands: &[String]) {
             env!("CARGO_BIN_EXE_murald")
         ),
     );
+    // The menus choose the first image.
+    daemon.stub("rofi", "#!/bin/sh\necho 0\n");
+    daemon.stub("fuzzel", "#!/bin/sh\necho 0\n");
+    daemon.stub("nsxiv", "#!/bin/sh\nhead -n 1\n");
     daemon.stub("systemctl", "#!/bin/sh\n[ \"$2\" = enable ]\n");
     // The page's transitions are the built-in renderer's, whatever this machine has installed.
     daemon.configure("[backend]\ntype = \"builtin\"\n");

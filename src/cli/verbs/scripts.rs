@@ -19,17 +19,33 @@ use super::{
 const MENU_SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
 const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
 /// The template of a line in the script's list.
-const LINE: &str = r"{id}\t{name}\t{thumbnails.default}\t{checksum}\t{path}";
+const LINE: &str = r"{id}\t{name}\t{checksum}\t{path}\t{thumbnails.default}";
 
 #[rustfmt::skip]
 pub(super) const PICK: Verb = Verb::own(&["pick"], "Choose an image in a menu and show it", pick)
     .takes(&[Argument::optional("MENU", Kind::Words(MENUS), "The menu")])
-    .flags(joined!(FILTERS; MONITORS))
-    .help("The default MENU is the first one that is installed and can be shown.\n\
-           In nsxiv, m marks an image and q shows it.\n\
+    .flags(joined!(FILTERS;
+        MONITORS,
+        Flag::value("--tag", "NAME", Kind::Text, "Add this tag to the chosen images instead"),
+        Flag::value("--playlist", "NAME", Kind::Text,
+            "Add the chosen images to this playlist instead; created if there is none"),
+    ))
+    .help("    murald pick --folder travel --tag sea\n\n\
+           The default MENU is the first one that is installed and can be shown. With --tag and \
+           --playlist, rofi (Shift+Enter), fzf (Tab) and nsxiv (m) mark several images. In nsxiv, m \
+           marks an image and q ends.\n\
            Exits with 1 if nothing was chosen.");
 
+/// The flags that say what happens to the chosen images; at most one can be given.
+const PURPOSES: [&str; 3] = ["--monitor", "--tag", "--playlist"];
+
 fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
+    let given: Vec<&str> = PURPOSES.into_iter().filter(|flag| call.has(flag)).collect();
+    if let [one, other, ..] = given[..] {
+        return Err(Error::usage(format!(
+            "{other} cannot be combined with {one}"
+        )));
+    }
     let connection = call.connect()?;
     let images = filters::by_name(call, &connection)?;
     if images.is_empty() {
@@ -48,9 +64,9 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
         .env("MURALD_PICK_LIST", &list.0);
     command.env("MURALD", std::env::current_exe().map_err(failed)?);
     command.env("MURALD_SOCKET", connection.socket());
-    if call.has("--monitor") {
-        // The script gives the list to `murald set`.
-        command.args(["--monitor", &written(&json!(call.all("--monitor")))]);
+    for flag in given {
+        // The script gives a list of monitors to `murald set`.
+        command.args([flag, &written(&json!(call.all(flag)))]);
     }
     command.args(call.text("MENU"));
     match command.status().map_err(failed)?.code() {
