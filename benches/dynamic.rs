@@ -150,7 +150,6 @@ fn row_of(at: u64, path: &Path) -> NewImage {
         audio_enabled: false,
         file_size: 100,
         checksum,
-        description: String::new(),
         colors: vec![[40, 99, 40]],
         hue_group: 4,
         folder_id: None,

@@ -355,7 +355,6 @@ fn image(at: u64, dice: &mut Dice, pictures: &Path) -> NewImage {
         audio_enabled: false,
         file_size: 500_000 + dice.below(3_000_000),
         checksum,
-        description: String::new(),
         hue_group: hue_group(&colors),
         colors,
         folder_id: (dice.below(2) == 0).then(|| dice.below(FOLDERS) as i64 + 1),

@@ -22,7 +22,6 @@ pub(crate) fn row(at: usize, pictures: &Path) -> NewImage {
         audio_enabled: false,
         file_size: 1_500_000 + at as u64,
         checksum: std::array::from_fn(|place| bytes[place % 8] ^ place as u8),
-        description: String::new(),
         colors: bytes
             .map(|byte| [byte, byte ^ 0x55, byte.wrapping_mul(7)])
             .to_vec(),

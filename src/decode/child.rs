@@ -129,7 +129,6 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
             Task::Meta => daemon.answer(open(path).and_then(|file| meta(&file))),
             Task::Look => daemon.answer(look(path)),
             Task::Checksum => daemon.answer(checksum(path, daemon)),
-            Task::Description => daemon.answer(read(path, media::description)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
             Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, job.shown, fits, to)),
             Task::Still { fits, to } => {

@@ -115,11 +115,6 @@ impl Decoder {
         self.run(path, Task::Copy { to: to.into() })
     }
 
-    /// Returns the description in an image file; empty if there is none.
-    pub(crate) fn description(&self, path: &Path) -> Result<String, Error> {
-        self.run(path, Task::Description)
-    }
-
     /// Decodes an image, and writes a thumbnail that fits into `fits` as WebP.
     pub(crate) fn thumbnail(
         &self,

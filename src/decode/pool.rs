@@ -4,6 +4,7 @@
 //! The kernel kills a process when the thread that started it ends, so none outlives the daemon.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -124,7 +125,13 @@ impl Pool {
                     self.give_back(worker);
                     return Err(error);
                 }
-                Ok(Reply::Failed(error)) | Err(error) => return Err(error),
+                Ok(Reply::Failed(error)) | Err(error) => {
+                    if let Error::Broke(why) = &error {
+                        let path = Path::new(&job.path).display();
+                        log::warn!("the decoder of {path} crashed: {why}");
+                    }
+                    return Err(error);
+                }
                 Ok(Reply::Progress) => return Err(Error::Silent),
             }
         }

@@ -35,7 +35,6 @@ pub(super) enum Task {
     Meta,
     Look,
     Checksum,
-    Description,
     Copy {
         to: OsString,
     },
@@ -156,8 +155,8 @@ pub enum Error {
     /// The decoder refuses the file.
     #[error("{0}")]
     Picture(String),
-    /// The decoder crashed or replied nonsense.
-    #[error("the decoder crashed: {0}")]
+    /// The decoder crashed or replied nonsense; the log has the details.
+    #[error("murald cannot decode this file")]
     Broke(String),
     #[error("decoding it needs more memory than murald allows for one image")]
     Memory,
@@ -229,7 +228,7 @@ impl From<media::Error> for Error {
                 traits,
                 said,
             },
-            media::Error::Unknown => Self::Unknown(said),
+            media::Error::Unknown | media::Error::Empty => Self::Unknown(said),
             media::Error::Read(error) => Self::Read(error.into()),
             _ => Self::Picture(said),
         }

@@ -66,7 +66,7 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
             || media::catch_panic(|| decode(path, &tasks)),
         );
         let (picture, natural, is_animated) = picture
-            .unwrap_or_else(|what| Err(format!("the decoder crashed: {what}")))
+            .unwrap_or_else(|_| Err("murald cannot decode this file".to_owned()))
             .map_err(|why| Outcome::File {
                 path: path.as_os_str().to_owned(),
                 why,

@@ -177,7 +177,7 @@ impl From<library::Error> for Error {
             | Why::NoBatch(_)
             | Why::NotKept { .. } => Self::new(404, text),
             Why::BadName { .. }
-            | Why::BadOverride { .. }
+            | Why::Undeclared { .. }
             | Why::NotWeb { .. }
             | Why::Package { .. }
             | Why::InPlace { .. }

@@ -38,7 +38,9 @@ pub fn file(
 /// range that the file does not have. A missing file is a 404.
 fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Result<Response, Error> {
     let (file, metadata) = open(path)?;
+    // HTTP's dates begin in 1970.
     let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let modified = modified.max(SystemTime::UNIX_EPOCH);
     let tag = tag(&metadata);
     let size = metadata.len();
     let full = |status, offset, length| {

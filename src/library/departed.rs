@@ -163,7 +163,6 @@ mod tests {
             audio_enabled: false,
             file_size: 1,
             checksum: [at as u8; 32],
-            description: String::new(),
             colors: Vec::new(),
             hue_group: 99,
             folder_id: None,

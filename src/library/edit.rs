@@ -40,7 +40,10 @@ impl Library {
             return Err(Error::NotWeb { id });
         }
         if let (Some(meta), Some(overrides)) = (&image.web_meta, &change.overrides) {
-            package::check_overrides(meta, overrides)?;
+            let declared = meta.wallpaper_config.fields();
+            if let Some(key) = overrides.keys().find(|key| !declared.contains_key(*key)) {
+                return Err(Error::Undeclared { key: key.clone() });
+            }
         }
         let renamed = name
             .map(|name| self.wanted_name(&image, name))

@@ -28,9 +28,9 @@ pub enum Error {
          not apply"
     )]
     NotWeb { id: i64 },
-    /// A value that a web package does not allow for a property.
-    #[error("wallpaper_config_overrides.{key}: {why}")]
-    BadOverride { key: String, why: String },
+    /// A value for a property that a web package does not declare.
+    #[error("wallpaper_config_overrides.{key}: the package does not declare it")]
+    Undeclared { key: String },
     /// The name is not allowed for an image.
     #[error("cannot use the name {name:?}: {why}")]
     BadName { name: String, why: &'static str },

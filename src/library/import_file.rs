@@ -198,8 +198,6 @@ impl ImportContext {
         if let Some(new) = new.filter(|new| new.path().exists()) {
             self.put_thumbnail(source, &copy.checksum, &new);
         }
-        // A description is optional, so an error is ignored.
-        let description = tools.decoder.description(&copy.path).unwrap_or_default();
         let is_video = look.format.media_type() == MediaType::Video;
         Ok(NewImage {
             name: String::new(),
@@ -212,7 +210,6 @@ impl ImportContext {
             audio_enabled: is_video && (self.audio)(),
             file_size: copy.size,
             checksum: copy.checksum,
-            description,
             hue_group: color::hue_group(&look.colors),
             colors: look.colors,
             folder_id: folder,

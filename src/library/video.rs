@@ -238,7 +238,6 @@ impl Library {
             image.id,
             self.context.describe(&image.path, &copy, None, tools)?,
         );
-        row.description.clone_from(&image.description);
         // While this is held, no other thread renames the image.
         let _turn = self.context.names.turn();
         let own = Name {

@@ -8,7 +8,6 @@
 mod animation;
 mod canvas;
 mod decoder;
-mod description;
 mod error;
 mod exif;
 #[cfg(debug_assertions)]
@@ -34,7 +33,6 @@ mod tiff;
 mod webp;
 
 pub(crate) use decoder::{Note, SIDE_MAX, check_bounds};
-pub(crate) use description::description;
 pub(crate) use error::{Error, Traits, catch_panic, name};
 pub use palette::palette;
 pub use picture::Picture;

@@ -74,7 +74,6 @@ fn add_image(store: &Store, number: u8) -> i64 {
         audio_enabled: false,
         file_size: 1,
         checksum: [number; 32],
-        description: String::new(),
         colors: Vec::new(),
         hue_group: 99,
         folder_id: None,

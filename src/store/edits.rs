@@ -41,13 +41,9 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
         .capabilities
         .map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
-    let columns: [(_, Option<Value>); 11] = [
+    let columns: [(_, Option<Value>); 10] = [
         ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
         ("description", change.description.clone().map(Value::from)),
-        (
-            "description_is_own",
-            change.description.as_ref().map(|_| true.into()),
-        ),
         (
             "colors",
             change.colors.as_ref().map(|colors| colors.concat().into()),
@@ -171,16 +167,7 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
     }
     let mut columns = images::content(new);
     columns.push(("preview_path", Value::Null));
-    if !has_own_description(connection, old.id)? {
-        columns.push(("description", new.description.clone().into()));
-    }
     images::set(connection, old.id, columns)
-}
-
-/// Whether the user wrote the description, not the file.
-fn has_own_description(connection: &Connection, id: i64) -> Result<bool, Error> {
-    let sql = "SELECT description_is_own FROM image WHERE id = ?1";
-    Ok(connection.query_row(sql, [id], |row| row.get(0))?)
 }
 
 /// Moves the user's changes, and the uses of an image, to another image that has its content now.
@@ -191,9 +178,8 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
     tags.extend(from.tags.iter().filter(is_new).cloned());
     let ids = params![from.id, into.id];
     let mut columns = vec![("tags", json!(tags).to_string().into())];
-    if has_own_description(connection, from.id)? && !has_own_description(connection, into.id)? {
+    if into.description.is_empty() {
         columns.push(("description", from.description.clone().into()));
-        columns.push(("description_is_own", true.into()));
     }
     if let (Some(position), None) = (from.position, into.position) {
         columns.push(("position", position.to_string().into()));

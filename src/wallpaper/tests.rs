@@ -146,7 +146,6 @@ impl Room {
             audio_enabled: false,
             file_size: 1,
             checksum: std::array::from_fn(|at| name.as_bytes()[at % name.len()]),
-            description: String::new(),
             colors: Vec::new(),
             hue_group: 99,
             folder_id: None,

@@ -79,7 +79,6 @@ impl Bench {
             audio_enabled: false,
             file_size: 1,
             checksum,
-            description: String::new(),
             colors: Vec::new(),
             hue_group: 0,
             folder_id: None,

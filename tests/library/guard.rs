@@ -51,7 +51,6 @@ fn row(path: &Path, number: u64) -> NewImage {
         audio_enabled: false,
         file_size: 90,
         checksum,
-        description: String::new(),
         colors: vec![[1, 2, 3]],
         hue_group: 99,
         folder_id: None,

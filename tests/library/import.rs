@@ -141,19 +141,13 @@ fn batch_publishes_an_event_for_each_picture() {
 fn record_describes_the_picture() {
     let daemon = TestDaemon::started();
     let path = picture(daemon.root(), "Some picture.png", 7);
-    let packet = "<dc:description><rdf:li>A lake at dawn</rdf:li></dc:description>";
-    fs::write(
-        &path,
-        [&fs::read(&path).unwrap()[..], packet.as_bytes()].concat(),
-    )
-    .unwrap();
     let id = daemon.import(&[&path])[0];
     let client = daemon.client();
     let image = client.get(&format!("/images/{id}")).ok();
     let expected = json!({
         "name": "Some picture", "media_type": "image", "format": "png", "width": 800,
         "height": 500, "duration": 0.0, "animated": false, "audio_enabled": false, "tags": [],
-        "folder_id": null, "is_selected": false, "source_path": path, "description": "A lake at dawn",
+        "folder_id": null, "is_selected": false, "source_path": path, "description": "",
         "file_size": fs::metadata(&path).unwrap().len(),
         "path": daemon.images().join("Some picture.png"),
     });
@@ -303,6 +297,20 @@ fn hostile_files_are_reported_and_the_batch_continues() {
 }
 
 #[test]
+fn file_with_a_time_before_1970_is_served() {
+    let daemon = TestDaemon::started();
+    let path = picture(daemon.root(), "old.png", 7);
+    let time = std::time::UNIX_EPOCH - std::time::Duration::from_secs(86_400);
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(time).unwrap();
+    let client = daemon.client();
+    let body = json!({ "paths": [path], "in_place": true, "wait": true });
+    let id = client.post("/images", &body).ok()["images"][0].clone();
+    let raw = client.get(&format!("/images/{id}/raw"));
+    assert_eq!((raw.status, raw.body), (200, fs::read(&path).unwrap()));
+}
+
+#[test]
 fn unknown_files_in_a_directory_are_skipped() {
     let daemon = TestDaemon::started();
     let directory = daemon.root().join("mixed");
@@ -311,6 +319,7 @@ fn unknown_files_in_a_directory_are_skipped() {
     for name in ["notes.txt", "Makefile", "called.png"] {
         fs::write(directory.join(name), "no picture").unwrap();
     }
+    fs::write(directory.join("Makefile"), "").unwrap();
     let named = daemon.root().join("named.txt");
     fs::write(&named, "no picture").unwrap();
     let mut events = daemon.events("image_error,processing_complete");

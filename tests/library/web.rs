@@ -94,10 +94,6 @@ fn package_is_imported_with_all_its_files() {
         json!({ "speed": 4 }),
         "undeclared overrides are dropped"
     );
-    let left_out = r#"\"gone\": the package does not declare it"#;
-    wait_until("the warning about the override", || {
-        daemon.log().contains(left_out)
-    });
     assert_eq!(image["preview_path"], json!(root.join("preview.png")));
     assert_eq!(fs::read(root.join("assets/app.js")).unwrap(), b"let x = 1;");
     let id = image["id"].as_i64().unwrap();
@@ -303,8 +299,10 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
         (&text["capabilities"], &text["title"]),
         (&expected, &json!("Rain"))
     );
-    let shown = patch(json!({ "wallpaper_config_overrides": { "speed": 9 } })).ok();
-    assert_eq!(shown["wallpaper_config_overrides"], json!({ "speed": 9 }));
+    // The page itself decides about types and ranges.
+    let values = json!({ "speed": "fast" });
+    let shown = patch(json!({ "wallpaper_config_overrides": values })).ok();
+    assert_eq!(shown["wallpaper_config_overrides"], values);
     assert_eq!(daemon.client().get(&path).ok(), shown);
     for bad in [
         json!({ "web_capabilities": { "network": "yes" } }),
@@ -314,24 +312,13 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
     ] {
         patch(bad).fails(400);
     }
-    for (overrides, says) in [
-        (
-            json!({ "speed": 9, "sped": 9 }),
-            r#".sped: the package does not declare it"#,
-        ),
-        (
-            json!({ "speed": "fast" }),
-            r#".speed: must be a number, not "fast""#,
-        ),
-        (
-            json!({ "speed": 11 }),
-            r#".speed: must be 10 or less, not 11"#,
-        ),
-    ] {
-        let body = patch(json!({ "wallpaper_config_overrides": overrides, "tags": ["x"] }));
-        let error = body.fails(400)["error"].as_str().unwrap().to_owned();
-        assert!(error.ends_with(says), "{error}");
-    }
+    let undeclared = json!({ "speed": 9, "sped": 9 });
+    let body = patch(json!({ "wallpaper_config_overrides": undeclared, "tags": ["x"] })).fails(400);
+    let error = body["error"].as_str().unwrap();
+    assert!(
+        error.ends_with(".sped: the package does not declare it"),
+        "{error}"
+    );
     // Both or neither: as the manifest cannot be written, the row stays as it is.
     fs::write(&manifest, "{").unwrap();
     let body = patch(json!({ "web_capabilities": { "network": false }, "tags": ["x"] })).fails(400);

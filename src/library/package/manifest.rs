@@ -13,7 +13,6 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::overrides;
 use super::root::{Refusal, Root};
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
@@ -24,6 +23,9 @@ const NAMES: [&str; 2] = [OWN, "project.json"];
 const ENTRY: &str = "index.html";
 /// The maximum size of a manifest, in bytes.
 const SIZE_MAX: u64 = 1 << 20;
+/// The maximum size of a package's declarations, and of the values set for them, in bytes of JSON. A page
+/// of the gallery may carry two hundred of each.
+const CONFIG_MAX: usize = 64 << 10;
 /// The maximum length of each text that is shown, in characters.
 const TEXT_MAX: usize = 4096;
 
@@ -50,8 +52,8 @@ pub(super) struct Manifest {
     pub(super) capabilities: WebCapabilities,
     pub(super) parallax_direction: Option<String>,
     pub(super) wallpaper_config: Map<String, Value>,
-    /// The overrides as they are in the manifest, not yet checked.
-    pub(super) overrides: Option<Value>,
+    /// The values of declared properties.
+    pub(super) overrides: Map<String, Value>,
 }
 
 /// The fields of the file; a null is a missing field.
@@ -163,12 +165,17 @@ impl Manifest {
         };
         let properties = fields.general.and_then(|general| general.properties);
         let declared = fields.wallpaper_config.or(properties).unwrap_or_default();
-        let size = Value::Object(declared.clone()).to_string().len();
-        if size > overrides::SIZE_MAX {
-            let most = overrides::SIZE_MAX;
-            let problem = format!("wallpaper_config in {name} has {size} bytes, more than {most}");
+        let size = size_of(&declared);
+        if size > CONFIG_MAX {
+            let problem =
+                format!("wallpaper_config in {name} has {size} bytes, more than {CONFIG_MAX}");
             return Err(Refusal::new(problem));
         }
+        let mut overrides = match fields.wallpaper_config_overrides {
+            Some(Value::Object(given)) if size_of(&given) <= CONFIG_MAX => given,
+            _ => Map::new(),
+        };
+        overrides.retain(|key, _| declared.contains_key(key));
         Ok(Self {
             kind,
             file,
@@ -185,7 +192,7 @@ impl Manifest {
             parallax_direction: direction
                 .filter(|direction| ["horizontal", "vertical"].contains(&direction.as_str())),
             wallpaper_config: declared,
-            overrides: fields.wallpaper_config_overrides,
+            overrides,
         })
     }
 
@@ -263,6 +270,10 @@ fn inside(name: &str, field: &str, path: &str) -> Result<PathBuf, Refusal> {
         return Err(Refusal::new(problem));
     }
     Ok(parts.filter(|part| *part != Component::CurDir).collect())
+}
+
+fn size_of(object: &Map<String, Value>) -> usize {
+    Value::Object(object.clone()).to_string().len()
 }
 
 fn short(text: String) -> String {

@@ -12,7 +12,6 @@ mod apart;
 pub(super) mod fuzz;
 mod look;
 mod manifest;
-mod overrides;
 mod root;
 mod tree;
 
@@ -20,8 +19,6 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use serde_json::{Map, Value};
 
 use super::Error;
 use super::context::ImportContext;
@@ -199,7 +196,6 @@ impl ImportContext {
             audio_enabled: false,
             file_size: content.size,
             checksum: content.checksum,
-            description: String::new(),
             hue_group: color::hue_group(&colors),
             colors,
             folder_id: folder,
@@ -208,7 +204,7 @@ impl ImportContext {
             web: Some(NewPackage {
                 meta: manifest.meta(root),
                 preview: manifest.preview.clone(),
-                overrides: manifest.own_overrides(source),
+                overrides: manifest.overrides.clone(),
             }),
         }
     }
@@ -250,22 +246,6 @@ impl Package {
 }
 
 impl Manifest {
-    /// The overrides that its declarations allow; the log says which are skipped.
-    fn own_overrides(&self, source: &Path) -> Map<String, Value> {
-        let Some(given) = &self.overrides else {
-            return Map::new();
-        };
-        let (kept, refused) = overrides::allowed(&self.wallpaper_config, given);
-        if let Some(first) = refused.first() {
-            let (source, number, key) = (source.display(), refused.len(), &first.key);
-            log::warn!(
-                "{source}: ignoring {number} overrides; {key:?}: {}",
-                first.why
-            );
-        }
-        kept
-    }
-
     /// Writes a manifest if the package has none, as capabilities are stored in it.
     fn complete(&self, root: &Path) -> Result<(), Error> {
         if self.file.is_some() {
@@ -276,15 +256,6 @@ impl Manifest {
             .and_then(|mut file| file.write_all(self.text().as_bytes()))
             .map_err(Error::file("write", &path))
     }
-}
-
-/// Whether a package in the library allows these values.
-pub(super) fn check_overrides(meta: &WebMeta, overrides: &Map<String, Value>) -> Result<(), Error> {
-    let checked = overrides::check(&meta.wallpaper_config.fields(), overrides);
-    checked.map_err(|bad| Error::BadOverride {
-        key: bad.key,
-        why: bad.why,
-    })
 }
 
 /// A manifest as it was before it was written.

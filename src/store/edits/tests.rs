@@ -313,35 +313,6 @@ fn image_is_found_by_the_new_name_of_its_file_even_if_its_words_were_damaged() {
 }
 
 #[test]
-fn description_follows_the_file_until_the_user_writes_one() {
-    let (_directory, store) = scratch();
-    let of = |description: &str| NewImage {
-        description: description.into(),
-        ..video("b")
-    };
-    let image = add(
-        &store,
-        &NewImage {
-            description: "by the camera".into(),
-            ..picture("a", 1)
-        },
-    );
-    let rewritten = |new: &NewImage| {
-        store.write(|c| rewrite(c, &at(c, image.id), new)).unwrap();
-        now(&store, &image).description
-    };
-    assert_eq!(rewritten(&of("of the second")), "of the second");
-    for own in ["mine", ""] {
-        let what = ImageChange {
-            description: Some(own.into()),
-            ..ImageChange::default()
-        };
-        store.write(|c| change(c, image.id, &what)).unwrap();
-        assert_eq!(rewritten(&of("of the third")), own);
-    }
-}
-
-#[test]
 fn united_image_is_in_all_places_of_both() {
     let (_directory, store) = scratch();
     let [from, into, third] = ["from", "into", "third"].map(|name| add(&store, &picture(name, 1)));

@@ -18,7 +18,6 @@ pub(crate) fn picture(name: &str, size: u64) -> NewImage {
         audio_enabled: false,
         file_size: size,
         checksum: std::array::from_fn(|at| name.as_bytes()[at % name.len()]),
-        description: String::new(),
         colors: vec![[255, 0, 128]],
         hue_group: 11,
         folder_id: None,

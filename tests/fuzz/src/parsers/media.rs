@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use super::icc::{Profile, Samples};
-use super::{Error, description, exif};
+use super::{Error, exif};
 
 /// The orientation in an EXIF block, 1 to 8.
 pub fn orientation(block: &[u8]) -> u8 {
@@ -17,11 +17,6 @@ pub fn traits(file: &[u8]) -> Option<(u8, (u32, u32))> {
         return None;
     };
     Some((traits.orientation, traits.size))
-}
-
-/// The description in a part of a file.
-pub fn described(bytes: &[u8]) -> String {
-    description::in_bytes(bytes)
 }
 
 /// Converts the pixels of a grey, RGB or CMYK picture with this profile to sRGB; false if the profile is

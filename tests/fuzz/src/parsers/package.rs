@@ -3,10 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Map;
-
 use super::manifest::{Manifest, OWN, with_capabilities};
-use super::overrides;
 use crate::wire::WebCapabilities;
 
 /// The content of a manifest.
@@ -16,8 +13,6 @@ pub struct Told {
     pub preview: Option<PathBuf>,
     pub title: String,
     pub capabilities: WebCapabilities,
-    /// Whether the allowed ones of its overrides pass the check; `None` without overrides.
-    pub overrides: Option<bool>,
     /// The manifest's text with these capabilities instead.
     pub granted: Option<String>,
 }
@@ -25,11 +20,7 @@ pub struct Told {
 /// The content of a manifest; `None` if it is invalid.
 pub fn manifest(text: &str, granted: WebCapabilities) -> Option<Told> {
     let manifest = Manifest::parse(OWN, text, Path::new("/walls/Rain")).ok()?;
-    let declared = &manifest.wallpaper_config;
-    let kept = |given| -> Map<_, _> { overrides::allowed(declared, given).0 };
-    let allowed = |given| overrides::check(declared, &kept(given)).is_ok();
     Some(Told {
-        overrides: manifest.overrides.as_ref().map(allowed),
         granted: with_capabilities(OWN, text, granted).ok(),
         entry: manifest.entry,
         preview: manifest.preview,
