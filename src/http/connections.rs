@@ -8,12 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::getpgid;
-
 use super::error::Error;
 use super::limits::Limits;
-use crate::sys::{lock, unpoisoned};
+use crate::sys::{lock, peer, process_group, unpoisoned};
 use crate::thread::{self, Thread};
 
 /// One connection.
@@ -34,14 +31,9 @@ pub(super) struct Connections {
     scarce: AtomicBool,
 }
 
-fn group(socket: &UnixStream) -> Option<i32> {
-    let peer = socket_peercred(socket).ok()?;
-    Some(getpgid(Some(peer.pid)).ok()?.as_raw_nonzero().get())
-}
-
 impl Connections {
     pub(super) fn add(&self, socket: UnixStream) -> Arc<Client> {
-        let group = group(&socket);
+        let group = peer(&socket).ok().and_then(|peer| process_group(peer.pid));
         let client = Arc::new(Client { socket, group });
         self.lock().push(Arc::clone(&client));
         client

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with, sockopt};
+use rustix::net::{SocketFlags, accept_with};
 use rustix::process::geteuid;
 
 use super::connection::{Connection, ServerState};
@@ -21,7 +21,7 @@ use super::connections::Client;
 use super::error::Error;
 use super::response::Body;
 use crate::memory;
-use crate::sys::{Waker, poll_until};
+use crate::sys::{Waker, peer, poll_until};
 
 /// How long the listener waits when descriptors are short.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -174,10 +174,10 @@ impl Listener {
 /// Whether the peer is the daemon's user or root. The directory keeps other users out already,
 /// unless its permissions are loosened.
 fn is_ours(socket: &UnixStream) -> bool {
-    match sockopt::socket_peercred(socket) {
+    match peer(socket) {
         Ok(peer) => {
-            log::debug!(target: "http", "connected: process {}, user {}", peer.pid, peer.uid.as_raw());
-            peer.uid.is_root() || peer.uid == geteuid()
+            log::debug!(target: "http", "connected: process {}, user {}", peer.pid, peer.uid);
+            peer.uid == 0 || peer.uid == geteuid().as_raw()
         }
         // The peer is gone.
         Err(_) => false,

@@ -5,6 +5,7 @@
 mod kernel_events;
 mod wait;
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::{fs, io};
@@ -34,6 +35,37 @@ pub(crate) fn is_listened_on(path: &Path) -> bool {
 /// Whether the connection failed because the server has not accepted earlier clients yet.
 pub(crate) fn is_queue_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// The process at the other end of a connection, and its user. A process outside our PID namespace is 0,
+/// which rustix's type cannot express.
+pub(crate) fn peer(socket: &impl AsFd) -> io::Result<libc::ucred> {
+    let (mut peer, mut length) = (
+        libc::ucred {
+            pid: 0,
+            uid: 0,
+            gid: 0,
+        },
+        size_of::<libc::ucred>() as u32,
+    );
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    let to = (&raw mut peer).cast();
+    // SAFETY: the kernel writes at most `length` bytes, the size of `peer`.
+    let failed =
+        unsafe { libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, to, &raw mut length) };
+    if failed == 0 {
+        Ok(peer)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The process group of a process; `None` if its leader is outside our PID namespace, too.
+pub(crate) fn process_group(pid: i32) -> Option<i32> {
+    // SAFETY: only asks the kernel. 0 would stand for this process.
+    (pid > 0)
+        .then(|| unsafe { libc::getpgid(pid) })
+        .filter(|&group| group > 0)
 }
 
 /// Number of descriptors that a client needs: its connection, a database reader with two files, and

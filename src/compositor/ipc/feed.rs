@@ -6,9 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::sockopt;
 
-use crate::sys::{Cancel, connect, is_readable, poll_until};
+use crate::sys::{Cancel, connect, is_readable, peer, poll_until};
 
 /// The most bytes that are held: more than any list of workspaces has.
 const HELD_MAX: usize = 4 << 20;
@@ -40,8 +39,7 @@ impl Feed {
 
     /// The process that listens at the other end.
     pub(super) fn peer(&self) -> Option<u32> {
-        let peer = sockopt::socket_peercred(&self.stream).ok()?;
-        u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+        u32::try_from(peer(&self.stream).ok()?.pid).ok()
     }
 
     /// Sends a request of a few bytes, which the socket takes at once unless the peer hangs.

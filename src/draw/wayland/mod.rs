@@ -12,7 +12,6 @@ mod surface;
 
 use std::path::Path;
 
-use rustix::net::sockopt::socket_peercred;
 use wayland_client::Connection;
 use wayland_client::globals::registry_queue_init;
 
@@ -21,6 +20,7 @@ use self::renderer::Renderer;
 use super::message::Server;
 use crate::compositor::wait_for_compositor;
 use crate::decode::confine;
+use crate::sys::peer;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -56,12 +56,9 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
 
 /// Whether the compositor is sway, or cannot be identified.
 fn may_be_sway(connection: &Connection) -> bool {
-    let name = socket_peercred(connection.backend().poll_fd())
-        .ok()
-        .and_then(|peer| {
-            let pid = peer.pid.as_raw_nonzero();
-            // A compositor with capabilities hides its executable, but not this name.
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()
-        });
+    let name = peer(&connection.backend().poll_fd()).ok().and_then(|peer| {
+        // A compositor with capabilities hides its executable, but not this name.
+        std::fs::read_to_string(format!("/proc/{}/comm", peer.pid)).ok()
+    });
     name.is_none_or(|name| name.contains("sway"))
 }
