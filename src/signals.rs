@@ -1,11 +1,14 @@
 //! Receives signals and passes them to `main`.
 //!
 //! The thread `signals` blocks until a signal arrives. A second SIGTERM or SIGINT ends the process
-//! at once. SIGUSR1, SIGUSR2 and SIGALRM have no effect.
+//! at once, unless it follows within 100 ms: a process group and its leader are often signalled
+//! together. SIGUSR1, SIGUSR2 and SIGALRM have no effect. SIGXFSZ has none, so that a write beyond
+//! `ulimit -f` fails with an error.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::flag;
@@ -30,6 +33,8 @@ pub(crate) struct CloseOnDrop(Handle);
 
 /// The exit code after a second signal, as a shell reports SIGTERM.
 const TWICE: i32 = 128 + SIGTERM;
+/// Signals within this time are one.
+const TOGETHER: Duration = Duration::from_millis(100);
 
 /// Starts the thread; `hear` is called for each signal and must not block.
 pub(crate) fn start(
@@ -38,11 +43,9 @@ pub(crate) fn start(
 ) -> io::Result<Signals> {
     let told = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {
-        // In this order, the first signal finds the flag unset and sets it.
         flag::register_conditional_shutdown(signal, TWICE, Arc::clone(&told))?;
-        flag::register(signal, Arc::clone(&told))?;
     }
-    for signal in [SIGUSR1, SIGUSR2, SIGALRM] {
+    for signal in [SIGUSR1, SIGUSR2, SIGALRM, libc::SIGXFSZ] {
         // Handled rather than ignored, as children would inherit the latter.
         flag::register(signal, Arc::default())?;
     }
@@ -50,11 +53,13 @@ pub(crate) fn start(
     let waiting = signals.handle();
     let thread = spawner.spawn("signals", move || {
         for signal in signals.forever() {
-            hear(if signal == SIGHUP {
-                Signal::Reload
-            } else {
-                Signal::End
-            });
+            if signal == SIGHUP {
+                hear(Signal::Reload);
+                continue;
+            }
+            hear(Signal::End);
+            std::thread::sleep(TOGETHER);
+            told.store(true, Ordering::SeqCst);
         }
     })?;
     Ok(OwnedThread::new(CloseOnDrop(waiting), thread))

@@ -99,19 +99,20 @@ impl Base {
         let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
         // Only now, so that an invalid file, or the file of a running daemon, is not changed.
         config.complete();
-        let log_settings = log_settings(&settings.daemon, &paths, options, dirs.env());
-        let is_watched = options.is_watched(dirs.env());
-        let mut log = Log::start(&log_settings, is_watched).map_err(Error::Log)?;
-        config.log_warnings();
         let (spawner, deaths) = Spawner::new();
-        log.log_requests(&spawner).map_err(start("the log"))?;
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
-        // If the channel is full, `main` is about to read it.
+        // If the channel is full, `main` is about to read it. Before the log, whose file may be beyond
+        // `ulimit -f`.
         let signals = signals::start(&spawner, move |came| {
             signal.try_send(came).ok();
         })
         .map_err(start("the signals"))?;
+        let log_settings = log_settings(&settings.daemon, &paths, options, dirs.env());
+        let is_watched = options.is_watched(dirs.env());
+        let mut log = Log::start(&log_settings, is_watched).map_err(Error::Log)?;
+        config.log_warnings();
+        log.log_requests(&spawner).map_err(start("the log"))?;
         // Daemons on different sockets must not share a library: they would remove each other's
         // unfinished files.
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;

@@ -1,5 +1,5 @@
-//! Tests the daemon's start in poor environments: without inotify, with pipes in place of files,
-//! and with an open umask.
+//! Tests the daemon's start in poor environments: without inotify, in another PID namespace, with
+//! pipes in place of files, a limit on their sizes, and an open umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -77,6 +77,53 @@ fn daemon_starts_without_inotify() {
         warnings().contains("edits apply only on SIGHUP")
     });
     shelled.stop(&daemon);
+}
+
+#[test]
+fn clients_of_other_pid_namespaces_are_served() {
+    let apart = [
+        "--user",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        "--kill-child",
+    ];
+    if !may_unshare("a client in another PID namespace", &apart) {
+        return;
+    }
+    let daemon = TestDaemon::new();
+    // The process group of the shell's children is that of a process outside, whose number is 0 here.
+    let script = "$0 start & until $0 status >$1; do sleep 0.1; done; echo served >>$1; wait";
+    let mut command = daemon.command("unshare");
+    let (program, said) = (env!("CARGO_BIN_EXE_murald"), daemon.root().join("said"));
+    command.args(apart).args(["/bin/sh", "-c", script, program]);
+    let shelled = Shelled::spawn(&daemon, command.arg(&said));
+    wait_until("an answer inside", || {
+        fs::read_to_string(&said).is_ok_and(|said| said.ends_with("served\n"))
+    });
+    // This process is not visible in the namespace of the daemon.
+    for _ in 0..3 {
+        daemon.client().get("/info").ok();
+    }
+    shelled.stop(&daemon);
+}
+
+#[test]
+fn limit_on_file_sizes_does_not_end_the_daemon() {
+    let mut daemon = TestDaemon::new();
+    fs::create_dir_all(daemon.root().join("data/murald")).unwrap();
+    let log = daemon.root().join("data/murald/daemon.log");
+    fs::write(&log, vec![b'\n'; 3 << 20]).unwrap();
+    // In blocks of 512 bytes. The log is longer already.
+    daemon.start_after("ulimit -f 4096");
+    let picture = daemon.root().join("large.bmp");
+    image::RgbImage::new(1000, 1000).save(&picture).unwrap();
+    let mut events = daemon.events("image_error,processing_complete");
+    let body = json!({ "paths": [picture] });
+    daemon.client().post("/images", &body).ok();
+    assert_eq!(events.wait_for("processing_complete")["failed"], 1);
+    daemon.client().get("/images").ok();
+    assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]

@@ -406,6 +406,16 @@ fn socket_of_the_service_manager_is_used() {
 }
 
 #[test]
+fn two_signals_together_are_one() {
+    let mut daemon = TestDaemon::started();
+    let pid = rustix::process::Pid::from_raw(daemon.pid().cast_signed()).unwrap();
+    for _ in 0..2 {
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+    assert_eq!(daemon.wait().code(), Some(0));
+}
+
+#[test]
 fn second_signal_ends_the_daemon_at_once() {
     let mut daemon = TestDaemon::started();
     let picture = daemon.root().join("large.bmp");
@@ -419,6 +429,8 @@ fn second_signal_ends_the_daemon_at_once() {
     wait_until("the end has begun", || {
         UnixStream::connect(daemon.socket()).is_err()
     });
+    // One that follows at once would be the same.
+    std::thread::sleep(std::time::Duration::from_millis(200));
     daemon.signal("-INT");
     assert_eq!(daemon.wait().code(), Some(143));
 }
