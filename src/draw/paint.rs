@@ -23,11 +23,29 @@ pub(super) const STACK: usize = 2 << 20;
 
 type Size = (u32, u32);
 
-/// A picture, and the pixels of the output that it is for.
+/// The size of a frame, and the size for which the picture is placed in it. They differ by a few pixels
+/// at fractional scales: the frame has the size that the compositor shows pixel for pixel, and the
+/// picture, placed for the pixels of the output, is cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct FrameSize {
+    pub(super) pixels: Size,
+    pub(super) placed: Size,
+}
+
+impl From<Size> for FrameSize {
+    fn from(size: Size) -> Self {
+        Self {
+            pixels: size,
+            placed: size,
+        }
+    }
+}
+
+/// A picture, and the frame that it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Task {
     pub(super) wanted: Wanted,
-    pub(super) size: Size,
+    pub(super) size: FrameSize,
 }
 
 impl Task {
@@ -35,8 +53,8 @@ impl Task {
     fn layout(&self, natural: Size) -> Layout {
         let style = &self.wanted.style;
         match &style.span {
-            Some(span) => span.layout(natural, self.size),
-            None => style.fit.place(natural, self.size, style.position),
+            Some(span) => span.layout(natural, self.size.placed),
+            None => style.fit.place(natural, self.size.placed, style.position),
         }
     }
 }
@@ -62,7 +80,7 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
         // The first frame's memory is allocated at the same time, which takes a sixth of decoding's
         // time.
         let (picture, first) = beside(
-            || Storage::new(tasks[0].size),
+            || Storage::new(tasks[0].size.pixels),
             || media::catch_panic(|| decode(path, &tasks)),
         );
         let (picture, natural, is_animated) = picture
@@ -77,10 +95,12 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
             let frames = match painted.iter().find(same) {
                 Some((_, painted)) => painted.clone(),
                 None => {
-                    let storage = first.take().unwrap_or_else(|| Storage::new(task.size));
+                    let storage = first
+                        .take()
+                        .unwrap_or_else(|| Storage::new(task.size.pixels));
                     let frame = storage.and_then(|it| lay(&picture, natural, task, it));
                     let frames = frame.and_then(|frame| with_backdrop(Arc::new(frame), task));
-                    let frames = frames.map_err(|error| no_memory(task.size, &error))?;
+                    let frames = frames.map_err(|error| no_memory(task.size.pixels, &error))?;
                     let moves = is_animated && task.wanted.style.animate;
                     Painted { moves, ..frames }
                 }
@@ -160,7 +180,7 @@ fn decode(path: &Path, tasks: &[&Task]) -> Result<(Picture, Size, bool), String>
 
 /// Paints the frame of one output.
 pub(super) fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::Result<Storage> {
-    lay(picture, natural, task, Storage::new(task.size)?)
+    lay(picture, natural, task, Storage::new(task.size.pixels)?)
 }
 
 /// Draws a picture into a frame.
@@ -176,7 +196,7 @@ fn lay(
     let part = part(picture, natural, &layout);
     let mut canvas = Canvas {
         pixels: &mut pixels,
-        size: task.size,
+        size: task.size.pixels,
         fill: style.fill,
     };
     canvas.draw(&part, layout.target, style);
@@ -210,7 +230,7 @@ struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    /// Draws a picture, and the fill colour on the area that it leaves free.
+    /// Draws a picture as far as it fits, and the fill colour on the area that it leaves free.
     fn draw(&mut self, part: &Picture, target: [u32; 4], style: &Style) {
         let [left, top, width, height] = target.map(|side| side as usize);
         let line = self.size.0 as usize * PIXEL;
@@ -233,8 +253,8 @@ impl Canvas<'_> {
                     .for_each(|row| copy(from, channels, self.fill, row));
                 continue;
             }
-            let (before, rest) = row.split_at_mut(left * PIXEL);
-            let (middle, after) = rest.split_at_mut(width * PIXEL);
+            let (before, rest) = row.split_at_mut((left * PIXEL).min(row.len()));
+            let (middle, after) = rest.split_at_mut((width * PIXEL).min(rest.len()));
             fill(before, self.fill);
             copy(from, channels, self.fill, middle);
             fill(after, self.fill);
@@ -299,11 +319,12 @@ mod tests {
             style,
             backdrop: None,
         };
+        let size = size.into();
         Task { wanted, size }
     }
 
     fn shown(task: Task) -> impl Fn(u32, u32) -> [u8; 3] {
-        let width = task.size.0;
+        let width = task.size.pixels.0;
         let frame = paint(&[task]).unwrap().remove(0).frame;
         let pixels = frame.map().unwrap();
         move |x, y| {
@@ -369,6 +390,26 @@ mod tests {
             let at = shown(task(&path, fit, (64, 48)));
             for (x, y) in [(0, 0), (63, 47), (13, 31), (40, 2)] {
                 assert_eq!(at(x, y), noise(x, y).0, "{fit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn picture_is_cut_and_not_scaled_by_a_frame_that_differs_from_the_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines.png");
+        let line = |x| if x % 2 == 0 { Rgb(RED) } else { Rgb(BLUE) };
+        RgbImage::from_fn(64, 48, |x, _| line(x))
+            .save(&path)
+            .unwrap();
+        for fit in [Fit::Cover, Fit::Contain, Fit::Fill, Fit::Tile, Fit::Center] {
+            for pixels in [(63, 47), (65, 49)] {
+                let mut task = task(&path, fit, (64, 48));
+                task.size.pixels = pixels;
+                let at = shown(task);
+                for x in [0, 30, 31, 62] {
+                    assert_eq!(at(x, 46), line(x).0, "{fit:?} {pixels:?}");
+                }
             }
         }
     }

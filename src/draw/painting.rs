@@ -189,7 +189,7 @@ mod tests {
         let again = run(
             &Task {
                 wanted,
-                size: (8, 4),
+                size: (8, 4).into(),
             },
             &send,
             &ring,

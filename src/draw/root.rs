@@ -59,7 +59,7 @@ fn show(request: &Request) -> Result<Outcome, Error> {
         {
             tasks.push(Task {
                 wanted: wanted.clone(),
-                size: monitor.size,
+                size: monitor.size.into(),
             });
             places.push(monitor.place);
         }

@@ -4,6 +4,7 @@ use wayland_client::protocol::wl_output::{self, WlOutput};
 use wayland_client::{Proxy, WEnum};
 
 use super::super::message::Wanted;
+use super::super::paint::FrameSize;
 use super::events::{Globals, SurfaceId};
 use super::surface::Surface;
 
@@ -120,7 +121,7 @@ impl DrawnOutput {
     }
 
     /// Whether the surfaces show this picture in this size already; an unwanted backdrop does not count.
-    pub(super) fn shows(&self, wanted: &Wanted, size: (u32, u32)) -> bool {
+    pub(super) fn shows(&self, wanted: &Wanted, size: FrameSize) -> bool {
         let is_shown = |surface: &Surface| surface.shows(wanted, size);
         let backdrop = self
             .backdrop
@@ -131,8 +132,8 @@ impl DrawnOutput {
         self.surface.as_ref().is_some_and(is_shown) && wanted.backdrop.is_none_or(is_below)
     }
 
-    /// The size of a frame in pixels; none before the surfaces have a size.
-    pub(super) fn frame_size(&self) -> Option<(u32, u32)> {
+    /// The size of a frame; none before the surfaces have a size.
+    pub(super) fn frame_size(&self) -> Option<FrameSize> {
         let surface = self.surface.as_ref()?;
         if self.surfaces().any(|surface| surface.logical.is_none()) {
             return None;
@@ -183,14 +184,14 @@ pub(super) struct SizeFacts {
 
 impl SizeFacts {
     /// The size of a frame that is shown pixel for pixel, as far as possible.
-    pub(super) fn frame(self) -> Size {
+    pub(super) fn frame(self) -> FrameSize {
         let Some((mode, true)) = self.mode.map(|mode| (mode, self.viewport)) else {
-            return self.times(self.whole * 120);
+            return self.times(self.whole * 120).into();
         };
         match self.fractional {
-            Some(scale) => self.near(self.times(scale), mode),
-            None if self.covers(mode) => mode,
-            None => self.times(self.whole * 120),
+            Some(scale) => near(self.times(scale), mode, scale),
+            None if self.covers(mode) => mode.into(),
+            None => self.times(self.whole * 120).into(),
         }
     }
 
@@ -201,13 +202,6 @@ impl SizeFacts {
             u32::try_from((exact + 60) / 120).unwrap_or(u32::MAX).max(1)
         };
         (times(self.logical.0), times(self.logical.1))
-    }
-
-    /// Returns the mode if the size differs from it by one pixel, because the logical size is rounded,
-    /// too.
-    fn near(self, size: Size, mode: Size) -> Size {
-        let beside = size.0.abs_diff(mode.0) <= 1 && size.1.abs_diff(mode.1) <= 1;
-        if beside { mode } else { size }
     }
 
     /// Whether the surface covers the whole output, at a scale that rounds up to the integer one.
@@ -224,6 +218,15 @@ impl SizeFacts {
     }
 }
 
+/// Places the picture for the mode if the frame differs from it by less than a unit of the layout,
+/// because the logical size is an integer.
+fn near(pixels: Size, mode: Size, scale: u32) -> FrameSize {
+    let unit = scale.div_ceil(120);
+    let beside = pixels.0.abs_diff(mode.0) <= unit && pixels.1.abs_diff(mode.1) <= unit;
+    let placed = if beside { mode } else { pixels };
+    FrameSize { pixels, placed }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,7 +240,10 @@ mod tests {
             mode: Some(mode),
             viewport: true,
         };
-        let check = |known: SizeFacts, expected| assert_eq!(known.frame(), expected, "{known:?}");
+        let check_both = |known: SizeFacts, pixels, placed| {
+            assert_eq!(known.frame(), FrameSize { pixels, placed }, "{known:?}");
+        };
+        let check = |known: SizeFacts, expected| check_both(known, expected, expected);
         check(known((1920, 1080), None, 1, (1920, 1080)), (1920, 1080));
         check(
             known((1920, 1080), Some(120), 1, (1920, 1080)),
@@ -245,8 +251,17 @@ mod tests {
         );
         check(known((960, 540), None, 2, (1920, 1080)), (1920, 1080));
         check(known((1280, 720), Some(180), 2, (1920, 1080)), (1920, 1080));
-        // 1366 / 1.5 is not an integer, so the mode is used.
-        check(known((911, 512), Some(180), 2, (1366, 768)), (1366, 768));
+        // 1366 / 1.5 and 2560 / 1.5 are not integers: the compositor shows a pixel more or less.
+        check_both(
+            known((911, 512), Some(180), 2, (1366, 768)),
+            (1367, 768),
+            (1366, 768),
+        );
+        check_both(
+            known((1706, 960), Some(180), 2, (2560, 1440)),
+            (2559, 1440),
+            (2560, 1440),
+        );
         // Without the protocol for fractions, the shape decides.
         check(known((911, 512), None, 2, (1366, 768)), (1366, 768));
         // A surface that is not the whole output.

@@ -14,7 +14,7 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_surface_v1::{
 };
 
 use super::super::message::{Effect, Transition, Wanted};
-use super::super::paint::Task;
+use super::super::paint::{FrameSize, Task};
 use super::super::painting::{Animation, NextFrame};
 use super::super::storage::Storage;
 use super::events::Globals;
@@ -63,7 +63,7 @@ pub(super) struct Surface {
 pub(super) struct Content {
     pub(super) wanted: Wanted,
     /// The size for which the frame was painted.
-    pub(super) size: (u32, u32),
+    pub(super) size: FrameSize,
     /// `None` for a plain colour.
     pub(super) frame: Option<Arc<Storage>>,
     /// The picture is animated.
@@ -131,7 +131,7 @@ impl Surface {
     }
 
     /// Whether the surface shows this picture in this size already.
-    pub(super) fn shows(&self, wanted: &Wanted, size: (u32, u32)) -> bool {
+    pub(super) fn shows(&self, wanted: &Wanted, size: FrameSize) -> bool {
         let shown = self.content.as_ref();
         shown.is_some_and(|shown| shown.size == size && shown.wanted.looks_like(wanted))
     }
