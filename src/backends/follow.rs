@@ -1,4 +1,4 @@
-//! Reads what a backend writes to its log while it starts, without polling.
+//! Reads what a backend writes to its log while it starts, every 20 ms.
 //!
 //! Runs on the worker's thread. The log is a file, not a pipe, because the backend outlives the daemon.
 //! A log is locked while it is followed, so that it is not emptied before it was read. The parts of a
@@ -7,17 +7,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Instant;
 
 use memchr::{memchr, memmem, memrchr};
-use rustix::fs::inotify::WatchFlags;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 
-use super::socket::{NotUp, wait};
+use super::socket::{NotUp, PAUSE, wait};
 use crate::process::BackendProcess;
-use crate::sys::{Cancel, Inotify};
+use crate::sys::Cancel;
 
 /// Calls `read` with each complete line of a log, from an offset on and as lines are written, until
 /// `read` breaks. Pieces of the log that contain none of `marks` are skipped, since a backend may write
@@ -37,21 +35,18 @@ pub(super) fn follow<T>(
             format!("cannot read its log {}: {error}", log.display()),
         )
     };
-    let notify = Inotify::new().map_err(failed)?;
-    // The watch starts before the first read, so that no later line is missed.
-    notify.watch(&log, WatchFlags::MODIFY).map_err(failed)?;
     let mut lines = Lines::open(&log, from, marks).map_err(failed)?;
     loop {
+        // Asked before the log is read, so that the last lines of a process are not missed.
+        let next = until.min(Instant::now() + PAUSE);
+        let waited = wait(&[], Some(process.child()), next, cancel);
         if let ControlFlow::Break(seen) = lines.read_new(&mut read).map_err(failed)? {
             return Ok(seen);
         }
-        // If the process exits, its last lines are read before this fails.
-        wait(&[notify.as_fd()], Some(process.child()), until, cancel)?;
-        // This wait never times out while the process keeps writing.
+        waited?;
         if until <= Instant::now() {
             return Err(NotUp::Late);
         }
-        notify.drain();
     }
 }
 

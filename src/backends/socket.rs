@@ -1,5 +1,5 @@
-//! Connects to the control socket of a backend: waits for its file without polling, and reads answers
-//! with a time limit.
+//! Connects to the control socket of a backend: looks for its file every 20 ms while the backend starts,
+//! without a watch of the kernel, of which a user has few. Reads answers with a time limit.
 //!
 //! Runs on the worker's thread.
 
@@ -12,14 +12,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::inotify::WatchFlags;
 
 use super::Error;
 use crate::process::{BackendProcess, Child, Identity};
-use crate::sys::{Cancel, Inotify, connect, poll_until};
+use crate::sys::{Cancel, connect, peer, poll_until};
 
-/// The pause before another try to connect to a socket that does not listen yet.
-const PAUSE: Duration = Duration::from_millis(10);
+/// The time between two looks for a socket or a line of a log.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
+/// The same for a process that is not visible and may stay so for hours.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+/// How long a process takes at most to make its socket, unless it is not visible.
+const SOON: Duration = Duration::from_secs(10);
 
 /// The reason why a wait has failed.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +64,7 @@ pub(super) fn made(path: &Path) -> Option<SocketFile> {
 /// client that sends nothing.
 pub(super) fn listener(path: &Path) -> Option<Child> {
     let stream = connect(path).ok()?;
-    let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
-    let child = Child::hold(Identity::of(peer.pid.as_raw_nonzero().get())?)?;
+    let child = Child::hold(Identity::of(peer(&stream).ok()?.pid)?)?;
     // If the process ended before its pidfd was opened, another process may have its PID by now.
     let mut fds = [PollFd::new(&stream, PollFlags::empty())];
     let gone = poll_until(&mut fds, Some(Instant::now())).unwrap_or(false);
@@ -125,17 +127,6 @@ fn at(path: &Path, error: impl Into<io::Error>) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Watches the directory of a path, or the nearest parent that exists.
-fn watch_directory(watch: &Inotify, path: &Path) -> io::Result<()> {
-    for directory in path.ancestors().skip(1) {
-        match watch.watch(directory, WatchFlags::CREATE | WatchFlags::MOVED_TO) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            other => return other.map(drop).map_err(|error| at(directory, error)),
-        }
-    }
-    Err(at(path, io::ErrorKind::NotFound))
-}
-
 /// Connects to a socket that `child` is about to create; a socket that is still `before` is an old one.
 /// The directory may not exist yet either.
 pub(super) fn connect_when_up(
@@ -145,23 +136,22 @@ pub(super) fn connect_when_up(
     until: Instant,
     cancel: &Cancel,
 ) -> Result<UnixStream, NotUp> {
-    let watch = Inotify::new().map_err(|error| at(path, error))?;
+    let began = Instant::now();
     loop {
-        // Repeated each time, because the new file may have been the directory.
-        watch_directory(&watch, path)?;
         let new = made(path).filter(|&made| Some(made) != before);
         if let Some(Ok(stream)) = new.map(|_| connect(path)) {
             return Ok(stream);
         }
-        // A socket that refuses is about to listen, and is tried again soon; a missing one is waited
-        // for.
-        let soon = new.map(|_| Instant::now() + PAUSE);
-        let next = soon.map_or(until, |soon| soon.min(until));
-        wait(&[watch.as_fd()], Some(child), next, cancel)?;
-        if Instant::now() >= until {
+        let now = Instant::now();
+        if now >= until {
             return Err(NotUp::Late);
         }
-        watch.drain();
+        let pause = if now - began < SOON {
+            PAUSE
+        } else {
+            LONG_PAUSE
+        };
+        wait(&[], Some(child), until.min(now + pause), cancel)?;
     }
 }
 

@@ -25,7 +25,7 @@ impl Inotify {
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let made = inotify::init(flags).map_err(|errno| match errno {
             // This error also means too many open files, but that limit is raised at start.
-            Errno::MFILE => no_watches_left("instances"),
+            Errno::MFILE => no_watches_left("instances=512"),
             errno => errno.into(),
         });
         Ok(Self(made?))
@@ -35,7 +35,7 @@ impl Inotify {
     /// for the same path replaces the flags.
     pub(crate) fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<i32> {
         inotify::add_watch(&self.0, path, what).map_err(|errno| match errno {
-            Errno::NOSPC => no_watches_left("watches"),
+            Errno::NOSPC => no_watches_left("watches=524288"),
             errno => errno.into(),
         })
     }
@@ -60,10 +60,11 @@ impl Inotify {
     }
 }
 
-/// The user has used up the `instances` or `watches`; the text says what to do about it.
-pub(crate) fn no_watches_left(what: &str) -> io::Error {
-    let why =
-        format!("the kernel allows no more watches: raise the sysctl fs.inotify.max_user_{what}");
+/// The user has used up the `instances` or `watches`; the text has the command that allows more.
+pub(crate) fn no_watches_left(setting: &str) -> io::Error {
+    let why = format!(
+        "the kernel allows no more watches: run `sudo sysctl fs.inotify.max_user_{setting}`"
+    );
     io::Error::new(io::ErrorKind::QuotaExceeded, why)
 }
 

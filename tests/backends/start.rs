@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::desktop::Desktop;
-use crate::support::TestDaemon;
+use crate::desktop::{Desktop, wait_until};
+use crate::support::{TestDaemon, may_unshare};
+use crate::wall::{Pixels, near};
 
 /// A daemon whose swaybg is a script, and a picture to show.
 struct Scripted {
@@ -124,4 +125,42 @@ fn backend_that_cannot_be_executed_is_named_with_the_cause() {
         .filter(|name| name.to_string_lossy().starts_with("swaybg-"))
         .collect();
     assert!(records.is_empty(), "{records:?}");
+}
+
+#[test]
+fn pictures_are_shown_without_inotify() {
+    let apart = ["--user", "--map-root-user"];
+    if !may_unshare("pictures without inotify", &apart) {
+        return;
+    }
+    let desktop = Desktop::wayland(&["320x180"]);
+    let mut daemon = TestDaemon::on(&desktop);
+    // The limit of a new user namespace is its own.
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_inotify_instances && exec {} start",
+        env!("CARGO_BIN_EXE_murald")
+    );
+    let mut command = daemon.command("unshare");
+    command.args(apart).args(["/bin/sh", "-c", &script]);
+    daemon.start_by(command);
+    let client = daemon.client();
+    let colors = [("builtin", [200, 30, 30]), ("swaybg", [30, 30, 200])];
+    for (backend, color) in colors {
+        client
+            .post(&format!("/backends/{backend}/activate"), &json!({}))
+            .ok();
+        let path = daemon.root().join(format!("{backend}.png"));
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+            .save(&path)
+            .unwrap();
+        let answer = client.post("/wallpaper/set", &json!({ "path": path })).ok();
+        assert_eq!(answer["backend"], backend);
+        let shot = daemon.root().join("shot.png");
+        let shown = || {
+            desktop.shot(&shot, "HEADLESS-1");
+            Pixels::read(&shot).part(50, 50)
+        };
+        wait_until("the picture", || near(shown(), color));
+    }
+    assert_eq!(daemon.stop(), Some(0));
 }
