@@ -126,8 +126,7 @@ impl Feh {
                 output.complaint()
             )));
         }
-        // feh skips a file that it cannot load with a warning, and exits 0.
-        match output.stderr.lines().find(|line| line.contains("WARNING")) {
+        match complaint(&output.stderr, &files) {
             Some(line) => Err(Error::Refused(format!("feh: {}", line.trim()))),
             None => Ok(()),
         }
@@ -143,6 +142,16 @@ impl Feh {
         std::fs::write(&path, [&b"P6 1 1 255 "[..], &fill].concat()).map_err(failed)?;
         Ok(path)
     }
+}
+
+/// The line about a file that feh has skipped, for which it exits with 0. Other warnings are about its
+/// display or its settings.
+fn complaint<'a>(stderr: &'a str, files: &[&Path]) -> Option<&'a str> {
+    let names_a_file = |line: &&str| {
+        let mut names = files.iter().map(|file| file.to_string_lossy());
+        line.contains("WARNING") && names.any(|name| line.contains(&*name))
+    };
+    stderr.lines().find(names_a_file)
 }
 
 /// The file of each of the X server's monitors, in their order. Cloned monitors share an output.
@@ -177,6 +186,21 @@ fn args(mode: FehMode, fill: color::Rgb, files: &[&Path]) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_warning_that_names_a_file_is_a_failure() {
+        let check = |stderr, expected| {
+            let files = [Path::new("/a b.png"), Path::new("/c.png")];
+            assert_eq!(complaint(stderr, &files), expected);
+        };
+        check("feh WARNING: Unable to open display config\n", None);
+        check("feh: /a b.png was loaded\n", None);
+        let skipped = "feh WARNING: /c.png - No Imlib2 loader for that file format";
+        check(
+            &format!("feh WARNING: no fonts\n{skipped}\n"),
+            Some(skipped),
+        );
+    }
 
     #[test]
     fn command_line_has_the_mode_and_the_files() {
