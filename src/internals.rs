@@ -20,9 +20,7 @@ pub mod parsers {
 }
 
 pub mod backends {
-    pub use crate::backends::{
-        Backend, Backends, Error, Kind, Placement, RootPainter, Versions, Web,
-    };
+    pub use crate::backends::{Backend, Backends, Error, Kind, Placement, Versions, Web};
 }
 
 pub mod cli {

@@ -4,7 +4,7 @@
 //! The process reports when the new pictures are shown, and changes them without a gap. A process of
 //! another version, or one that does not answer in time, is replaced once a new one shows everything.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::mem;
 use std::os::fd::AsFd;
@@ -19,13 +19,13 @@ use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, read_answer, wait};
 use super::{Backend, Error, Kind, Placement};
 use crate::color;
-use crate::compositor::{Output, Session};
+use crate::compositor::{Output, Session, root_painter};
 use crate::config::{self, BackendName, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 use crate::draw::{
     self, Backdrop, Effect, Fit, Outcome, Request, Response, Span, Style, Transition, Wanted,
 };
 use crate::media::Cut;
-use crate::process::{self, BackendProcess, Child, run};
+use crate::process::{self, BackendProcess, Child, Launch, run};
 use crate::random;
 use crate::sys::{Cancel, connect};
 
@@ -122,18 +122,11 @@ impl Builtin {
 
     /// Paints the X server's root window, by a process that exits afterwards.
     fn paint_root(&self, request: &Request, cancel: &Cancel) -> Result<(), Error> {
-        let message = draw::line(request);
-        let message = OsStr::from_bytes(message.trim_ascii_end());
-        let words = [OsStr::new(draw::VERB), OsStr::new("--once"), message];
-        let launch = self.context.launch(self.program()).args(words);
+        let launch = self.context.launch(self.program()).args(once(request));
         let output = run(&launch, SHOWN_WITHIN, Some(cancel))?;
         let unusable = || Error::Unavailable(format!("{CANNOT_START}: {}", output.complaint()));
         match Response::read(&output.stdout).ok_or_else(unusable)?.outcome {
-            Outcome::Shown(_) => self
-                .context
-                .shared
-                .root_painter
-                .painted(BackendName::Builtin),
+            Outcome::Shown(_) => self.context.note_painted(),
             outcome => return Err(refusal(outcome)),
         }
         Ok(())
@@ -199,13 +192,7 @@ impl Backend for Builtin {
         self.processes.end_all();
         self.context.copies.tidy(&[]);
         // The root window keeps its pixels, so it is painted over.
-        if self.is_on_root()
-            && self
-                .context
-                .shared
-                .root_painter
-                .may_be(BackendName::Builtin)
-        {
+        if self.context.has_painted() {
             let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
             let request = self.request(&[], &never)?;
             self.paint_root(&request, &never)?;
@@ -234,6 +221,32 @@ impl Error {
             why,
         }
     }
+}
+
+/// The arguments of a process that paints the root window.
+fn once(request: &Request) -> [OsString; 3] {
+    let message = draw::line(request);
+    let message = OsStr::from_bytes(message.trim_ascii_end());
+    [draw::VERB.into(), "--once".into(), message.into()]
+}
+
+/// Paints an X server's root window black if it shows a picture of murald, whose daemon has stopped;
+/// returns whether it did.
+pub(crate) fn clear_root(display: &str) -> bool {
+    if root_painter(display).is_none() {
+        return false;
+    }
+    let request = Request {
+        version: draw::VERSION.to_owned(),
+        outputs: Vec::new(),
+        transition: transition(&config::Config::default().builtin),
+    };
+    let launch = Launch::new(process::own_program()).args(once(&request));
+    let output = run(&launch.env("DISPLAY", display), SHOWN_WITHIN, None);
+    let response = output
+        .ok()
+        .and_then(|output| Response::read(&output.stdout));
+    response.is_some_and(|response| matches!(response.outcome, Outcome::Shown(_)))
 }
 
 fn socket_of(process: &BackendProcess) -> PathBuf {

@@ -6,7 +6,7 @@
 //! the worker's thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
@@ -15,13 +15,13 @@ use super::Error;
 use super::copies::Copies;
 use super::fit_and_transition::with_transition;
 use super::version::Versions;
-use crate::compositor::Outputs;
+use crate::compositor::{Outputs, Session, note_root_painter, root_painter};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
-use crate::sys::{Cancel, lock};
+use crate::sys::Cancel;
 use crate::thread::Spawner;
 
 /// Everything that backends share.
@@ -42,7 +42,6 @@ pub struct Backends {
     pub versions: Versions,
     /// The executable of the renderer; `None` stands for this process's own.
     pub own_program: Option<PathBuf>,
-    pub root_painter: RootPainter,
 }
 
 /// Between SIGTERM and SIGKILL.
@@ -60,22 +59,6 @@ pub(super) struct Context {
     pub copies: Copies,
     /// The transition that the current request names.
     pub transition: Option<String>,
-}
-
-/// The backend that last painted the X server's root window. All backends share this window, and a
-/// backend that stops must not paint over the picture of another.
-#[derive(Clone, Debug, Default)]
-pub struct RootPainter(Arc<Mutex<Option<BackendName>>>);
-
-impl RootPainter {
-    pub(super) fn painted(&self, by: BackendName) {
-        *lock(&self.0) = Some(by);
-    }
-
-    /// Whether this backend may have painted last; also true if no backend has since the daemon started.
-    pub(super) fn may_be(&self, name: BackendName) -> bool {
-        lock(&self.0).is_none_or(|last| last == name)
-    }
 }
 
 impl Context {
@@ -124,6 +107,26 @@ impl Context {
                 launch.env(name, value)
             }
             None => launch,
+        }
+    }
+
+    /// Notes on the X server's root window, which all backends share, that it shows our picture.
+    pub(super) fn note_painted(&self) {
+        if let Some(Session::X11 { display }) = self.shared.outputs.session()
+            && let Err(error) = note_root_painter(&display, self.name.as_str())
+        {
+            // The picture stays when the wallpapers are removed.
+            log::warn!("cannot note the painter of the root window: {error}");
+        }
+    }
+
+    /// Whether the root window shows our picture, not that of another backend or program.
+    pub(super) fn has_painted(&self) -> bool {
+        match self.shared.outputs.session() {
+            Some(Session::X11 { display }) => {
+                root_painter(&display).is_some_and(|one| one == self.name.as_str())
+            }
+            _ => false,
         }
     }
 

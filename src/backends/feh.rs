@@ -69,7 +69,7 @@ impl Backend for Feh {
         };
         let in_order = for_heads(&self.context.shared.outputs.list(), shown);
         self.paint(&in_order, (mode, fill), cancel)?;
-        self.context.shared.root_painter.painted(BackendName::Feh);
+        self.context.note_painted();
         self.context.copies.tidy(&files);
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Backend for Feh {
     fn clear(&mut self) -> Result<(), Error> {
         self.context.copies.tidy(&[]);
         let outputs = self.context.shared.outputs.list();
-        if outputs.is_empty() || !self.context.shared.root_painter.may_be(BackendName::Feh) {
+        if outputs.is_empty() || !self.context.has_painted() {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;

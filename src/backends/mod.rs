@@ -26,7 +26,8 @@ mod unavailable_reason;
 mod version;
 mod wal_qt;
 
-pub use context::{Backends, RootPainter};
+pub(crate) use builtin::clear_root;
+pub use context::Backends;
 pub(crate) use fit_and_transition::{fit_word, has_transition};
 pub(crate) use registry::{REGISTRY, Registration, registration};
 pub(crate) use unavailable_reason::{UnavailableReason, not_installed, other_session};

@@ -12,12 +12,13 @@ use rustix::event::{PollFd, PollFlags};
 use x11rb::connection::Connection;
 use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{
-    Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, Screen, Window,
+    Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, PropMode, Screen, Window,
 };
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
 use x11rb::utils::RawFdContainer;
+use x11rb::wrapper::ConnectionExt as _;
 
 use super::{Error, Output};
 use crate::sys::{Cancel, connect, poll_until};
@@ -34,6 +35,39 @@ pub(super) fn root_text(display: &str, name: &str) -> Option<String> {
     String::from_utf8(value)
         .ok()
         .filter(|text| !text.is_empty())
+}
+
+/// The property with the backend that has painted the root window, and the pixmap it has set there.
+const PAINTER: &str = "_MURALD_ROOT_PAINTER";
+
+/// The pixmap of the root window, which other programs find by this property.
+fn root_pixmap(server: &XServer) -> Result<Vec<u32>, Error> {
+    let [name] = server.atoms(["_XROOTPMAP_ID"])?;
+    server.numbers(server.root, name)
+}
+
+/// Notes that this backend has painted the current picture of the root window.
+pub(crate) fn note_root_painter(display: &str, backend: &str) -> Result<(), Error> {
+    let server = XServer::ask(display)?;
+    let text = format!("{backend} {:?}", root_pixmap(&server)?);
+    let connection = &server.server;
+    let name = connection
+        .intern_atom(false, PAINTER.as_bytes())?
+        .reply()?
+        .atom;
+    let (kind, text) = (AtomEnum::STRING, text.as_bytes());
+    connection
+        .change_property8(PropMode::REPLACE, server.root, name, kind, text)?
+        .check()?;
+    Ok(())
+}
+
+/// The backend that has painted the current picture of the root window; `None` if another program has.
+pub(crate) fn root_painter(display: &str) -> Option<String> {
+    let text = root_text(display, PAINTER)?;
+    let pixmap = root_pixmap(&XServer::ask(display).ok()?).ok()?;
+    let (backend, painted) = text.split_once(' ')?;
+    (painted == format!("{pixmap:?}")).then(|| backend.to_owned())
 }
 
 /// Whether a display is Xwayland's, whose root window is not visible.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::Error;
-use super::options::{DaemonPaths, Options};
+use super::options::{DaemonPaths, Options, wanted_compositor};
+use crate::backends;
+use crate::compositor::{self, Session};
 use crate::config::{self, ConfigHandle};
 use crate::desktop;
 use crate::events::EventBus;
@@ -64,8 +66,8 @@ fn database_of(config: &Path) -> Result<PathBuf, Error> {
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Kills the recorded processes of the last daemon, and removes the files that other programs read.
-/// Returns the number of processes. Fails if a daemon is running.
+/// Kills the recorded processes of the last daemon, clears the root window of an X server, and removes
+/// the files that other programs read. Returns the number of wallpapers. Fails if a daemon is running.
 pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
     let dirs = Dirs::of_process().map_err(Error::Paths)?;
     let config = options.config.clone().unwrap_or_else(|| dirs.config_file());
@@ -75,7 +77,11 @@ pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
     // detects a daemon that runs with another socket.
     let _socket = Lock::take(&paths.socket, None).map_err(Error::Lock)?;
     let _database = Lock::take(&paths.database, None).map_err(Error::Lock)?;
-    let ended = ProcessRecords::at(&paths.backends).end_all(GRACE);
+    let mut ended = ProcessRecords::at(&paths.backends).end_all(GRACE);
+    let wanted = wanted_compositor(&config.current());
+    if let Ok(Session::X11 { display }) = compositor::reach(wanted, dirs.env()) {
+        ended += usize::from(backends::clear_root(&display));
+    }
     desktop::remove_files(dirs.state());
     Ok(ended)
 }

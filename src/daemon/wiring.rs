@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::error::Error;
 use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_compositor};
 use super::settings::{PauseFollower, tell_changes, watch_directories};
-use crate::backends::{Backends, RootPainter, Versions};
+use crate::backends::{Backends, Versions};
 use crate::compositor;
 use crate::config::{self, ConfigHandle, StillFiles};
 use crate::decode::{self, Decoder};
@@ -206,7 +206,6 @@ impl Base {
             dirs: self.dirs.clone(),
             versions: Versions::default(),
             own_program: None,
-            root_painter: RootPainter::default(),
         })
     }
 

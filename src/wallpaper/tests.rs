@@ -19,7 +19,7 @@ use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
 use super::world_state::WorldState;
 use super::{Backends, Error};
-use crate::backends::{RootPainter, Versions};
+use crate::backends::Versions;
 use crate::compositor::{Output, Outputs, Session};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
@@ -105,7 +105,6 @@ impl Room {
             dirs: Dirs::new(env).unwrap(),
             versions: Versions::default(),
             own_program: None,
-            root_painter: RootPainter::default(),
         };
         let store = Store::open(&at("murald.sqlite3")).unwrap();
         let room = Self {

@@ -5,8 +5,11 @@ use std::path::Path;
 use murald::internals::backends::Error;
 use murald::internals::config::BackendName;
 
+use serde_json::json;
+
 use crate::desktop::{Desktop, wait_until};
-use crate::wall::{BLACK, BLUE, GREEN, RED, WHITE, Wall};
+use crate::support::TestDaemon;
+use crate::wall::{BLACK, BLUE, GREEN, Pixels, RED, WHITE, Wall, near};
 
 #[test]
 fn each_monitor_shows_a_different_picture() {
@@ -107,6 +110,51 @@ fn feh_fits_rotates_and_follows_the_monitors() {
     wait_until("two monitors", || wall.backends.outputs.list().len() == 2);
     show(&[(&again, &red), ("DUMMY1", &blue)]).is_all(RED);
     wall.pixels("DUMMY1").is_all(BLUE);
+}
+
+#[test]
+fn root_window_is_cleared_without_a_daemon_if_it_shows_our_picture() {
+    let desktop = Desktop::x11(&["320x240"]);
+    let mut daemon = TestDaemon::on(&desktop);
+    let red = daemon.root().join("red.png");
+    image::RgbImage::from_pixel(32, 24, image::Rgb(RED))
+        .save(&red)
+        .unwrap();
+    let shown = || {
+        let shot = daemon_shot(&desktop);
+        shot.part(50, 50)
+    };
+    let cleared = |daemon: &TestDaemon| {
+        let output = daemon.murald(&["stop", "--clear"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for backend in ["feh", "builtin"] {
+        daemon.configure(&format!("[backend]\ntype = '{backend}'\n"));
+        daemon.start();
+        let body = json!({ "path": red });
+        daemon.client().post("/wallpaper/set", &body).ok();
+        assert_eq!(daemon.stop(), Some(0));
+        assert!(near(shown(), RED), "{backend}");
+        assert!(cleared(&daemon).contains("removed"), "{backend}");
+        assert!(near(shown(), BLACK), "{backend}");
+        assert!(cleared(&daemon).contains("no wallpaper to remove"));
+    }
+    // The picture of another program stays.
+    daemon.start();
+    let body = json!({ "path": red });
+    daemon.client().post("/wallpaper/set", &body).ok();
+    assert_eq!(daemon.stop(), Some(0));
+    desktop.output("feh", &["--no-fehbg", "--bg-fill", red.to_str().unwrap()]);
+    assert!(cleared(&daemon).contains("no wallpaper to remove"));
+    assert!(near(shown(), RED));
+}
+
+fn daemon_shot(desktop: &Desktop) -> Pixels {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shot.png");
+    desktop.shot(&path, "VIRTUAL-1");
+    Pixels::read(&path)
 }
 
 /// Clones show the same pixels, so they count as one monitor.

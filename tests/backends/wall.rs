@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backend, Backends, Kind, Placement, RootPainter, Versions};
+use murald::internals::backends::{Backend, Backends, Kind, Placement, Versions};
 use murald::internals::compositor::Watch;
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::decode::{self, Decoder};
@@ -73,7 +73,6 @@ impl Wall {
             dirs: Dirs::new(env).unwrap(),
             versions: Versions::default(),
             own_program: Some(env!("CARGO_BIN_EXE_murald").into()),
-            root_painter: RootPainter::default(),
         };
         wait_until("the outputs", || backends.outputs.list().len() == outputs);
         let (tell, told) = bounded(1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backends, RootPainter, Versions};
+use murald::internals::backends::{Backends, Versions};
 use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
 use murald::internals::decode::{self, Decoder};
@@ -64,7 +64,6 @@ fn daemon() -> Daemon {
         dirs: Dirs::new(Env::from([("HOME", "/nowhere")])).unwrap(),
         versions: Versions::default(),
         own_program: None,
-        root_painter: RootPainter::default(),
     };
     let (wallpaper, stage) = wallpaper::start(
         &spawner,

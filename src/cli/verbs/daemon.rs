@@ -116,10 +116,7 @@ const TAKEN_DOWN: View = View::of("", &[more("status ended")]).showing(|_, stdou
         Some(0) | None => {
             "the daemon is not running, and there is no wallpaper to remove".to_owned()
         }
-        Some(1) => "the daemon is not running; stopped 1 process that drew wallpapers".to_owned(),
-        Some(ended) => {
-            format!("the daemon is not running; stopped {ended} processes that drew wallpapers")
-        }
+        Some(_) => "the daemon is not running; removed its wallpapers".to_owned(),
     })
 });
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::options::{DaemonPaths, wanted_compositor};
 use super::Report;
 use crate::backends::{
-    Backends, Kind, REGISTRY, Registration, RootPainter, UnavailableReason, Versions, registration,
+    Backends, Kind, REGISTRY, Registration, UnavailableReason, Versions, registration,
 };
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
@@ -71,7 +71,6 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
         dirs: dirs.clone(),
         versions: Versions::default(),
         own_program: None,
-        root_painter: RootPainter::default(),
     };
     if let Some(used) = backend(report, &backends, settings) {
         unshown(report, &backends);
