@@ -2,13 +2,11 @@
 //! start rows and files must agree, every picture must have its own content, and no picture that was
 //! only renamed may be lost. It tests the library alone, without the daemon.
 //!
-//! The victim is this same test program, started again with `MURALD_VICTIM` set. `MURALD_KILLS` sets the
-//! number of rounds (default 50).
+//! The victim is this same test program, started again with `MURALD_VICTIM` set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::desktop::wait_until;
 use crate::import_kill::{bmp, decoder};
+use crate::support::kills::{self, kills, victim as victim_of};
 
 /// Number of pictures that are renamed and moved; each has a tag of its own.
 const KEPT: u32 = 8;
@@ -48,19 +47,12 @@ fn victim() {
 
 #[test]
 fn kill_loses_no_picture_that_is_renamed_or_moved() {
-    let rounds = std::env::var("MURALD_KILLS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let kept = prepare(directory.path());
-    let mut repaired = 0;
-    for round in 0..rounds {
+    kills(|round| {
         kill_at(directory.path(), round);
-        repaired += check(directory.path(), &kept, round);
-    }
-    eprintln!("{rounds} kills, {repaired} of them in mid-rename or mid-removal");
-    assert!(repaired > 0, "no kill came in the middle");
+        check(directory.path(), &kept, round)
+    });
 }
 
 /// Imports the pictures. Returns the tags and checksum of each that must survive, by id.
@@ -95,32 +87,30 @@ fn is_kept(image: &Image) -> bool {
     number.unwrap() < KEPT
 }
 
-fn kill_at(directory: &Path, round: u64) {
+fn kill_at(directory: &Path, round: u32) {
     let begun = directory.join("begun");
     fs::remove_file(&begun).ok();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "edit_kill::victim", "--quiet"])
-        .env("MURALD_VICTIM", directory)
+    let mut victim = victim_of("edit_kill::victim", directory);
+    let mut child = victim
         .env("MURALD_ROUND", round.to_string())
-        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     wait_until("the victim's first round", || begun.exists());
     // A random instant, so nothing can be waited for.
-    std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
+    std::thread::sleep(kills::instant(round, Duration::from_millis(30)));
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Opens the library as the daemon does at its start, and checks it. Returns 1 if there was work to
+/// Opens the library as the daemon does at its start, and checks it. Returns whether there was work to
 /// finish.
-fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round: u64) -> u32 {
+fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round: u32) -> bool {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let notes = |store: &Store| {
         let renames = store.read(edits::renames).unwrap().len();
         renames + store.read(pending_files::list).unwrap().len()
     };
-    let repaired = u32::from(notes(&store) > 0);
+    let repaired = notes(&store) > 0;
     drop(store);
     let daemon = TestDaemon::start(directory);
     daemon.reconciled();

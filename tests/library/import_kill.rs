@@ -1,13 +1,11 @@
 //! Kills (`kill -9`) the library at random instants of an import. Afterwards rows and files must agree,
 //! and the import can be repeated. It tests the library alone, without the daemon.
 //!
-//! The victim is this same test program, started again with `MURALD_VICTIM` set. `MURALD_KILLS` sets the
-//! number of rounds (default 50).
+//! The victim is this same test program, started again with `MURALD_VICTIM` set.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +20,7 @@ use murald::internals::transcode;
 use murald::internals::wire::{EventKind, Image};
 
 use crate::desktop::wait_until;
+use crate::support::kills::{self, kills, victim as victim_of};
 
 const PICTURES: u32 = 40;
 
@@ -35,21 +34,15 @@ fn victim() {
 
 #[test]
 fn rows_and_files_agree_after_a_kill() {
-    let rounds = std::env::var("MURALD_KILLS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("source");
     fs::create_dir(&source).unwrap();
     (0..PICTURES)
         .for_each(|number| fs::write(source.join(format!("{number}.bmp")), bmp(number)).unwrap());
-    let mut interrupted = 0;
-    for round in 0..rounds {
+    kills(|round| {
         reset(directory.path());
         kill_at(directory.path(), round);
-        let taken = check(directory.path(), round);
-        interrupted += u32::from(taken < PICTURES as usize);
+        let imported = check(directory.path(), round);
         if round % 10 == 0 {
             import(directory.path());
             assert_eq!(
@@ -58,9 +51,8 @@ fn rows_and_files_agree_after_a_kill() {
                 "round {round}: again"
             );
         }
-    }
-    eprintln!("{rounds} kills, {interrupted} of them before the last picture");
-    assert!(interrupted > 0, "no kill came in the middle");
+        imported < PICTURES as usize
+    });
 }
 
 fn reset(directory: &Path) {
@@ -72,26 +64,15 @@ fn reset(directory: &Path) {
     }
 }
 
-fn victim_of(directory: &Path) -> std::process::Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "import_kill::victim", "--quiet"])
-        .env("MURALD_VICTIM", directory)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
 /// Kills the victim at some instant of its import.
 fn kill_at(directory: &Path, round: u32) {
-    let mut child = victim_of(directory);
-    // Spread evenly: golden-ratio steps do not repeat.
-    let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
-    let begun = spread(PICTURES) as usize;
+    let mut child = victim_of("import_kill::victim", directory).spawn().unwrap();
+    let begun = (kills::part(round) * f64::from(PICTURES)) as usize;
     wait_until("the victim's files", || {
         files(&directory.join("images")).len() >= begun
     });
     // A random instant, so nothing can be waited for.
-    std::thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 4000));
+    std::thread::sleep(kills::instant(round * 7, Duration::from_millis(4)));
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -196,6 +177,7 @@ pub fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
             program,
             writable,
             imports: 2,
+            silent_for: None,
         },
         spawner,
     )

@@ -15,6 +15,7 @@ pub mod awww;
 pub mod bystander;
 pub mod client;
 pub mod dead_disk;
+pub mod kills;
 pub mod photographs;
 pub mod pty;
 

@@ -1,19 +1,15 @@
 //! Kills at random instants while watched files come, go and change: no image of an existing file is
 //! lost.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{Walls, files};
+use serde_json::Value;
 
-/// Number of kills; `MURALD_KILLS` sets it.
-fn rounds() -> u32 {
-    std::env::var("MURALD_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(12)
-}
+use super::{Walls, files};
+use crate::support::kills::{self, kills};
 
 #[test]
 fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
@@ -28,7 +24,7 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
         .collect();
     let mut names: Vec<String> = stay.iter().map(|(name, _)| name.clone()).collect();
     let (mut renamed, mut rewritten) = (0, 0);
-    for round in 0..rounds() {
+    kills(|round| {
         // Only files that the library knows: one that changes name and content at once is a new image.
         let (images, now) = (walls.images(), files(&walls.directory));
         let is_known = |name: &String| {
@@ -60,28 +56,20 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
             fs::remove_file(walls.at(&format!("new-{}.png", (number + 2) % 5))).ok();
         }
         // An instant between the first event and the last row.
-        sleep(Duration::from_millis(u64::from(round * 137 % 1500)));
+        sleep(kills::instant(round, Duration::from_millis(1500)));
+        let in_the_middle = settled(&walls).is_none();
         walls.daemon.kill9();
         walls.daemon.start();
-    }
+        in_the_middle
+    });
     assert!(renamed > 0 && rewritten > 0, "{renamed} {rewritten}");
-    let settled = Instant::now();
-    let is_settled = || {
-        let images = walls.images();
-        let files = files(&walls.directory);
-        let same = files.iter().all(|(name, content)| {
-            images
-                .get(name)
-                .is_some_and(|image| image["checksum"] == *content)
-        });
-        (same && images.len() == files.len()).then_some(images)
-    };
+    let begun = Instant::now();
     let images = loop {
-        if let Some(images) = is_settled() {
+        if let Some(images) = settled(&walls) {
             break images;
         }
         assert!(
-            settled.elapsed() < Duration::from_secs(90),
+            begun.elapsed() < Duration::from_secs(90),
             "{:?} {:?}",
             walls.images().keys(),
             files(&walls.directory).keys()
@@ -105,4 +93,14 @@ fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
             .all(|line| !line.contains("\"panic")),
         "no thread died"
     );
+}
+
+/// The images, if they are those of the files.
+fn settled(walls: &Walls) -> Option<BTreeMap<String, Value>> {
+    let (images, files) = (walls.images(), files(&walls.directory));
+    let is_there = |(name, content): (&String, &String)| {
+        let image = images.get(name);
+        image.is_some_and(|image| image["checksum"] == *content)
+    };
+    (files.iter().all(is_there) && images.len() == files.len()).then_some(images)
 }
