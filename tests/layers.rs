@@ -1,5 +1,5 @@
-//! Checks rules for the sources: which module imports which, who may start programs, and how comments
-//! are written.
+//! Checks rules for the sources: which module imports which, who may start programs, and the width of
+//! comments.
 
 #![allow(clippy::unwrap_used)]
 
@@ -193,25 +193,6 @@ fn comments_are_at_most_105_columns_wide() {
     for (path, text) in sources() {
         let wide: Vec<_> = text.lines().filter(wide).collect();
         assert!(wide.is_empty(), "{}: {wide:?}", path.display());
-    }
-}
-
-#[test]
-fn comments_do_not_open_with_a_question_word() {
-    const RIDDLES: [&str; 6] = ["Those ", "What ", "Of ", "The one ", "Whoever ", "Where "];
-    for (path, text) in sources() {
-        let (mut wrong, mut goes_on) = (Vec::new(), false);
-        for line in text.lines().map(str::trim_start) {
-            let comment = line
-                .strip_prefix("//")
-                .map(|text| text.trim_start_matches(['/', '!', ' ']));
-            let is_riddle = |text: &str| RIDDLES.iter().any(|riddle| text.starts_with(riddle));
-            if !goes_on && comment.is_some_and(is_riddle) {
-                wrong.push(line);
-            }
-            goes_on = comment.is_some();
-        }
-        assert!(wrong.is_empty(), "{}: {wrong:#?}", path.display());
     }
 }
 

@@ -165,15 +165,15 @@ fn flag_line(flag: &Flag) -> (String, String) {
 fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
     let mut out = text.to_owned();
     match kind {
-        Some(Kind::Words(words)) => out = format!("{out} ({})", words.join(", ")),
+        Some(Kind::Words(words)) => out = format!("{out}. One of: {}", words.join(", ")),
         // Longer lists, such as the event types, are in the verb's help instead.
         Some(Kind::List(words)) if (1..9).contains(&words.len()) => {
-            out = format!("{out} ({})", words.join(", "));
+            out = format!("{out}. Any of: {}", words.join(", "));
         }
         _ => {}
     }
     if many {
-        out.push_str(" (may be given several times, or with commas)");
+        out.push_str(". May be given several times, or with commas");
     }
     out
 }

@@ -24,7 +24,7 @@ use crate::wire::Position;
 #[rustfmt::skip]
 pub(super) const COMPLETE: Verb =
     Verb::of(&["complete"], "Print completions for a partial command line", Run::Complete)
-        .takes(&[Argument::any("WORD", Kind::Text, "The words so far, without `murald`; the last may \
+        .takes(&[Argument::any("TEXT", Kind::Text, "The words so far, without `murald`; the last may \
                be empty")])
         .help("    murald complete -- images ''");
 
@@ -37,7 +37,7 @@ type Candidate = (String, String);
 
 pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let words: Vec<String> = call
-        .all("WORD")
+        .all("TEXT")
         .into_iter()
         .filter_map(|word| word.as_str().map(str::to_owned))
         .collect();

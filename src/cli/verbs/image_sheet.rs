@@ -17,7 +17,7 @@ pub(super) const SIZE: Flag = Flag::value(
     "Size of the picture",
 );
 #[rustfmt::skip]
-pub(super) const PICTURE: Flag = Flag::value("--picture", "HOW", Kind::Words(picture::WORDS),
+pub(super) const PICTURE: Flag = Flag::value("--picture", "MODE", Kind::Words(picture::WORDS),
     "How to draw the picture; blocks also draws into a pipe; auto by default");
 
 const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \

@@ -30,7 +30,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .flags(LISTED).shows(&[&IMAGES])
         .help("Images must match all filters. Commands that modify images reject an empty filter."),
     Verb::own(&["images", "search"], "Search images by words in names and tags", list)
-        .takes(&[Argument::some("WORD", Kind::Text, "Words that must all match; case is ignored")])
+        .takes(&[Argument::some("TEXT", Kind::Text, "Words that must all match; case is ignored")])
         .flags(LISTED).shows(&[&IMAGES]),
     Verb::own(&["images", "show"], "Show a picture and its details in the terminal", picture)
         .takes(&[ONE]).flags(&[SIZE, PICTURE]).shows(&[&IMAGE])
@@ -57,8 +57,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                one"),
             Flag::value("--folder", "FOLDER", Kind::FolderOrRoot,
                 "Move the image to this folder; root: no folder"),
-            Flag::value("--selected", "WHICH", ON_OFF, "Select or deselect the image"),
-            Flag::value("--audio", "WHICH", ON_OFF, "Play the audio of a video, or mute it"),
+            Flag::value("--selected", "on|off", ON_OFF, "Select or deselect the image"),
+            Flag::value("--audio", "on|off", ON_OFF, "Play the audio of a video, or mute it"),
             Flag::value("--position", "POSITION", Kind::Position,
                 "Visible part: a name (top-left), X%,Y% or default"),
             Flag::value("--overrides", "JSON", Kind::Json,

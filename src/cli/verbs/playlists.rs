@@ -37,7 +37,7 @@ const TYPE: Flag = Flag::value(
 const ORDER: Flag = Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::WORDS),
     "In order, or shuffled");
 #[rustfmt::skip]
-const FIRST: Flag = Flag::value("--from-first", "WHICH", ON_OFF,
+const FIRST: Flag = Flag::value("--from-first", "on|off", ON_OFF,
     "Start with the first image each time, or at the last position");
 /// The requests about one playlist; without PLAYLIST about all that are running.
 const STOP: &str = "POST /playlists/{PLAYLIST:active}/stop";
@@ -85,7 +85,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
             TYPE, INTERVAL, ORDER, FIRST,
             Flag::switch("--fixed", "Only the images that match the filters now"),
             NULL, SEARCH,
-            Flag::value("--sort-by", "WHAT", SORTS, "Sort order of filter results; name by default"),
+            Flag::value("--sort-by", "FIELD", SORTS, "Sort order of filter results; name by default"),
             Flag::value("--sort-order", "ORDER", DIRECTIONS, "Ascending (the default) or descending"),
         ))
         .help("    murald playlist create evening lake 4 5 --interval 10m --order random\n    \

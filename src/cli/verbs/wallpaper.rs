@@ -29,7 +29,7 @@ const FIT: Flag = Flag::value("--fit", "FIT", Kind::Words(Fit::WORDS),
 const POSITION: Flag = Flag::value("--position", "POSITION", Kind::Position,
     "Visible part: a name (such as top-left) or X%,Y%");
 #[rustfmt::skip]
-const TRANSITION: Flag = Flag::value("--transition", "WORD", Kind::Text,
+const TRANSITION: Flag = Flag::value("--transition", "NAME", Kind::Text,
     "Transition for this change; names depend on the backend");
 const EACH: Flag = Flag::switch(
     "--each",
