@@ -186,6 +186,7 @@ fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
             program,
             writable,
             imports: processors(),
+            silent_for: None,
         },
         spawner,
     )

@@ -20,7 +20,7 @@ pub mod parsers {
 }
 
 pub mod backends {
-    pub use crate::backends::{Backend, Backends, Error, Kind, Placement, Versions, Web};
+    pub use crate::backends::{Backend, Backends, Error, Kind, Placement, Web};
 }
 
 pub mod cli {
@@ -85,7 +85,7 @@ pub mod playlist {
 }
 
 pub mod process {
-    pub use crate::process::{Identity, Launch, ProcessRecords, Reaper, which};
+    pub use crate::process::{Identity, Launch, ProcessRecords, Reaper, Versions, which};
 }
 
 pub mod store {

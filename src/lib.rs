@@ -1,6 +1,6 @@
 //! murald: a wallpaper daemon and its client, in one executable.
 //!
-//! A few threads own their data and communicate over bounded channels; ARCHITECTURE.md lists them.
+//! Threads own their data and communicate over bounded channels; ARCHITECTURE.md lists them.
 //! The modules form layers: a module imports only modules of lower layers, and in layer 0 also of
 //! its own (`tests/layers.rs` checks this).
 

@@ -14,13 +14,12 @@ use crossbeam_channel::Sender;
 use super::Error;
 use super::copies::Copies;
 use super::fit_and_transition::with_transition;
-use super::version::Versions;
 use crate::compositor::{Outputs, Session, note_root_painter, root_painter};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::paths::Dirs;
-use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
+use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper, Versions};
 use crate::sys::Cancel;
 use crate::thread::Spawner;
 

@@ -18,11 +18,11 @@ use serde_json::Value;
 use super::context::Backends;
 use super::hyprpaper::instance::requests_socket;
 use super::socket::{listener, read_answer};
-use super::version::FLAGS;
 use crate::compositor::{DesktopWindow, Session, desktop_windows};
 use crate::config::BackendName;
 use crate::draw::VERB;
 use crate::paths::Dirs;
+use crate::process::version::FLAGS;
 use crate::process::{Identity, ProcessRecords};
 use crate::sys::{Cancel, connect};
 use crate::wire::Conflict;
@@ -283,7 +283,11 @@ pub(super) fn is_used(backend: BackendName, program: &str) -> bool {
     match backend {
         BackendName::Awww => matches!(program, "awww-daemon" | "swww-daemon"),
         BackendName::WalQt => program == "wal-qt-host",
-        _ => false,
+        BackendName::Feh
+        | BackendName::Hyprpaper
+        | BackendName::Mpvpaper
+        | BackendName::Swaybg
+        | BackendName::Builtin => false,
     }
 }
 

@@ -23,7 +23,6 @@ mod socket;
 mod swaybg;
 mod trace;
 mod unavailable_reason;
-mod version;
 mod wal_qt;
 
 pub(crate) use builtin::clear_root;
@@ -31,7 +30,6 @@ pub use context::Backends;
 pub(crate) use fit_and_transition::{fit_word, has_transition};
 pub(crate) use registry::{REGISTRY, Registration, registration};
 pub(crate) use unavailable_reason::{UnavailableReason, not_installed, other_session};
-pub use version::Versions;
 pub(crate) use wal_qt::Client as WalQtClient;
 
 use std::collections::BTreeSet;

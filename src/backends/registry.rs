@@ -1,9 +1,10 @@
 //! Lists the backends in the order of the API: their programs, what they can show and where.
 //!
-//! A new backend also needs a name and options in `config::schema` and `config::snapshot`.
+//! A new backend begins with its name in `config::schema`: the compiler then names all other places.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
@@ -16,13 +17,12 @@ use super::foreign;
 use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
 use super::swaybg::Swaybg;
-use super::version;
 use super::wal_qt::WalQt;
 use super::{Backend, Kind};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 use crate::draw::VERSION;
-use crate::process;
+use crate::process::{self, version};
 use crate::wire::Conflict;
 
 /// The time limit for a program to print its version. Short, because a client waits for the answer.
@@ -75,73 +75,80 @@ const ALL: &[Kind] = &[
 const WAYLAND: &[Compositor] = &[Compositor::Wayland];
 const BOTH: &[Compositor] = &[Compositor::Wayland, Compositor::X11];
 
-pub(crate) const REGISTRY: &[Registration] = &[
-    Registration {
-        programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
-        version_flags: &["--version"],
-        transitions: true,
-        knows_by_path: true,
-        ..plain(BackendName::Awww, WAYLAND, PICTURES, |context| {
-            Box::new(Awww::new(context))
-        })
-    },
-    Registration {
-        programs: &[&["feh"]],
-        version_flags: &["--version"],
-        stays_on_root: true,
-        one_fit: true,
-        ..plain(BackendName::Feh, &[Compositor::X11], STILLS, |context| {
-            Box::new(Feh::new(context))
-        })
-    },
-    Registration {
-        programs: &[&["hyprpaper"], &["hyprctl"]],
-        version_flags: &version::FLAGS,
-        restarts_with_each_change: true,
-        knows_by_path: true,
-        ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context| {
-            Box::new(Hyprpaper::new(context))
-        })
-    },
-    Registration {
-        programs: &[&["mpvpaper"]],
-        apart: true,
-        restarts_with_each_change: true,
-        ..plain(BackendName::Mpvpaper, WAYLAND, &[Kind::Video], |context| {
-            Box::new(Mpvpaper::new(context))
-        })
-    },
-    Registration {
-        programs: &[&["swaybg"]],
-        version_flags: &["--version"],
-        restarts_with_each_change: true,
-        knows_by_path: true,
-        ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context| {
-            Box::new(Swaybg::new(context))
-        })
-    },
-    Registration {
-        programs: &[&["wal-qt-host"]],
-        transitions: true,
-        covers_all: true,
-        ..plain(BackendName::WalQt, WAYLAND, ALL, |context| {
-            Box::new(WalQt::new(context))
-        })
-    },
-    // Comes last, so that installed programs precede it. Over X11 it shows stills only:
-    // [`Backends::kinds`].
-    Registration {
-        transitions: true,
-        stays_on_root: true,
-        spans_outputs: true,
-        ..plain(BackendName::Builtin, BOTH, PICTURES, |context| {
-            Box::new(Builtin::new(context))
-        })
-    },
-];
+/// All backends, in the order of the API.
+pub(crate) static REGISTRY: LazyLock<Vec<Registration>> = LazyLock::new(|| {
+    BackendName::ALL
+        .iter()
+        .map(|&name| register(name))
+        .collect()
+});
+
+fn register(name: BackendName) -> Registration {
+    match name {
+        BackendName::Awww => Registration {
+            programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
+            version_flags: &["--version"],
+            transitions: true,
+            knows_by_path: true,
+            ..plain(name, WAYLAND, PICTURES, |context| {
+                Box::new(Awww::new(context))
+            })
+        },
+        BackendName::Feh => Registration {
+            programs: &[&["feh"]],
+            version_flags: &["--version"],
+            stays_on_root: true,
+            one_fit: true,
+            ..plain(name, &[Compositor::X11], STILLS, |context| {
+                Box::new(Feh::new(context))
+            })
+        },
+        BackendName::Hyprpaper => Registration {
+            programs: &[&["hyprpaper"], &["hyprctl"]],
+            version_flags: &version::FLAGS,
+            restarts_with_each_change: true,
+            knows_by_path: true,
+            ..plain(name, WAYLAND, STILLS, |context| {
+                Box::new(Hyprpaper::new(context))
+            })
+        },
+        BackendName::Mpvpaper => Registration {
+            programs: &[&["mpvpaper"]],
+            apart: true,
+            restarts_with_each_change: true,
+            ..plain(name, WAYLAND, &[Kind::Video], |context| {
+                Box::new(Mpvpaper::new(context))
+            })
+        },
+        BackendName::Swaybg => Registration {
+            programs: &[&["swaybg"]],
+            version_flags: &["--version"],
+            restarts_with_each_change: true,
+            knows_by_path: true,
+            ..plain(name, WAYLAND, STILLS, |context| {
+                Box::new(Swaybg::new(context))
+            })
+        },
+        BackendName::WalQt => Registration {
+            programs: &[&["wal-qt-host"]],
+            transitions: true,
+            covers_all: true,
+            ..plain(name, WAYLAND, ALL, |context| Box::new(WalQt::new(context)))
+        },
+        // Over X11 it shows stills only: [`Backends::kinds`].
+        BackendName::Builtin => Registration {
+            transitions: true,
+            stays_on_root: true,
+            spans_outputs: true,
+            ..plain(name, BOTH, PICTURES, |context| {
+                Box::new(Builtin::new(context))
+            })
+        },
+    }
+}
 
 /// A registration without programs and special properties.
-const fn plain(
+fn plain(
     name: BackendName,
     compositors: &'static [Compositor],
     kinds: &'static [Kind],
@@ -167,8 +174,7 @@ const fn plain(
 
 /// The registration of the backend of this name.
 pub(crate) fn registration(name: BackendName) -> &'static Registration {
-    let found = REGISTRY.iter().find(|entry| entry.name == name);
-    found.expect("a test holds that each is there")
+    &REGISTRY[name as usize]
 }
 
 impl Backends {

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::error::Error;
 use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_compositor};
 use super::settings::{PauseFollower, tell_changes, watch_directories};
-use crate::backends::{Backends, Versions};
+use crate::backends::Backends;
 use crate::compositor;
 use crate::config::{self, ConfigHandle, StillFiles};
 use crate::decode::{self, Decoder};
@@ -28,7 +28,7 @@ use crate::media::PlainColors;
 use crate::parallax::Parallax;
 use crate::paths::Dirs;
 use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
-use crate::process::{ProcessRecords, Reaper};
+use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::signals::{self, Signal, Signals};
 use crate::store::{self, Store};
 use crate::sys::{FOR_CLIENT, has_descriptors};
@@ -186,6 +186,7 @@ impl Base {
             program: None,
             writable,
             imports: self.processors,
+            silent_for: self.dirs.env().milliseconds("MURALD_DECODER_SILENCE"),
         };
         Decoder::start(settings, &self.spawner).map_err(start("the decoder"))
     }

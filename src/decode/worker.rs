@@ -43,6 +43,8 @@ pub struct Settings {
     pub writable: Vec<PathBuf>,
     /// Maximum number of processes for imports; clients have two more.
     pub imports: usize,
+    /// The time after which a silent process is killed, if a test has set it.
+    pub silent_for: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl Worker {
         Ok(Self {
             process: start(settings, theirs)?,
             stream,
-            silent_for: SILENT_FOR,
+            silent_for: settings.silent_for.unwrap_or(SILENT_FOR),
         })
     }
 

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, fs, io};
 
 use super::Error;
@@ -30,6 +31,13 @@ impl Env {
 
     pub fn var(&self, name: &str) -> Option<OsString> {
         (self.0)(name)
+    }
+
+    /// Returns a duration that a test has set, so that it does not wait for the usual one.
+    pub fn milliseconds(&self, name: &str) -> Option<Duration> {
+        Some(Duration::from_millis(
+            self.var(name)?.to_str()?.parse().ok()?,
+        ))
     }
 
     /// Returns a variable that is only valid if it is an absolute path (XDG Base Directory

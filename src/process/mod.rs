@@ -23,6 +23,7 @@ mod reaper;
 mod records;
 mod scripts;
 pub(crate) mod text;
+pub(crate) mod version;
 
 use std::ffi::OsStr;
 use std::io;
@@ -42,6 +43,7 @@ pub use reaper::Reaper;
 pub use records::ProcessRecords;
 pub(crate) use records::plain_name;
 pub(crate) use scripts::{Groups, Scripts};
+pub use version::Versions;
 
 /// Returns the executable of this name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::query::{Near, Query, SortBy};
+use super::query::{Near, Query};
 use crate::color::{self, Rgb};
 use crate::digest::Checksum;
-use crate::wire::{BadParameter, MediaFilter, Parameters, SortOrder};
+use crate::wire::{BadParameter, MediaFilter, Parameters, SortBy, SortOrder};
 
 /// Why a JSON object is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

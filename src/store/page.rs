@@ -9,12 +9,12 @@ use rusqlite::Connection;
 use super::database::Shared;
 use super::palettes::{Hits, ListVersion, Palettes};
 use super::playlists::Item;
-use super::query::{Query, SortBy};
+use super::query::Query;
 use super::texts::Texts;
 use super::{Error, Store, images, select};
 use crate::sys::lock;
-use crate::wire::Image;
 use crate::wire::collate::sort_key;
+use crate::wire::{Image, SortBy};
 
 /// Versions of the data that lists depend on; triggers update them in the table `library`.
 #[derive(Debug)]

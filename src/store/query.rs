@@ -5,12 +5,7 @@ use std::path::PathBuf;
 
 use crate::color::Rgb;
 use crate::digest::Checksum;
-use crate::wire::{MediaFilter, Orientation, words};
-
-words! {
-    /// The keys that a list can be sorted by.
-    SortBy { Name = "name", ImportedAt = "imported_at", FileSize = "file_size", Hue = "hue" }
-}
+use crate::wire::{MediaFilter, Orientation, SortBy};
 
 /// A colour and the maximum distance from it: `#hex~maxDeltaE`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,11 +8,11 @@ use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
 
 use super::derived::FIRST_NEUTRAL;
-use super::query::{Query, SortBy};
+use super::query::Query;
 use super::watched::directory_range;
 use super::{Error, images};
 use crate::wire::collate::folded;
-use crate::wire::{MediaFilter, Orientation};
+use crate::wire::{MediaFilter, Orientation, SortBy};
 
 /// SQL conditions and the values that they bind, in order.
 #[derive(Default)]

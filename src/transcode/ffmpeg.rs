@@ -317,7 +317,12 @@ pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
         Format::Gif => "gif",
         Format::Tiff => "tiff_pipe",
         Format::Webp => "webp_pipe",
-        _ => "mov",
+        Format::Mp4 | Format::Mov | Format::Avif | Format::Heic => "mov",
+        Format::Jpg => "jpeg_pipe",
+        Format::Png => "png_pipe",
+        Format::Svg => "svg_pipe",
+        // No format of ffmpeg: nothing of murald passes it.
+        Format::Html => "data",
     };
     let mut words: Vec<OsString> = ["-protocol_whitelist", "file", "-f", demuxer, "-i"]
         .map(OsString::from)

@@ -123,7 +123,7 @@ impl Recovery {
         used: impl Iterator<Item = &'a WorkerKey>,
     ) {
         let used: BTreeSet<&WorkerKey> = used.chain(&self.left).collect();
-        for entry in REGISTRY {
+        for entry in REGISTRY.iter() {
             let cache = backends.cache_of(entry.name, None);
             let mut keys = used
                 .iter()

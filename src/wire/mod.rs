@@ -27,7 +27,7 @@ pub(crate) use image::{
 pub use image::{Image, WebCapabilities};
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, PauseReason,
-    Resolution, SortOrder, Tone, Unknown, Word, words,
+    Resolution, SortBy, SortOrder, Tone, Unknown, Word, words,
 };
 pub use names::{Format, Mode, Source};
 pub(crate) use playlist_request::{

@@ -1,4 +1,5 @@
-//! The enumerations of the API, and how their names are read and written.
+//! The enumerations that several records of the API share, and how the names of all enumerations are read
+//! and written. Those of one record are beside it; those of the settings are in `config::schema`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -190,6 +191,11 @@ words! {
 }
 
 words! {
+    /// The keys that a list can be sorted by.
+    SortBy { Name = "name", ImportedAt = "imported_at", FileSize = "file_size", Hue = "hue" }
+}
+
+words! {
     /// Which end of a list comes first.
     SortOrder { Asc = "asc", Desc = "desc" }
 }
@@ -223,23 +229,33 @@ words! {
     }
 }
 
-/// Other extensions of formats, besides [`Format::as_str`].
-const ALIASES: &[(Format, &[&str])] = &[
-    (Format::Jpg, &["jpeg", "jpe", "jfif"]),
-    (Format::Png, &["apng"]),
-    (Format::Bmp, &["dib"]),
-    (Format::Tiff, &["tif"]),
-    (Format::Heic, &["heif"]),
-    (Format::Svg, &["svgz"]),
-    (Format::Mp4, &["m4v"]),
-];
-
 impl Format {
     /// Whether files of this format may have this extension.
     pub(crate) fn has_extension(self, extension: &str) -> bool {
         let is = |word: &&str| extension.eq_ignore_ascii_case(word);
-        let aliases = ALIASES.iter().find(|(of, _)| *of == self);
-        is(&self.as_str()) || aliases.is_some_and(|(_, words)| words.iter().any(is))
+        is(&self.as_str()) || self.aliases().iter().any(is)
+    }
+
+    /// Other extensions of files of this format.
+    fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::Jpg => &["jpeg", "jpe", "jfif"],
+            Self::Png => &["apng"],
+            Self::Bmp => &["dib"],
+            Self::Tiff => &["tif"],
+            Self::Heic => &["heif"],
+            Self::Svg => &["svgz"],
+            Self::Mp4 => &["m4v"],
+            Self::Gif
+            | Self::Webp
+            | Self::Avif
+            | Self::Jxl
+            | Self::Webm
+            | Self::Mkv
+            | Self::Mov
+            | Self::Avi
+            | Self::Html => &[],
+        }
     }
 
     /// Whether the extension of a file is one of this format.
@@ -252,7 +268,16 @@ impl Format {
         match self {
             Self::Mp4 | Self::Webm | Self::Mkv | Self::Mov | Self::Avi => MediaType::Video,
             Self::Html => MediaType::Web,
-            _ => MediaType::Image,
+            Self::Jpg
+            | Self::Png
+            | Self::Gif
+            | Self::Webp
+            | Self::Bmp
+            | Self::Tiff
+            | Self::Avif
+            | Self::Jxl
+            | Self::Heic
+            | Self::Svg => MediaType::Image,
         }
     }
 

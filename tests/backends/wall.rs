@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backend, Backends, Kind, Placement, Versions};
+use murald::internals::backends::{Backend, Backends, Kind, Placement};
 use murald::internals::compositor::Watch;
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::decode::{self, Decoder};
 use murald::internals::events::EventBus;
 use murald::internals::paths::{Dirs, Env};
-use murald::internals::process::{Identity, ProcessRecords, Reaper};
+use murald::internals::process::{Identity, ProcessRecords, Reaper, Versions};
 use murald::internals::sys::Cancel;
 use murald::internals::thread::{Deaths, Spawner};
 
@@ -61,6 +61,7 @@ impl Wall {
             program,
             writable,
             imports: 1,
+            silent_for: None,
         };
         let backends = Backends {
             decoder: Decoder::start(decode, &spawner).unwrap(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backends, Versions};
+use murald::internals::backends::Backends;
 use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
 use murald::internals::decode::{self, Decoder};
@@ -15,7 +15,7 @@ use murald::internals::http::{Api, Limits, Listening, ROUTES, Router, Server, St
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
-use murald::internals::process::{ProcessRecords, Reaper};
+use murald::internals::process::{ProcessRecords, Reaper, Versions};
 use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
@@ -51,6 +51,7 @@ fn daemon() -> Daemon {
         program,
         writable: vec![home.to_owned()],
         imports: 1,
+        silent_for: None,
     };
     let decoder = Decoder::start(decode, &spawner).unwrap();
     let backends = Backends {

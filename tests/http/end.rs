@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use murald::internals::http::{Limits, Response};
 
-use super::support::{Client, PATIENCE, PROMPT, TestServer};
+use super::support::{Client, PATIENCE, TestServer};
 use crate::wait::wait_for;
 
 #[test]
@@ -83,7 +83,11 @@ fn stuck_request_does_not_delay_the_shutdown_of_others() {
     );
     drop(gone);
     let mut pipe = writer(&pipe);
-    let late = server.server.take().unwrap().end(Instant::now() + PROMPT);
+    let late = server
+        .server
+        .take()
+        .unwrap()
+        .end(Instant::now() + Duration::from_secs(3));
     assert_eq!(late, ["http-0"]);
     assert!(idle.is_hung_up());
     pipe.write_all(b"at last").unwrap();

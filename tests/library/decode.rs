@@ -66,7 +66,9 @@ fn memory(pid: u32, name: &str) -> u64 {
 
 #[test]
 fn dead_disk_fails_its_file_and_the_batch_continues() {
-    let mut daemon = TestDaemon::started();
+    let mut daemon = TestDaemon::new();
+    daemon.env("MURALD_DECODER_SILENCE", "6000");
+    daemon.start();
     let (before, dying) = (daemon.root().join("before"), daemon.root().join("dying"));
     [&before, &dying]
         .into_iter()

@@ -13,9 +13,9 @@ use super::instance::HEAD;
 use crate::backends::Error;
 use crate::backends::follow::follow;
 use crate::backends::socket::{self, NotUp};
-use crate::backends::version::numbers;
 use crate::config::HyprpaperFit;
 use crate::process::BackendProcess;
+use crate::process::version::numbers;
 use crate::sys::Cancel;
 
 pub(super) const NAME: &str = "hyprpaper";

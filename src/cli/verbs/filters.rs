@@ -6,14 +6,14 @@ use std::fmt::Display;
 use serde_json::{Map, Value, json};
 
 use super::{Call, Connection, Error, Exit, Flag, Kind, NULL, RequestPath, Verb, written};
-use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination};
+use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination, SortBy, SortOrder};
 
 /// The daemon's largest page.
 const PER_PAGE: usize = 200;
 const IMAGES: &[&dyn Display] = &[&"images"];
 
-pub(super) const SORTS: Kind = Kind::Words(&["name", "imported_at", "file_size", "hue"]);
-pub(super) const DIRECTIONS: Kind = Kind::Words(&["asc", "desc"]);
+pub(super) const SORTS: Kind = Kind::Words(SortBy::WORDS);
+pub(super) const DIRECTIONS: Kind = Kind::Words(SortOrder::WORDS);
 
 #[rustfmt::skip]
 pub(super) const FILTERS: &[Flag] = &[
@@ -23,11 +23,11 @@ pub(super) const FILTERS: &[Flag] = &[
     Flag::value("--folder", "FOLDER", Kind::FolderOrRoot, "Only images in this folder; root: in no \
                folder"),
     Flag::switch("--recursive", "With --folder: also images in the folders inside it"),
-    Flag::value("--orientation", "HOW", Kind::Words(Orientation::WORDS),
+    Flag::value("--orientation", "ORIENTATION", Kind::Words(Orientation::WORDS),
         "Only images with this orientation"),
     Flag::value("--min-width", "PIXELS", Kind::Count, "Minimum width"),
     Flag::value("--min-height", "PIXELS", Kind::Count, "Minimum height"),
-    Flag::value("--animated", "WHICH", Kind::Words(&["true", "false"]), "Only animated images (true) \
+    Flag::value("--animated", "true|false", Kind::Words(&["true", "false"]), "Only animated images (true) \
                or only still ones (false)"),
     Flag::value("--name", "TEXT", Kind::Text, "Only images with exactly this name"),
     Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names have this prefix"),
@@ -54,7 +54,7 @@ pub(super) const LISTED: &[Flag] = joined!(FILTERS;
     Flag::switch("--all", "All pages"),
     Flag::value("--page", "N", Kind::Count, "Page number, from 1"),
     Flag::value("--per-page", "N", Kind::Count, "Images per page, at most 200; 50 by default"),
-    Flag::value("--sort-by", "WHAT", SORTS,
+    Flag::value("--sort-by", "FIELD", SORTS,
         "Sort order; imported_at by default, or similarity with --similar-to"),
     Flag::value("--sort-order", "ORDER", DIRECTIONS, "Ascending or descending; desc by default"),
 );
@@ -93,7 +93,7 @@ pub(super) fn filter(call: &Call) -> Map<String, Value> {
 
 /// Whether a call has any filter.
 pub(super) fn has_any(call: &Call) -> bool {
-    call.has("WORD") || !filter(call).is_empty()
+    call.has("TEXT") || !filter(call).is_empty()
 }
 
 /// The filters of a call as the source of a playlist.
@@ -211,7 +211,7 @@ pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>
 /// Adds the filters and the order of a call to a request.
 fn listed(place: RequestPath, call: &Call) -> RequestPath {
     let own = [
-        ("search", "WORD"),
+        ("search", "TEXT"),
         ("sort_by", "--sort-by"),
         ("sort_order", "--sort-order"),
     ];

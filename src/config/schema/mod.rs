@@ -43,72 +43,33 @@ pub enum Section {
     RemoteGallery,
 }
 
-/// Each section with its heading in the file and its keys, in the order of the file: frequently changed
-/// sections first, clients' sections last.
-const TABLES: [(Section, &str, &[Key]); 19] = [
-    (Section::Backend, "backend", Backend::KEYS),
-    (
-        Section::AutoPriorities,
-        "backend.auto_priorities",
-        AutoPriorities::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::Awww),
-        "backend.awww",
-        Awww::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::Feh),
-        "backend.feh",
-        Feh::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::Hyprpaper),
-        "backend.hyprpaper",
-        Hyprpaper::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::Mpvpaper),
-        "backend.mpvpaper",
-        Mpvpaper::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::Swaybg),
-        "backend.swaybg",
-        Swaybg::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::WalQt),
-        "backend.wal-qt",
-        WalQt::KEYS,
-    ),
-    (
-        Section::BackendOptions(BackendName::Builtin),
-        "backend.builtin",
-        Builtin::KEYS,
-    ),
-    (Section::Library, "library", Library::KEYS),
-    (Section::Location, "location", Location::KEYS),
-    (Section::Hooks, "hooks", Hooks::KEYS),
-    (Section::Power, "power", Power::KEYS),
-    (Section::Desktop, "desktop", Desktop::KEYS),
-    (Section::Workspaces, "workspaces", &[]),
-    (Section::Daemon, "daemon", Daemon::KEYS),
-    (Section::App, "app", App::KEYS),
-    (Section::Monitors, "monitors", Monitors::KEYS),
-    (
-        Section::RemoteGallery,
-        "remote_gallery",
-        RemoteGallery::KEYS,
-    ),
+/// Frequently changed sections.
+const BEFORE: [Section; 2] = [Section::Backend, Section::AutoPriorities];
+/// The others; clients' sections last.
+const AFTER: [Section; 10] = [
+    Section::Library,
+    Section::Location,
+    Section::Hooks,
+    Section::Power,
+    Section::Desktop,
+    Section::Workspaces,
+    Section::Daemon,
+    Section::App,
+    Section::Monitors,
+    Section::RemoteGallery,
 ];
+const BACKENDS: &[BackendName] = BackendName::ALL;
 
 impl Section {
     /// In the order of the file.
-    pub const ALL: [Self; TABLES.len()] = {
-        let (mut all, mut at) = ([Self::App; TABLES.len()], 0);
+    pub const ALL: [Self; BEFORE.len() + BACKENDS.len() + AFTER.len()] = {
+        let (mut all, mut at) = ([Self::App; _], 0);
         while at < all.len() {
-            all[at] = TABLES[at].0;
+            all[at] = match at.checked_sub(BEFORE.len()) {
+                None => BEFORE[at],
+                Some(at) if at < BACKENDS.len() => Self::BackendOptions(BACKENDS[at]),
+                Some(at) => AFTER[at - BACKENDS.len()],
+            };
             at += 1;
         }
         all
@@ -129,25 +90,45 @@ impl Section {
             .find(|section| section.path().eq([name]))
     }
 
-    fn table(self) -> &'static (Self, &'static str, &'static [Key]) {
-        TABLES
-            .iter()
-            .find(|(section, ..)| *section == self)
-            .expect("each section is in the list")
+    /// Its heading in the file, and its keys.
+    fn table(self) -> (&'static str, &'static [Key]) {
+        match self {
+            Self::App => ("app", App::KEYS),
+            Self::Daemon => ("daemon", Daemon::KEYS),
+            Self::Backend => ("backend", Backend::KEYS),
+            Self::AutoPriorities => ("backend.auto_priorities", AutoPriorities::KEYS),
+            Self::BackendOptions(name) => match name {
+                BackendName::Awww => ("backend.awww", Awww::KEYS),
+                BackendName::Feh => ("backend.feh", Feh::KEYS),
+                BackendName::Hyprpaper => ("backend.hyprpaper", Hyprpaper::KEYS),
+                BackendName::Mpvpaper => ("backend.mpvpaper", Mpvpaper::KEYS),
+                BackendName::Swaybg => ("backend.swaybg", Swaybg::KEYS),
+                BackendName::WalQt => ("backend.wal-qt", WalQt::KEYS),
+                BackendName::Builtin => ("backend.builtin", Builtin::KEYS),
+            },
+            Self::Library => ("library", Library::KEYS),
+            Self::Location => ("location", Location::KEYS),
+            Self::Hooks => ("hooks", Hooks::KEYS),
+            Self::Power => ("power", Power::KEYS),
+            Self::Desktop => ("desktop", Desktop::KEYS),
+            Self::Workspaces => ("workspaces", &[]),
+            Self::Monitors => ("monitors", Monitors::KEYS),
+            Self::RemoteGallery => ("remote_gallery", RemoteGallery::KEYS),
+        }
     }
 
     pub fn keys(self) -> &'static [Key] {
-        self.table().2
+        self.table().1
     }
 
     /// The names of its table and its parents, outermost first.
     pub fn path(self) -> impl Iterator<Item = &'static str> {
-        self.table().1.split('.')
+        self.table().0.split('.')
     }
 
     /// The heading in the file: `backend.wal-qt`.
     pub fn heading(self) -> String {
-        self.table().1.to_owned()
+        self.table().0.to_owned()
     }
 
     /// The name in `config_changed`: a change of the priorities is one of `backend`.

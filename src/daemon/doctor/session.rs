@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use super::super::options::{DaemonPaths, wanted_compositor};
 use super::Report;
-use crate::backends::{
-    Backends, Kind, REGISTRY, Registration, UnavailableReason, Versions, registration,
-};
+use crate::backends::{Backends, Kind, REGISTRY, Registration, UnavailableReason, registration};
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
 use crate::decode::{self, Decoder};
 use crate::paths::{Dirs, Env};
-use crate::process::{ProcessRecords, Reaper};
+use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::thread::Spawner;
 
 /// Time limit; a compositor lists its outputs within milliseconds unless it hangs.

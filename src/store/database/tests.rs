@@ -4,7 +4,8 @@ use super::*;
 use crate::store::images::{self, tests::picture};
 use crate::store::page::tests::names;
 use crate::store::pending_files;
-use crate::store::query::{Query, SortBy};
+use crate::store::query::Query;
+use crate::wire::SortBy;
 
 /// Creates a new database, which is deleted with the directory.
 pub(crate) fn scratch() -> (tempfile::TempDir, Store) {

@@ -1,8 +1,9 @@
 //! Parsers of programs' output with plain types, for the targets of `tests/fuzz`. Part of its module in
 //! debug builds only.
 
+use super::awww;
 use super::trace::Trace;
-use super::{awww, version};
+use crate::process::version;
 
 pub use super::hyprpaper::fuzz::said as hyprpaper;
 pub use super::mpvpaper::fuzz::said as mpv;

@@ -1,4 +1,4 @@
-//! Finds the versions of backends: each program is asked until it has answered once, and again after it
+//! Finds the versions of programs: each program is asked until it has answered once, and again after it
 //! was replaced.
 
 use std::collections::HashMap;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::process::{Error, Launch, run};
+use super::{Error, Launch, run};
 use crate::sys::{Cancel, lock};
 
-/// Flags that make a backend's program print its version and exit. The first versions of hyprpaper
+/// Flags that make a program print its version and exit. The first versions of hyprpaper
 /// 0.8 print their version only in their help.
-pub(super) const FLAGS: [&str; 2] = ["--version", "--help"];
+pub(crate) const FLAGS: [&str; 2] = ["--version", "--help"];
 
 /// A program as it is on disk now, by path, inode and time: another file under the same name differs.
 type Stamp = (PathBuf, u64, i64);
@@ -25,7 +25,7 @@ impl Versions {
     /// The version that a program prints with one of these flags; `None` if it answers without one. Each
     /// flag may take as long as `patience`. A program that was late, or could not be asked, is asked
     /// again at the next call.
-    pub(super) fn of(
+    pub(crate) fn of(
         &self,
         program: &Path,
         flags: &[&str],
@@ -70,7 +70,7 @@ fn ask(
 }
 
 /// The first word of a text that is a version: `swaybg version 1.2.0`, `hyprpaper v0.8.1`.
-pub(super) fn version_in(text: &str) -> Option<String> {
+pub(crate) fn version_in(text: &str) -> Option<String> {
     let version = |word: &str| {
         let word = word
             .trim_start_matches('v')
@@ -87,7 +87,7 @@ pub(super) fn version_in(text: &str) -> Option<String> {
 }
 
 /// Major, minor and patch.
-pub(super) fn numbers(version: &str) -> (u32, u32, u32) {
+pub(crate) fn numbers(version: &str) -> (u32, u32, u32) {
     let mut parts = version
         .split(['.', '-', '+'])
         .map(|part| part.parse().unwrap_or(0));
