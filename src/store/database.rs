@@ -11,9 +11,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::connection::{BUSY, configure, expect_file, open_reader};
-use super::palettes::{HitCache, Palettes};
+use super::query::LastList;
 use super::replaced::OpenFile;
-use super::texts::Texts;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, FOR_START, has_descriptors, lock, read, unpoisoned, write};
@@ -57,9 +56,7 @@ pub(super) struct Shared {
     keeps_rows: AtomicBool,
     /// Images whose files are not available now.
     missing: RwLock<HashSet<i64>>,
-    pub(super) hits: Mutex<HitCache>,
-    pub(super) palettes: Mutex<Arc<Palettes>>,
-    pub(super) texts: Mutex<Arc<Texts>>,
+    pub(super) last_list: Mutex<Option<LastList>>,
     /// Images with unreadable rows; they are in no list.
     pub(super) unreadable: Mutex<BTreeSet<i64>>,
     /// The last run left a log behind: it did not shut down cleanly.
@@ -131,9 +128,7 @@ impl Store {
                 returned_files: AtomicU64::new(0),
                 keeps_rows: AtomicBool::new(false),
                 missing: RwLock::default(),
-                hits: Mutex::default(),
-                palettes: Mutex::default(),
-                texts: Mutex::default(),
+                last_list: Mutex::default(),
                 unreadable: Mutex::default(),
                 had_unclean_shutdown,
                 written_on: AtomicI64::new(0),

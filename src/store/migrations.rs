@@ -122,6 +122,24 @@ pub(super) const STEPS: &[&str] = &[
      CREATE TRIGGER image_text_changed AFTER UPDATE OF words ON image WHEN NEW.words <> OLD.words BEGIN
          UPDATE library SET texts = texts + 1;
      END;",
+    // Lists keep no texts and no palettes in memory, so these need no versions.
+    "DROP TRIGGER image_added;
+     DROP TRIGGER image_removed;
+     DROP TRIGGER image_changed;
+     DROP TRIGGER image_recolored;
+     DROP TRIGGER image_text_changed;
+     ALTER TABLE library DROP COLUMN palettes;
+     ALTER TABLE library DROP COLUMN texts;
+     CREATE TRIGGER image_added AFTER INSERT ON image BEGIN
+         UPDATE library SET lists = lists + 1;
+     END;
+     CREATE TRIGGER image_removed AFTER DELETE ON image BEGIN
+         UPDATE library SET lists = lists + 1;
+     END;
+     CREATE TRIGGER image_changed AFTER UPDATE OF name, media_type, animated, width, height, file_size, checksum,
+         tags, colors, hue_group, folder_id, imported_at, words, name_key, hue ON image BEGIN
+         UPDATE library SET lists = lists + 1;
+     END;",
 ];
 
 /// Applies all missing migrations, each in its own transaction.

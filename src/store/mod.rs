@@ -30,9 +30,7 @@ pub(crate) mod query;
 mod replaced;
 mod row;
 mod select;
-mod texts;
 mod upkeep;
-mod values;
 pub(crate) mod watched;
 pub(crate) mod workspaces;
 

@@ -1,48 +1,16 @@
 //! Finds the images of a query, and writes their records page by page. A list is read in one
 //! transaction, so that all of it is of the same moment.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::database::Shared;
-use super::palettes::{Hits, ListVersion, Palettes};
 use super::playlists::Item;
-use super::query::Query;
-use super::texts::Texts;
+use super::query::{Hits, LastList, Query};
 use super::{Error, Store, images, select};
 use crate::sys::lock;
+use crate::wire::Image;
 use crate::wire::collate::sort_key;
-use crate::wire::{Image, SortBy};
-
-/// Versions of the data that lists depend on; triggers update them in the table `library`.
-#[derive(Debug)]
-struct Versions {
-    /// The first part grows with every change that may affect the result of a query; the second has
-    /// the unreadable images.
-    lists: ListVersion,
-    /// Grows with every change of an image's colours.
-    palettes: i64,
-    /// Grows with every change of the text that is searched.
-    texts: i64,
-}
-
-impl Versions {
-    fn read(connection: &Connection, excluded: Vec<i64>) -> Result<Self, Error> {
-        let mut statement =
-            connection.prepare_cached("SELECT lists, palettes, texts FROM library")?;
-        let read = |row: &rusqlite::Row<'_>| {
-            let (palettes, texts) = (row.get(1)?, row.get(2)?);
-            Ok(Self {
-                lists: (row.get(0)?, excluded),
-                palettes,
-                texts,
-            })
-        };
-        Ok(statement.query_row([], read)?)
-    }
-}
 
 impl Store {
     /// Appends the records of a page to `out`, separated by commas, and returns the number of
@@ -126,12 +94,7 @@ impl Store {
     /// A number that grows when queries may find other images. If it was the same before a query as
     /// it is now, the query would find the same images.
     pub(crate) fn findings(&self) -> Result<u64, Error> {
-        self.read(|connection| {
-            Ok(Versions::read(connection, Vec::new())?
-                .lists
-                .0
-                .unsigned_abs())
-        })
+        self.read(|connection| Ok(version(connection)?.unsigned_abs()))
     }
 
     /// Returns all tags in use, sorted.
@@ -155,85 +118,20 @@ impl Store {
 
     /// Returns the ids on all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
-        let excluded = lock(&self.shared.unreadable).iter().copied().collect();
-        self.hits_at(
-            moment,
-            &Versions::read(moment, excluded)?,
-            query.without_page(),
-        )
-    }
-
-    fn hits_at(
-        &self,
-        moment: &Connection,
-        versions: &Versions,
-        query: Query,
-    ) -> Result<Hits, Error> {
-        if let Some(hits) = lock(&self.shared.hits).get(&versions.lists, &query) {
-            return Ok(hits);
+        let excluded: Vec<i64> = lock(&self.shared.unreadable).iter().copied().collect();
+        let (version, query) = ((version(moment)?, excluded), query.without_page());
+        if let Some(last) = &*lock(&self.shared.last_list)
+            && (&last.version, &last.query) == (&version, &query)
+        {
+            return Ok(Arc::clone(&last.hits));
         }
-        let mut ids = if query.is_about_text() || query.is_about_colors() {
-            let all = self.hits_at(moment, versions, query.without_comparisons())?;
-            self.compared(moment, versions, &query, &all)?
-        } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
-            // Filtering the cached order of all images is faster than sorting many results.
-            let Query {
-                sort_by,
-                descending,
-                ..
-            } = query;
-            let order = Query {
-                sort_by,
-                descending,
-                ..Query::default()
-            }
-            .without_page();
-            let all = self.hits_at(moment, versions, order)?;
-            let found = Query {
-                sort_by: SortBy::ImportedAt,
-                ..query.clone()
-            };
-            let mut found = select::ids(moment, &found, &versions.lists.1)?;
-            found.sort_unstable();
-            all.iter()
-                .copied()
-                .filter(|id| found.binary_search(id).is_ok())
-                .collect()
-        } else {
-            select::ids(moment, &query, &versions.lists.1)?
-        };
-        ids.shrink_to_fit();
-        let hits = Arc::new(ids);
-        lock(&self.shared.hits).keep(&versions.lists, query, &hits);
+        let hits = Arc::new(select::ids(moment, &query, &version.1)?);
+        *lock(&self.shared.last_list) = Some(LastList {
+            version,
+            query,
+            hits: Arc::clone(&hits),
+        });
         Ok(hits)
-    }
-
-    /// Returns those of `all` that match the filters by text and colour.
-    fn compared(
-        &self,
-        moment: &Connection,
-        versions: &Versions,
-        query: &Query,
-        all: &[i64],
-    ) -> Result<Vec<i64>, Error> {
-        let Shared {
-            texts, palettes, ..
-        } = &*self.shared;
-        let mut ids = Cow::Borrowed(all);
-        if query.is_about_text() {
-            let texts = Texts::read(texts, versions.texts, moment)?;
-            ids = texts.matching(query, &ids).into();
-        }
-        if query.is_about_colors() {
-            let palettes = Palettes::read(palettes, versions.palettes, moment)?;
-            let mut found = palettes.matching(query, &ids);
-            if query.by_likeness {
-                // The bits of numbers from 0 on have the order of the numbers, and compare faster.
-                found.sort_unstable_by_key(|&(id, distance)| (distance.to_bits(), id));
-            }
-            ids = found.into_iter().map(|(id, _)| id).collect();
-        }
-        Ok(ids.into_owned())
     }
 
     /// Skips unreadable images in lists until their rows are written again.
@@ -260,6 +158,12 @@ impl Store {
     pub(super) fn reread_unreadable(&self, writer: &Connection) {
         lock(&self.shared.unreadable).retain(|&id| images::get(writer, id).is_err());
     }
+}
+
+/// A number that triggers increase with every change that may affect the result of a query.
+fn version(connection: &Connection) -> Result<i64, Error> {
+    let mut statement = connection.prepare_cached("SELECT lists FROM library")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 /// Returns the ids on one page.

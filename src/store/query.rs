@@ -1,7 +1,8 @@
 //! Defines the query of a list of images: filters, an order and a page. Pure data;
-//! [`super::select`], [`super::texts`] and [`super::palettes`] implement the filters.
+//! [`super::select`] and [`super::palettes`] implement the filters.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::color::Rgb;
 use crate::digest::Checksum;
@@ -55,12 +56,19 @@ pub struct Query {
     pub limit: u64,
 }
 
-impl Query {
-    /// Whether the query has filters that compare texts, which is slow in SQL.
-    pub(super) fn is_about_text(&self) -> bool {
-        !self.search.is_empty() || !self.name_prefix.is_empty()
-    }
+/// All ids of a list, in order.
+pub(super) type Hits = Arc<Vec<i64>>;
 
+/// The last list, so that a client that reads one page after the other does not query for each page.
+pub(super) struct LastList {
+    /// The version of the lists (see the table `library`), and the unreadable images, which no list has.
+    pub(super) version: (i64, Vec<i64>),
+    /// Without its page.
+    pub(super) query: Query,
+    pub(super) hits: Hits,
+}
+
+impl Query {
     /// Whether the query has filters that compare palettes, which SQL cannot do.
     pub(super) fn is_about_colors(&self) -> bool {
         !self.colors.is_empty() || !self.colors_near.is_empty() || self.similar_to.is_some()
@@ -72,23 +80,6 @@ impl Query {
             offset: 0,
             limit: 0,
             ..self.clone()
-        }
-    }
-
-    /// Returns the query without filters that compare texts or palettes.
-    pub(super) fn without_comparisons(&self) -> Self {
-        let (search, name_prefix) = (String::new(), String::new());
-        let query = Self {
-            search,
-            name_prefix,
-            by_likeness: false,
-            ..self.clone()
-        };
-        Self {
-            colors: Vec::new(),
-            colors_near: Vec::new(),
-            similar_to: None,
-            ..query
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Builds the SQL of a list of images: a condition with bound values for each filter, and the
-//! order. Filters by text are in [`super::texts`], those by palettes in [`super::palettes`].
+//! order. Palettes are compared in [`super::palettes`].
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
 
 use super::derived::FIRST_NEUTRAL;
+use super::palettes::WantedColors;
 use super::query::Query;
 use super::watched::directory_range;
 use super::{Error, images};
@@ -81,6 +82,7 @@ impl Conditions {
             all.narrow("checksum = ?", [checksum.to_vec().into()]);
         }
         all.add_place(query);
+        all.add_texts(query);
         if !excluded.is_empty() {
             all.add(
                 "id NOT IN (SELECT value FROM json_each(?))",
@@ -88,6 +90,25 @@ impl Conditions {
             );
         }
         Ok(all)
+    }
+
+    /// Adds conditions for the text to search, which begins with the name.
+    fn add_texts(&mut self, query: &Query) {
+        let (search, prefix) = (folded(&query.search), folded(&query.name_prefix));
+        if !prefix.is_empty() {
+            self.add("instr(words, ?) = 1", [prefix.into()]);
+        }
+        let mut words: Vec<&str> = search.split_whitespace().collect();
+        // The longest is the least likely.
+        words.sort_unstable_by_key(|word| std::cmp::Reverse(word.len()));
+        // In groups, as SQLite limits the depth of an expression.
+        for some in words.chunks(100) {
+            let all = vec!["instr(words, ?) > 0"; some.len()].join(" AND ");
+            self.add(
+                &format!("({all})"),
+                some.iter().map(|word| Value::from((*word).to_owned())),
+            );
+        }
     }
 
     /// Adds conditions for folders and directories.
@@ -137,11 +158,16 @@ pub(super) fn ids(
         values,
         is_narrow,
     } = Conditions::of(connection, query, excluded)?;
+    let colors = WantedColors::of(connection, query)?;
+    let (columns, is_filtered) = match colors {
+        Some(_) => ("id, colors", true),
+        None => ("id", !all.is_empty()),
+    };
     // The index has all columns that filters read. SQLite on its own would read the rows.
-    let index = if is_narrow || all.is_empty() {
-        ""
-    } else {
+    let index = if is_filtered && !is_narrow {
         "INDEXED BY image_list"
+    } else {
+        ""
     };
     let up = if query.descending { "DESC" } else { "ASC" };
     let order = match query.sort_by {
@@ -158,7 +184,7 @@ pub(super) fn ids(
         ],
         _ => &["TRUE".to_owned()],
     };
-    let mut ids = Vec::new();
+    let mut found = Vec::new();
     for part in parts {
         let filter = all
             .iter()
@@ -166,19 +192,25 @@ pub(super) fn ids(
             .map(String::as_str)
             .collect::<Vec<_>>()
             .join(" AND ");
-        let sql =
-            format!("SELECT id FROM image {index} WHERE {filter} ORDER BY {order} {up}, id {up}");
+        let sql = format!(
+            "SELECT {columns} FROM image {index} WHERE {filter} ORDER BY {order} {up}, id {up}"
+        );
         let mut statement = connection.prepare_cached(&sql)?;
-        let found = statement.query_map(params_from_iter(&values), |row| row.get(0))?;
-        for id in found {
-            ids.push(id?);
+        let mut rows = statement.query(params_from_iter(&values))?;
+        while let Some(row) = rows.next()? {
+            let id = row.get(0)?;
+            let distance = match &colors {
+                Some(colors) => {
+                    let palette = row.get_ref(1)?.as_blob().unwrap_or_default();
+                    colors.distance(id, palette.as_chunks().0)
+                }
+                None => Some(0.0),
+            };
+            found.extend(distance.map(|distance| (id, distance)));
         }
     }
-    Ok(ids)
-}
-
-/// Whether the filters, except those by text and palettes, look at every image.
-pub(super) fn is_scan(connection: &Connection, query: &Query) -> Result<bool, Error> {
-    let Conditions { all, is_narrow, .. } = Conditions::of(connection, query, &[])?;
-    Ok(!is_narrow && !all.is_empty())
+    if query.by_likeness {
+        found.sort_unstable_by(|(a, near), (b, far)| near.total_cmp(far).then(a.cmp(b)));
+    }
+    Ok(found.into_iter().map(|(id, _)| id).collect())
 }

@@ -16,7 +16,7 @@ use crate::store::query::Near;
 use crate::store::tests::scratch;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::wire::collate::folded;
-use crate::wire::{Format, MediaFilter, MediaType, Orientation};
+use crate::wire::{Format, MediaFilter, MediaType, Orientation, SortBy};
 
 /// Returns the ids of a query's page and the total, as clients get them.
 fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
