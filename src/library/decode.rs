@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::Error;
-use super::thumbnails_state::Scratch;
+use super::disk::Scratch;
 use crate::color::Rgb;
 use crate::decode::{self, Decoder, Drawn, Header};
 use crate::media::{Traits, fit};

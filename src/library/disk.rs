@@ -27,6 +27,28 @@ pub(super) struct Copy {
     pub(super) size: u64,
 }
 
+/// A temporary file, which is removed on drop.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
 /// Identifies this run of the daemon, to tell its temporary files from those of earlier runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run(i64);

@@ -156,7 +156,7 @@ impl Library {
     }
 
     /// The file of a thumbnail, made now if it is missing.
-    pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
+    pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Error> {
         let (mut image, mut tries) = (image.clone(), TRIES);
         loop {
             self.answers(&image)?;

@@ -31,8 +31,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
-mod thumbnails_look;
-mod thumbnails_state;
 mod video;
 mod walk;
 mod watch;

@@ -1,30 +1,44 @@
 //! The cache of thumbnails: one WebP file for each picture and size, named by the picture's
 //! checksum. Whatever is missing is made again when it is asked for, once however many ask.
 //!
-//! Runs in the thread that asks, which waits for the process that decodes.
+//! Runs in the thread that asks, which waits for the process that decodes. The records of a page name
+//! the thumbnails that exist: each is one `stat`, a few microseconds.
 
-use std::collections::HashSet;
+use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use jiff::tz::TimeZone;
 
 use super::Error;
 use super::decode::Tools;
+use super::disk::Scratch;
 use super::package::package_thumbnail;
-use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
 use crate::decode::Decoder;
 use crate::digest;
 use crate::store::{Store, images};
 use crate::sys::lock;
 use crate::transcode::Ffmpeg;
-use crate::wire::{Image, Resolution};
+use crate::wire::{Image, Resolution, ThumbnailPaths, zone};
 
 /// The prefix of temporary files.
 const TEMPORARY: &str = ".new-";
 /// The directory of videos' previews, beside those of the sizes.
 const PREVIEWS: &str = "previews";
+/// The number of thumbnails that are made at the same time, one for each first digit of a checksum.
+const MAKING: usize = 16;
+/// The sizes in the order of their names, as records have them.
+const BY_NAME: [Resolution; Resolution::ALL.len()] = [
+    Resolution::P1080,
+    Resolution::P1440,
+    Resolution::P2160,
+    Resolution::P720,
+    Resolution::Default,
+];
 
 /// The handle of the cache. Clones share the same cache.
 #[derive(Clone, Debug)]
@@ -42,26 +56,13 @@ struct CacheShared {
     ffmpeg: Ffmpeg,
     store: Store,
     serial: AtomicU64,
-    /// Counted after each thumbnail that we put or remove.
-    changes: AtomicU64,
-    /// The sizes of which there ever was one, as bits.
-    sizes: AtomicU8,
-    extra: Mutex<Extra>,
-    seen: SeenThumbnails,
-    running: SingleFlight<Key>,
+    started: SystemTime,
+    /// Held while a thumbnail is made, so that it is made once however many clients ask.
+    making: [Mutex<()>; MAKING],
 }
-
-/// Checksum in hexadecimal, and size.
-type Key = (String, Resolution);
 
 impl Thumbnails {
     pub(super) fn new(directory: &Path, decoder: Decoder, ffmpeg: Ffmpeg, store: Store) -> Self {
-        let used = |size: &Resolution| {
-            let listed = fs::read_dir(directory.join(size.as_str()));
-            listed.is_ok_and(|mut all| all.next().is_some())
-        };
-        let used = Resolution::ALL.iter().filter(|size| used(size));
-        let sizes = used.fold(bit(Resolution::Default), |bits, &size| bits | bit(size));
         let as_json = serde_json::Value::from(directory.to_string_lossy()).to_string();
         let shared = CacheShared {
             directory: directory.to_owned(),
@@ -70,11 +71,8 @@ impl Thumbnails {
             ffmpeg,
             store,
             serial: AtomicU64::new(0),
-            changes: AtomicU64::new(0),
-            sizes: AtomicU8::new(sizes),
-            extra: Mutex::default(),
-            seen: SeenThumbnails::default(),
-            running: SingleFlight::default(),
+            started: SystemTime::now(),
+            making: Default::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -82,22 +80,18 @@ impl Thumbnails {
     }
 
     /// The file of a thumbnail. Makes it if it is missing, which takes tens to hundreds of milliseconds.
-    pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
+    pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Error> {
         if let Some(path) = self.present(image, resolution) {
             return Ok(path);
         }
-        let key = key(image, resolution);
+        let _turn = lock(&self.shared.making[usize::from(image.checksum[0] >> 4)]);
         // Another thread may have made it after the first check.
-        let is_made = || self.present(image, resolution).is_some();
-        let make = || {
-            if is_made() {
-                Ok(())
-            } else {
-                self.make(image, &key)
-            }
-        };
-        self.shared.running.run(&key, make)?;
-        Ok(self.path(&key.0, key.1))
+        if let Some(path) = self.present(image, resolution) {
+            return Ok(path);
+        }
+        let (hex, made) = key(image, resolution);
+        self.make(image, &hex, made)?;
+        Ok(self.path(&hex, made))
     }
 
     /// The file of a thumbnail, if it exists.
@@ -106,42 +100,37 @@ impl Thumbnails {
         Some(self.path(&hex, made)).filter(|path| is_whole(path))
     }
 
-    /// The sizes that a picture has, as bits; `is_there` is asked for those that may be there.
-    pub(super) fn there(
-        &self,
-        size: (u32, u32),
-        number: u64,
-        is_there: impl Fn(Resolution) -> bool,
-    ) -> u8 {
-        let may = lock(&self.shared.extra).of(number) | bit(Resolution::Default);
+    /// For the records of a page.
+    pub(crate) fn look(&self) -> PageThumbnails<'_> {
+        PageThumbnails {
+            thumbnails: self,
+            zone: OnceCell::new(),
+        }
+    }
+
+    /// Adds to an image the paths of the files that exist in the cache now.
+    pub fn complete(&self, image: &mut Image) {
+        // The cache may have been deleted.
+        image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
+        let (size, hex) = ((image.width, image.height), digest::hex(&image.checksum));
         // A size for which a smaller one is used has no file of its own.
-        let own = |made: &&Resolution| made_as(size, **made) == **made && may & bit(**made) != 0;
-        let there = Resolution::ALL
+        let own = Resolution::ALL
             .iter()
-            .filter(own)
-            .filter(|&&made| is_there(made));
-        there.fold(0, |bits, &made| bits | bit(made))
-    }
-
-    /// The directories as they are now.
-    pub(super) fn directories(&self) -> Directories {
-        let (changes, sizes) = (&self.shared.changes, &self.shared.sizes);
-        let changes = changes.load(Ordering::Acquire);
-        let bits = sizes.load(Ordering::Acquire);
-        let sizes = Resolution::ALL
-            .iter()
-            .filter(|&&size| bits & bit(size) != 0);
-        let paths = sizes.map(|size| self.shared.directory.join(size.as_str()));
-        Directories::of((changes, bits), paths)
-    }
-
-    /// The directory of the cache, as JSON has it between quotes.
-    pub(super) fn directory_as_json(&self) -> &Arc<[u8]> {
-        &self.shared.as_json
-    }
-
-    pub(super) fn seen(&self) -> &SeenThumbnails {
-        &self.shared.seen
+            .filter(|&&made| made_as(size, made) == made);
+        let there: Vec<Resolution> = own
+            .copied()
+            .filter(|&made| is_whole(&self.path(&hex, made)))
+            .collect();
+        let serving = |asked: &Resolution| {
+            let made = made_as(size, *asked);
+            there
+                .contains(&made)
+                .then(|| (asked.as_str(), made.as_str()))
+        };
+        image.thumbnails = ThumbnailPaths {
+            cache: Arc::clone(&self.shared.as_json),
+            sizes: BY_NAME.iter().filter_map(serving).collect(),
+        };
     }
 
     /// The number of temporary files that were named so far.
@@ -153,13 +142,11 @@ impl Thumbnails {
     /// Removes the thumbnails and the preview of an image.
     pub fn remove(&self, image: &Image) {
         let hex = digest::hex(&image.checksum);
-        lock(&self.shared.extra).made.remove(&number(&hex));
         for &resolution in Resolution::ALL {
             // Errors are ignored, as the next start removes what is left.
             fs::remove_file(self.path(&hex, resolution)).ok();
         }
         fs::remove_file(self.preview(image)).ok();
-        self.shared.changes.fetch_add(1, Ordering::Release);
     }
 
     /// The path of a video's preview, which may not exist yet.
@@ -182,7 +169,7 @@ impl Thumbnails {
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
         // Programs choose the format by the extension.
-        Ok(Scratch::at(
+        Ok(Scratch::new(
             directory.join(format!("{TEMPORARY}{serial}.png")),
         ))
     }
@@ -193,12 +180,11 @@ impl Thumbnails {
         // Missing before the first thumbnail, or if the cache was deleted.
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
-        Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
+        Ok(Scratch::new(directory.join(format!("{TEMPORARY}{serial}"))))
     }
 
     /// Removes the thumbnail of a picture that is not imported after all.
     pub(super) fn take_back(&self, hex: &str, resolution: Resolution) {
-        lock(&self.shared.extra).made.remove(&number(hex));
         fs::remove_file(self.path(hex, resolution)).ok();
     }
 
@@ -210,29 +196,15 @@ impl Thumbnails {
         new: &Scratch,
     ) -> Result<(), Error> {
         let path = self.path(hex, resolution);
-        let mut extra = lock(&self.shared.extra);
-        if !extra.complete {
-            extra.fresh.insert(hex.to_owned());
-        }
-        drop(extra);
-        fs::rename(new.path(), &path).map_err(Error::file("write", &path))?;
-        if resolution != Resolution::Default {
-            lock(&self.shared.extra).add(number(hex), bit(resolution));
-            self.shared
-                .sizes
-                .fetch_or(bit(resolution), Ordering::Release);
-        }
-        self.shared.changes.fetch_add(1, Ordering::Release);
-        Ok(())
+        fs::rename(new.path(), &path).map_err(Error::file("write", &path))
     }
 
-    /// Removes temporary files of a run that was killed, and thumbnails and previews without an image.
-    /// `is_known` says whether an image has a checksum.
+    /// Removes what the last run has left: temporary files, and thumbnails and previews without an image.
+    /// `is_known` says whether an image has a checksum. Files of this run stay, as their rows may be
+    /// still to come.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
-        let sizes = Resolution::ALL
-            .iter()
-            .map(|&size| (size.as_str(), Some(size)));
-        for (directory, size) in sizes.chain([(PREVIEWS, None)]) {
+        let sizes = Resolution::ALL.iter().map(|size| size.as_str());
+        for directory in sizes.chain([PREVIEWS]) {
             let directory = self.shared.directory.join(directory);
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 let name = entry.file_name();
@@ -240,55 +212,33 @@ impl Thumbnails {
                 let stem = name
                     .strip_suffix(".webp")
                     .or_else(|| name.strip_suffix(".mp4"));
-                let stale = match stem {
+                let is_stale = match stem {
                     Some(hex) => hex.len() == 64 && !is_known(hex),
-                    None => self.is_stale(name),
+                    None => name.starts_with(TEMPORARY),
                 };
-                match (stale, stem, size) {
-                    (true, ..) => {
-                        // Held over the removal: one that is put now comes after it.
-                        let extra = lock(&self.shared.extra);
-                        if stem.is_none_or(|hex| !extra.fresh.contains(hex)) {
-                            fs::remove_file(entry.path()).ok();
-                        }
-                    }
-                    (false, Some(hex), Some(size)) if size != Resolution::Default => {
-                        lock(&self.shared.extra).add(number(hex), bit(size));
-                    }
-                    _ => {}
+                let written = entry.metadata().and_then(|meta| meta.modified());
+                if is_stale && written.is_ok_and(|at| at < self.shared.started) {
+                    fs::remove_file(entry.path()).ok();
                 }
             }
         }
-        let mut extra = lock(&self.shared.extra);
-        extra.complete = true;
-        extra.fresh = HashSet::new();
     }
 
-    /// Whether this is a temporary file of the last run. Requests are already served, so a file counts
-    /// as this run's if its number has already been used.
-    fn is_stale(&self, name: &str) -> bool {
-        let serial = name
-            .strip_prefix(TEMPORARY)
-            .and_then(|name| name.split(['.', '-']).next());
-        let serial = serial.and_then(|serial| serial.parse::<u64>().ok());
-        serial.is_some_and(|serial| serial >= self.shared.serial.load(Ordering::Relaxed))
-    }
-
-    fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
+    fn make(&self, image: &Image, hex: &str, resolution: Resolution) -> Result<(), Error> {
         let tools = Tools {
             decoder: &self.shared.decoder,
             ffmpeg: &self.shared.ffmpeg,
         };
-        let new = self.new_file(*resolution)?;
+        let new = self.new_file(resolution)?;
         match &image.web_meta {
-            Some(meta) => package_thumbnail(meta, *resolution, tools, new.path())?,
+            Some(meta) => package_thumbnail(meta, resolution, tools, new.path())?,
             None => {
                 let (to, scratch) = (Some(new.path()), || self.scratch());
-                drop(tools.thumbnail(&image.path, *resolution, &scratch, to)?);
+                drop(tools.thumbnail(&image.path, resolution, &scratch, to)?);
             }
         }
         self.check(image)?;
-        self.put(hex, *resolution, &new)
+        self.put(hex, resolution, &new)
     }
 
     /// Fails as for a missing file if the image was renamed in between: another image may have the old
@@ -304,7 +254,7 @@ impl Thumbnails {
         ))
     }
 
-    pub(super) fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
+    fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
         let (directory, name) = (&self.shared.directory, resolution.as_str());
         let length = directory.as_os_str().len() + name.len() + hex.len();
         let mut path = PathBuf::with_capacity(length + "//.webp".len());
@@ -317,20 +267,16 @@ impl Thumbnails {
 }
 
 /// Whether a thumbnail has content. Thumbnails are not flushed, so a power failure may leave empty ones.
-pub(super) fn is_whole(path: &Path) -> bool {
+fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() > 0)
 }
 
-fn key(image: &Image, wanted: Resolution) -> Key {
+/// The checksum in hexadecimal, and the size that is used for `wanted`.
+fn key(image: &Image, wanted: Resolution) -> (String, Resolution) {
     (
         digest::hex(&image.checksum),
         made_as((image.width, image.height), wanted),
     )
-}
-
-/// The existing size, of these bits, that serves for a size.
-pub(super) fn serves(size: (u32, u32), asked: Resolution, there: u8) -> Option<Resolution> {
-    Some(made_as(size, asked)).filter(|&made| there & bit(made) != 0)
 }
 
 /// The size whose thumbnail is used for `wanted`. A picture that fits into a smaller frame has the same
@@ -348,13 +294,30 @@ fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
     smallest.min(wanted)
 }
 
-pub(super) fn bit(resolution: Resolution) -> u8 {
-    1 << resolution as u8
+/// Completes and writes the records of a page.
+#[derive(Debug)]
+pub(crate) struct PageThumbnails<'t> {
+    thumbnails: &'t Thumbnails,
+    /// The time zone of the times in its rows.
+    zone: OnceCell<TimeZone>,
 }
 
-/// The first eight bytes of a checksum; what is none has none.
-fn number(hex: &str) -> u64 {
-    hex.get(..16)
-        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-        .unwrap_or_default()
+impl PageThumbnails<'_> {
+    /// Appends an image with what is not in its row.
+    pub(crate) fn write(&self, mut image: Image, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        self.thumbnails.complete(&mut image);
+        image.write(out, self.zone.get_or_init(zone::local))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_have_all_sizes_by_their_names() {
+        let mut all = Resolution::ALL.to_vec();
+        all.sort_by_key(|size| size.as_str());
+        assert_eq!(all, BY_NAME);
+    }
 }

@@ -1,7 +1,6 @@
 //! The images of the library: lists, single images, their files and thumbnails, edits, and
 //! deletion; and the filters in bodies.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -188,19 +187,18 @@ fn lost(image: &Image) -> Error {
     wallpaper::Error::FileGone { id, path, away }.into()
 }
 
-/// The error is shared: several requests may have waited for the same thumbnail.
-fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
+fn thumbnail_failed(error: library::Error, image: &Image) -> Error {
     if error.is_missing_file() {
         return lost(image);
     }
-    if let library::Error::NoAnswer { .. } | library::Error::Stopped = *error {
+    if let library::Error::NoAnswer { .. } | library::Error::Stopped = error {
         return Error::new(503, error.to_string());
     }
     use transcode::Error::{Missing, NotShown};
     if let library::Error::Transcode {
         source: Missing { .. } | NotShown(_),
         ..
-    } = *error
+    } = error
     {
         return Error::new(503, "cannot create the thumbnail").details(error.reason());
     }

@@ -148,7 +148,7 @@ fn pipe_in_place_of_an_image_does_not_block() {
         .library
         .thumbnail(&image, Resolution::Default)
         .unwrap_err();
-    assert!(matches!(*refused, Error::NotFile { .. }), "{refused}");
+    assert!(matches!(refused, Error::NotFile { .. }), "{refused}");
 }
 
 #[test]
