@@ -194,7 +194,6 @@ impl From<library::Error> for Error {
             Why::File {
                 source: ref why, ..
             } => fixable(text, why.to_string(), error),
-            Why::Trash { ref why } => fixable(text, why.clone(), error),
             // Errors of single files: imports report them as events.
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
@@ -460,14 +459,6 @@ mod tests {
             library::Error::FileGone { id: 7 },
             404,
             "image 7 is missing",
-        );
-        let trash = library::Error::Trash {
-            why: "/x: read-only".into(),
-        };
-        check(
-            trash,
-            500,
-            r#"nothing was deleted","code":500,"details":"/x: read-only""#,
         );
         let full = std::io::ErrorKind::StorageFull.into();
         let full = library::Error::File {

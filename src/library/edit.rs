@@ -11,7 +11,7 @@ use super::context::ImportContext;
 use super::disk::{self, TEMPORARY, lacks_directory, rename, sync_directory};
 use super::name::Name;
 use super::package::{self, Before};
-use super::removal::{Files, Which};
+use super::removal::{Files, Removed, Which};
 use super::{Error, Library};
 use crate::error_chain::chain;
 use crate::store::edits::{self, ImageChange, Rename};
@@ -275,10 +275,9 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// The numbers of folders and images that were deleted with a folder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What was deleted with a folder.
 pub struct Deleted {
-    pub images: usize,
+    pub removed: Removed,
     pub folders: usize,
 }
 
@@ -314,7 +313,7 @@ impl Library {
         }
         self.changed(GalleryDomain::Folders);
         Ok(Deleted {
-            images: 0,
+            removed: Removed::default(),
             folders: 1,
         })
     }
@@ -326,17 +325,14 @@ impl Library {
             in_place: false,
             trash,
         };
-        let (gone, folders) = self.take_out(Which::In(id), files, |c| {
+        let (removed, folders) = self.take_out(Which::In(id), files, |c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
             }
             Ok(folders::remove(c, id)?)
         })?;
         self.changed(GalleryDomain::Folders);
-        Ok(Deleted {
-            images: gone.count(),
-            folders,
-        })
+        Ok(Deleted { removed, folders })
     }
 
     /// Moves images into a folder, or with `None` to the root; returns how many of them exist.

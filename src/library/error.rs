@@ -102,9 +102,6 @@ pub enum Error {
         path: PathBuf,
         source: transcode::Error,
     },
-    /// The file could not be moved to the trash.
-    #[error("no trash directory available; nothing was deleted")]
-    Trash { why: String },
     /// A directory cannot be imported in place: it is watched instead.
     #[error("{} is a directory; only files can be imported in place", .path.display())]
     DirectoryInPlace { path: PathBuf },

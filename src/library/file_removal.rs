@@ -4,22 +4,19 @@
 //! Runs on the calling thread. It never follows a link that has replaced the file, and keeps the
 //! directory open between the check and the removal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
-use trash::TrashItem;
-use trash::os_limited::{list, restore_all};
 
 use super::Error;
 use super::context::ImportContext;
-use super::disk::{is_gone, stamp, sync_directory};
+use super::disk::{stamp, sync_directory};
 use crate::digest::Checksum;
+use crate::store::pending_files;
 use crate::store::watched::{self, Stamp, WatchedFile};
-use crate::store::{images, pending_files};
 use crate::sys::lock;
 use crate::wire::Image;
 
@@ -64,10 +61,18 @@ impl ExpectedFile {
         path: &Path,
     ) -> Result<Self, Error> {
         let note = context.store.read(|c| watched::get(c, path))?;
-        let note = note
-            .filter(|note| note.image_id == Some(image.id))
-            .map(|note| note.stamp);
-        Self::noted(context, path, note, Some(&image.checksum))
+        let note = note.filter(|note| note.image_id == Some(image.id));
+        match note {
+            Some(note) if note.checksum != Some(image.checksum) => Err(Error::NotKnown {
+                path: path.to_owned(),
+            }),
+            note => Self::noted(
+                context,
+                path,
+                note.map(|note| note.stamp),
+                Some(&image.checksum),
+            ),
+        }
     }
 
     fn noted(
@@ -116,18 +121,9 @@ impl ExpectedFile {
         }
     }
 
-    /// Removes the file or package; true if it is gone, also if it was gone before.
-    pub(super) fn is_removed(self, path: &Path) -> bool {
-        match self.remove(path) {
-            Err(error) if !is_missing(&error) => {
-                log::warn!("cannot remove {}: {error}", path.display());
-                false
-            }
-            _ => true,
-        }
-    }
-
-    fn remove(self, path: &Path) -> io::Result<()> {
+    /// Removes the file or package, or moves it to the trash. Returns the stamp that its other names
+    /// have now. A file that is already missing is an error of the kind `NotFound`.
+    pub(super) fn remove(self, path: &Path, trash: bool) -> io::Result<Stamp> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
@@ -143,9 +139,12 @@ impl ExpectedFile {
             return Err(io::Error::other("it is no longer the file of the image"));
         }
         match self {
-            Self::Package => fs::remove_dir_all(path),
-            Self::File | Self::This(_) => Ok(unlinkat(&directory, name, AtFlags::empty())?),
+            // The disk's trash, else the trash of the home.
+            _ if trash => trash::delete(whole(path)).map_err(trash_error)?,
+            Self::Package => fs::remove_dir_all(path)?,
+            Self::File | Self::This(_) => unlinkat(&directory, name, AtFlags::empty())?,
         }
+        Ok(stamp(&file.metadata()?))
     }
 
     fn fits(self, meta: &Metadata) -> bool {
@@ -180,44 +179,76 @@ fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-/// A file to remove with its image, or with a row that cannot be read.
-pub(super) type Going = (i64, PathBuf, ExpectedFile);
+/// The files that were removed or already missing, and those that stayed, with the reasons.
+#[derive(Default)]
+pub struct Outcome {
+    pub removed: Vec<PathBuf>,
+    pub kept: Vec<(PathBuf, Error)>,
+}
 
 /// Removes previews that are noted as pending, or copies, and then their notes.
 pub(super) fn clear_own<'a>(context: &ImportContext, paths: impl Iterator<Item = &'a Path>) {
-    clear(context, paths.map(|path| (path, ExpectedFile::File)));
+    let files = paths.map(|path| (path.to_owned(), ExpectedFile::File));
+    clear(context, files, false);
 }
 
-/// Removes files that are noted as pending, then their notes. A failure is only logged, as the rows are
-/// already removed: the notes stay, and the next start retries.
-pub(super) fn clear<'a>(
+/// Removes files that are noted as pending, or moves them to the trash, then removes their notes. The
+/// note of a copy that cannot be removed stays, and the next start retries.
+pub(super) fn clear(
     context: &ImportContext,
-    files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
-) {
-    if let Err(error) = try_clear(context, files) {
+    files: impl IntoIterator<Item = (PathBuf, ExpectedFile)>,
+    trash: bool,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    // Removing one name of a file changes the stamp of its other names.
+    let mut renamed: HashMap<(u64, u64), Stamp> = HashMap::new();
+    let mut retried = Vec::new();
+    for (path, mut known) in files {
+        let is_ours = context.is_ours(&path);
+        if let ExpectedFile::This(seen) = &mut known {
+            *seen = *renamed.get(&(seen.device, seen.inode)).unwrap_or(seen);
+        } else if !is_ours {
+            log::info!("not removing {}: it is not murald's", path.display());
+            continue;
+        }
+        match known.remove(&path, trash) {
+            Ok(now) => {
+                renamed.insert((now.device, now.inode), now);
+                outcome.removed.push(path);
+            }
+            Err(error) if is_missing(&error) => outcome.removed.push(path),
+            Err(error) => {
+                let action = if trash { "trash" } else { "remove" };
+                let error = Error::file(action, &path)(error);
+                log::warn!("{}", error.reason());
+                if is_ours && !trash {
+                    retried.push(path.clone());
+                }
+                outcome.kept.push((path, error));
+            }
+        }
+    }
+    if let Err(error) = remove_notes(context, &outcome, &retried) {
         log::warn!(
             "cannot finish removing files until the next start: {}",
             error.reason()
         );
     }
+    outcome
 }
 
-fn try_clear<'a>(
+fn remove_notes(
     context: &ImportContext,
-    files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
+    outcome: &Outcome,
+    retried: &[PathBuf],
 ) -> Result<(), Error> {
-    let may_go =
-        |path: &Path, known| matches!(known, ExpectedFile::This(_)) || context.is_ours(path);
-    let removed =
-        |&(path, known): &(&Path, ExpectedFile)| !may_go(path, known) || known.is_removed(path);
-    let removed: Vec<&Path> = files.filter(removed).map(|(path, _)| path).collect();
-    flush_directories(removed.iter().copied())?;
-    context.store.note(|c| {
-        removed
-            .iter()
-            .try_for_each(|path| pending_files::unmark(c, path))
-    })?;
-    Ok(())
+    let kept = outcome.kept.iter().map(|(path, _)| path);
+    let mut kept = kept.filter(|path| !retried.contains(path));
+    let store = &context.store;
+    store.note(|c| kept.try_for_each(|path| pending_files::unmark(c, path)))?;
+    flush_directories(outcome.removed.iter().map(PathBuf::as_path))?;
+    let mut removed = outcome.removed.iter();
+    Ok(store.note(|c| removed.try_for_each(|path| pending_files::unmark(c, path)))?)
 }
 
 /// Flushes the directories of removed files, so that a power failure cannot bring back a file whose
@@ -231,84 +262,6 @@ pub(super) fn flush_directories<'a>(files: impl Iterator<Item = &'a Path>) -> Re
     there.try_for_each(sync_directory)
 }
 
-/// Files that were moved into the trash. On drop, a file whose row still exists is restored: its row was
-/// not removed after all, or is in another folder now.
-pub(super) struct Trashed<'a> {
-    context: &'a ImportContext,
-    /// The original paths, as the trash records them, and their images; only files moved by this value.
-    from: BTreeMap<PathBuf, i64>,
-}
-
-impl<'a> Trashed<'a> {
-    pub(super) fn new(context: &'a ImportContext) -> Self {
-        Self {
-            context,
-            from: BTreeMap::new(),
-        }
-    }
-
-    /// Moves a file or package into the trash of its disk, else into the trash of the home. Skips a
-    /// file that is already gone, or that its owner removes at the same time. The caller holds the
-    /// rename lock ([`super::name::Names::turn`]): for a file that disappears during the move, the
-    /// crate may leave an empty one in the trash.
-    pub(super) fn take(&mut self, (id, path, known): &Going) -> Result<(), Error> {
-        if known.look(path)?.is_none() {
-            return Ok(());
-        }
-        let path = whole(path);
-        match trash::delete(&path) {
-            Err(_) if is_gone(&path) => {}
-            Err(error) => return Err(Error::Trash { why: reason(error) }),
-            Ok(()) => drop(self.from.insert(path, *id)),
-        }
-        Ok(())
-    }
-
-    /// The original paths of the files whose rows still exist. A row counts as existing if the database
-    /// cannot be read, as its file is then better restored than in the trash.
-    fn back(&self) -> Vec<&PathBuf> {
-        let has_row = |id| {
-            self.context
-                .store
-                .read(|c| images::exists(c, id))
-                .unwrap_or(true)
-        };
-        let back = self
-            .from
-            .iter()
-            .filter(|&(path, &id)| is_gone(path) && has_row(id));
-        back.map(|(path, _)| path).collect()
-    }
-}
-
-impl Drop for Trashed<'_> {
-    fn drop(&mut self) {
-        if self.from.is_empty() {
-            return;
-        }
-        // Another thread that deletes one of these images for good waits for this lock before it looks
-        // for the file.
-        let _turn = self.context.names.turn();
-        let back = self.back();
-        if back.is_empty() {
-            return;
-        }
-        let items = list().map(|items| newest(items, &back)).unwrap_or_default();
-        if items.len() < back.len() {
-            log::error!(
-                "cannot find {} files in the trash",
-                back.len() - items.len()
-            );
-        }
-        // One call for each file: if another file is at its path, the others are still restored.
-        for item in items {
-            if let Err(error) = restore_all([item]) {
-                log::error!("cannot restore a file from the trash: {}", reason(error));
-            }
-        }
-    }
-}
-
 /// The path with the links of its directory resolved. The file itself may be a link and is not.
 fn whole(path: &Path) -> PathBuf {
     let home = path.parent().and_then(|home| home.canonicalize().ok());
@@ -318,26 +271,12 @@ fn whole(path: &Path) -> PathBuf {
     }
 }
 
-/// The newest item for each path: the trash may hold older files from the same path.
-fn newest(items: Vec<TrashItem>, from: &[&PathBuf]) -> Vec<TrashItem> {
-    let age = |item: &TrashItem| {
-        let written = Path::new(&item.id)
-            .metadata()
-            .and_then(|info| info.modified());
-        (item.time_deleted, written.unwrap_or(SystemTime::UNIX_EPOCH))
-    };
-    let of = |path: &&PathBuf| {
-        let same = items.iter().filter(|item| item.original_path() == **path);
-        same.max_by_key(|item| age(item)).cloned()
-    };
-    from.iter().filter_map(of).collect()
-}
-
-/// The reason for the user: the crate's own messages are for programmers.
-fn reason(error: trash::Error) -> String {
-    match error {
+/// The reason for the user: the crate's own messages are for programmers. The error has no kind of its
+/// own, as `NotFound` would mean that the file is missing.
+fn trash_error(error: trash::Error) -> io::Error {
+    io::Error::other(match error {
         trash::Error::FileSystem { path, source } => format!("{}: {source}", path.display()),
         trash::Error::Unknown { description } => description,
         other => other.to_string(),
-    }
+    })
 }

@@ -34,7 +34,7 @@ use crate::digest::Checksum;
 use crate::memory;
 use crate::store::edits::{self, Rename};
 use crate::store::pending_files::{self, Pending};
-use crate::store::{Connection, elsewhere, images};
+use crate::store::{Connection, elsewhere, images, watched};
 
 pub(super) struct Reconciler {
     pub(super) context: Arc<ImportContext>,
@@ -191,11 +191,16 @@ pub(super) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Undoes an unfinished rename of the last run, and reads the pending notes. Before that, marks rows
+    /// Forgets files with other content than their images, so that the first scan reads them. Undoes an
+    /// unfinished rename of the last run, and reads the pending notes. Before that, marks rows
     /// whose copies are outside the library's directory, so that nothing touches those files.
     pub(super) fn take(context: &ImportContext) -> Self {
         confine(context);
-        let pending = undo_renames(context)
+        let pending = context
+            .store
+            .note(|c| watched::forget_others(c, None).map(drop))
+            .map_err(Error::from)
+            .and_then(|()| undo_renames(context))
             .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
             .inspect_err(|error| {
                 log::error!("cannot clean up after the last run: {}", error.reason())
@@ -228,13 +233,15 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
         // A file that has a row is kept, in spite of its note.
         let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
         if let Some(known) = left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
-            if !known.is_removed(&note.path) {
-                continue;
+            if let Err(error) = known.remove(&note.path, note.trash) {
+                log::warn!("cannot remove {}: {error}", note.path.display());
+                // Retried at the next start, unless it belongs to the user.
+                if context.is_ours(&note.path) {
+                    continue;
+                }
+            } else {
+                log::info!("removed {}, which belongs to no image", note.path.display());
             }
-            log::info!(
-                "removed {}, whose import was not finished",
-                note.path.display()
-            );
         }
         removed.push(note);
     }

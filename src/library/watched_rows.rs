@@ -147,9 +147,9 @@ impl ImportContext {
         image: &Image,
         name: &mut Option<Reserved<'a>>,
     ) -> Result<bool, Error> {
-        let has_none =
-            |now: &Image| own_path(&now.path) != now.path && now.checksum == image.checksum;
-        let now = images::get(c, image.id)?.filter(|now| now.path == image.path || has_none(now));
+        let has_none = |now: &Image| now.path == image.path || own_path(&now.path) != now.path;
+        let now = images::get(c, image.id)?;
+        let now = now.filter(|now| now.checksum == image.checksum && has_none(now));
         let Some(now) = now else { return Ok(false) };
         *name = self.give_file(c, &seen.directory, &now, &seen.path)?;
         watched::forget_file(c, &now.path, now.id)?;
@@ -170,12 +170,23 @@ impl ImportContext {
         (file, now): &(WatchedFile, WatchedFile),
     ) -> Result<Option<Reserved<'_>>, Error> {
         let id = watched::rename(c, file, now)?;
+        if let Some(id) = id {
+            self.forget_others(c, id)?;
+        }
         let image = id.map(|id| images::get(c, id)).transpose()?.flatten();
         // Another renamed file may have displaced it.
         match image.filter(|image| image.in_place && own_path(&image.path) == file.path) {
             Some(image) => self.give_file(c, directory, &image, &now.path),
             None => Ok(None),
         }
+    }
+
+    /// Forgets the files of an image that have other content, so that they are read again: a file
+    /// belongs to the image of its own content.
+    pub(super) fn forget_others(&self, c: &Connection, image: i64) -> Result<(), Error> {
+        let others = watched::forget_others(c, Some(image))?;
+        lock(&self.unknown_again).extend(others);
+        Ok(())
     }
 
     /// Gives a file to an image. The image's name and folder follow it, unless the owner has chosen
@@ -281,6 +292,7 @@ impl ImportContext {
             let now = unchanged(c, old)?;
             edits::rewrite(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
+            self.forget_others(c, now.id)?;
             // A kill before the commit leaves the old note, so that the file is copied again.
             fs::rename(&copy.path, &now.path).map_err(Error::file("rename", &copy.path))?;
             copy.kept = true;
@@ -304,6 +316,7 @@ impl ImportContext {
             let now = unchanged(c, old)?;
             edits::replace(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
+            self.forget_others(c, now.id)?;
             Ok(now)
         })?;
         file_removal::clear_own(self, purge::on_disk(&old));

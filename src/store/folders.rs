@@ -222,16 +222,6 @@ pub(crate) fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>,
     Ok(images)
 }
 
-/// Whether an image is in a folder or in one below it.
-pub(crate) fn is_below(connection: &Connection, image: i64, folder: i64) -> Result<bool, Error> {
-    let mut statement = connection.prepare_cached(
-        "WITH RECURSIVE around(id) AS (SELECT folder_id FROM image WHERE id = ?1 UNION \
-         SELECT folder.parent_id FROM folder JOIN around ON folder.id = around.id) \
-         SELECT 1 FROM around WHERE id = ?2",
-    )?;
-    Ok(statement.exists([image, folder])?)
-}
-
 /// Removes a folder and all folders below it, which must contain no images; returns how many.
 pub(crate) fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
     let within = subtree(connection, id)?;

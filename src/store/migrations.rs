@@ -122,6 +122,8 @@ pub(super) const STEPS: &[&str] = &[
      CREATE TRIGGER image_text_changed AFTER UPDATE OF words ON image WHEN NEW.words <> OLD.words BEGIN
          UPDATE library SET texts = texts + 1;
      END;",
+    // Whether a file of a deleted image goes to the trash.
+    "ALTER TABLE pending_file ADD COLUMN trash INTEGER NOT NULL DEFAULT 0;",
     // Lists keep no texts and no palettes in memory, so these need no versions.
     "DROP TRIGGER image_added;
      DROP TRIGGER image_removed;

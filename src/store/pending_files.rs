@@ -19,6 +19,8 @@ pub struct Pending {
     pub path: PathBuf,
     /// `None`: any file of this name.
     pub(crate) stamp: Option<Stamp>,
+    /// Whether it goes to the trash.
+    pub(crate) trash: bool,
 }
 
 /// Records a file or package without a row, or updates the stamp of a recorded one.
@@ -41,6 +43,20 @@ pub(crate) fn mark(
     Ok(())
 }
 
+/// Records a file of a deleted image, which is to be removed or moved to the trash.
+pub(crate) fn mark_removed(
+    connection: &Connection,
+    path: &Path,
+    stamp: &Stamp,
+    trash: bool,
+) -> Result<(), Error> {
+    mark(connection, path, Some(stamp))?;
+    connection
+        .prepare_cached("UPDATE pending_file SET trash = ?2 WHERE path = ?1")?
+        .execute(params![path.to_string_lossy(), trash])?;
+    Ok(())
+}
+
 /// Removes the record, because the file has a row now or no longer exists.
 pub(crate) fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection
@@ -57,8 +73,9 @@ pub(crate) fn has(connection: &Connection, path: &Path) -> Result<bool, Error> {
 
 /// Returns all records, sorted by path.
 pub fn list(connection: &Connection) -> Result<Vec<Pending>, Error> {
-    let mut statement = connection
-        .prepare_cached("SELECT path, size, modified, inode FROM pending_file ORDER BY path")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT path, size, modified, inode, trash FROM pending_file ORDER BY path",
+    )?;
     let notes = statement.query_map([], |row| {
         let stamp = match (row.get::<_, Option<i64>>(1)?, row.get(2)?, row.get(3)?) {
             (Some(size), Some(modified), Some(inode)) => Some(Stamp {
@@ -72,6 +89,7 @@ pub fn list(connection: &Connection) -> Result<Vec<Pending>, Error> {
         Ok(Pending {
             path: row.get::<_, String>(0)?.into(),
             stamp,
+            trash: row.get(4)?,
         })
     })?;
     Ok(notes.collect::<Result<_, _>>()?)

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::Error;
 use crate::digest::Checksum;
@@ -196,19 +196,28 @@ pub(crate) fn rename(
     image_id.map_or_else(|| note(connection, now).map(|()| now.image_id), Ok)
 }
 
+/// Removes the records of files that do not have the content of their image: those of this image, or
+/// of all images. Returns their paths; they are to be read again.
+pub(crate) fn forget_others(
+    connection: &Connection,
+    image: Option<i64>,
+) -> Result<Vec<PathBuf>, Error> {
+    let of = image.map_or("image_id IS NOT NULL", |_| "image_id = ?1");
+    // The sign makes SQLite use the index of checksums, which is smaller than the table.
+    let sql = format!(
+        "DELETE FROM watched_file WHERE {of} AND NOT EXISTS (SELECT 1 FROM image \
+         WHERE image.checksum = watched_file.checksum AND +image.id = image_id) RETURNING path"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let paths = statement.query_map(params_from_iter(image), |row| {
+        row.get::<_, String>(0).map(PathBuf::from)
+    })?;
+    Ok(paths.collect::<Result<_, _>>()?)
+}
+
 /// Removes the records of all files of an image.
 pub(crate) fn forget_image(connection: &Connection, image_id: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM watched_file WHERE image_id = ?1", [image_id])?;
-    Ok(())
-}
-
-/// Removes the records of all files below a directory.
-pub(crate) fn forget_below(connection: &Connection, directory: &Path) -> Result<(), Error> {
-    let (from, to) = directory_range(directory);
-    connection.execute(
-        "DELETE FROM watched_file WHERE path > ?1 AND path < ?2",
-        [from, to],
-    )?;
     Ok(())
 }
 
@@ -277,10 +286,13 @@ pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathB
     )
 }
 
-/// Marks the file of the image in place with this path as missing, unless it is the image `by`. Its
-/// content may be under another path.
+/// Takes the path from the image in place that has it, unless it is the image `by`. That image uses
+/// another of its files; if it has none, it counts as missing, as its content may be found again.
 pub(crate) fn displace(connection: &Connection, path: &Path, by: i64) -> Result<(), Error> {
-    let sql = "UPDATE image SET path = path || ?2 || id WHERE path = ?1 AND in_place AND id <> ?3";
+    let sql = "UPDATE image SET path = ifnull((SELECT file.path FROM watched_file AS file \
+         WHERE file.image_id = image.id AND file.checksum = image.checksum AND file.path <> ?1 \
+         AND file.path NOT IN (SELECT path FROM image) ORDER BY file.path LIMIT 1), path || ?2 || id) \
+         WHERE path = ?1 AND in_place AND id <> ?3";
     connection
         .prepare_cached(sql)?
         .execute(params![text(path), DISPLACED, by])?;

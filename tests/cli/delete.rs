@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use rusqlite::TransactionBehavior;
 use serde_json::json;
 
 use crate::call::{fails, json_of, ok, pictures};
-use crate::desktop::wait_until;
 use crate::support::TestDaemon;
 use crate::support::pty::Pty;
 
@@ -99,39 +97,11 @@ fn trash_has_the_file_its_path_and_the_date() {
 }
 
 #[test]
-fn nothing_is_deleted_if_the_trash_fails() {
+fn file_stays_if_the_trash_fails() {
     let daemon = daemon(3);
     let trash = daemon.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
     let delete = |body| daemon.client().send("DELETE", "/images", "", body);
-    let told = delete(br#"{"ids":[1,2],"trash":true}"#).fails(500);
-    assert!(
-        told["error"]
-            .as_str()
-            .unwrap()
-            .ends_with("nothing was deleted"),
-        "{told}"
-    );
-    fails(
-        &daemon,
-        &["images", "delete", "p0"],
-        1,
-        "murald: no trash directory available; nothing",
-    );
-    assert_eq!(ids(&daemon), 3);
-    fs::remove_file(&trash).unwrap();
-    // With `.trashinfo` this name is too long, so the files that are in the trash already are moved
-    // back.
-    let long = "z".repeat(250);
-    ok(&daemon, &["images", "rename", "p1", &long]);
-    let files = || fs::read_dir(daemon.images()).unwrap().count();
-    let before = files();
-    delete(br#"{"ids":[1,2,3],"trash":true}"#).fails(500);
-    assert_eq!(
-        (ids(&daemon), files(), self::trash(&daemon).len()),
-        (3, before, 0)
-    );
-    ok(&daemon, &["images", "raw", "p0", "--output", "/dev/null"]);
     // A mistyped field deletes nothing.
     for body in [
         &br#"{"ids":[1],"trahs":true}"#[..],
@@ -142,11 +112,31 @@ fn nothing_is_deleted_if_the_trash_fails() {
         delete(body).fails(400);
     }
     assert_eq!(ids(&daemon), 3);
+    let path = json_of(&daemon, &["images", "show", "p0"])["path"].clone();
+    let told = delete(br#"{"ids":[1],"trash":true}"#).ok();
     assert_eq!(
-        delete(br#"{"ids":[1,2,3],"files":true}"#).ok(),
-        json!({ "deleted": 3 })
+        (&told["deleted"], &told["files"], &told["files_kept"]),
+        (&json!(1), &json!([]), &json!([path]))
     );
-    assert_eq!((files(), self::trash(&daemon).len()), (0, 0));
+    let warning = told["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.starts_with(&format!("cannot trash {}: ", path.as_str().unwrap())),
+        "{warning}"
+    );
+    assert_eq!(
+        (ids(&daemon), Path::new(path.as_str().unwrap()).exists()),
+        (2, true)
+    );
+    let output = daemon.murald(&["images", "delete", "p1"]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot trash ") && told.ends_with("murald: 1 file not deleted\n"));
+    fs::remove_file(&trash).unwrap();
+    let path = json_of(&daemon, &["images", "show", "p2"])["path"].clone();
+    assert_eq!(
+        delete(br#"{"ids":[3],"files":true}"#).ok(),
+        json!({ "deleted": 1, "files": [path] })
+    );
 }
 
 #[test]
@@ -331,37 +321,12 @@ fn file_of_an_unreadable_row_is_moved_to_the_trash() {
     daemon.start();
     let body = br#"{"ids":[1],"trash":true}"#;
     let answer = daemon.client().send("DELETE", "/images", "", body);
-    assert_eq!(answer.ok(), json!({ "deleted": 1 }));
+    assert_eq!(answer.ok()["deleted"], 1);
     assert_eq!(trash(&daemon), ["p0.png"]);
 }
 
 #[test]
-fn folder_is_deleted_with_the_images_that_it_has_at_that_moment() {
-    let daemon = daemon(3);
-    ok(&daemon, &["folders", "create", "f"]);
-    ok(&daemon, &["folders", "add", "f", "p0", "p1"]);
-    let mut elsewhere = rusqlite::Connection::open(daemon.database()).unwrap();
-    let elsewhere = elsewhere
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .unwrap();
-    let line = ["folders", "delete", "f", "--contents"];
-    std::thread::scope(|scope| {
-        let asked = scope.spawn(|| ok(&daemon, &line));
-        wait_until("the trash", || trash(&daemon).len() == 2);
-        let moved = "UPDATE image SET folder_id = iif(id = 1, NULL, 1) WHERE id IN (1, 3)";
-        assert_eq!(elsewhere.execute(moved, []).unwrap(), 2);
-        elsewhere.commit().unwrap();
-        assert_eq!(asked.join().unwrap(), "1 folder and 2 images deleted\n");
-    });
-    assert_eq!(
-        (ids(&daemon), trash(&daemon)),
-        (1, vec!["p1.png".to_owned(), "p2.png".to_owned()])
-    );
-    ok(&daemon, &["images", "raw", "p0", "--output", "/dev/null"]);
-}
-
-#[test]
-fn folder_is_kept_if_the_trash_fails() {
+fn files_in_place_are_kept_when_their_folder_is_deleted() {
     let daemon = daemon(2);
     let file = daemon.root().join("own.png");
     image::RgbImage::from_pixel(9, 9, image::Rgb([1, 2, 3]))
@@ -379,21 +344,11 @@ fn folder_is_kept_if_the_trash_fails() {
         ],
     );
     ok(&daemon, &["folders", "add", "f", "p0"]);
-    let trash = daemon.root().join("data/Trash");
-    fs::write(&trash, "no directory").unwrap();
     let line = ["folders", "delete", "f", "--contents"];
-    fails(
-        &daemon,
-        &line,
-        1,
-        "murald: no trash directory available; nothing was deleted",
-    );
-    assert_eq!(ids(&daemon), 3);
     daemon
         .client()
         .delete("/folders/1?mode=delete_all&trash=yes")
         .fails(400);
-    fs::remove_file(&trash).unwrap();
     assert_eq!(ok(&daemon, &line), "1 folder and 2 images deleted\n");
     assert_eq!(
         (ids(&daemon), self::trash(&daemon)),

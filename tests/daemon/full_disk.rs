@@ -243,6 +243,6 @@ fn image_that_cannot_be_removed_stays_in_the_library() {
     }
     assert_eq!(images(daemon)[0]["folder_id"], folder);
     mount("-o remount,bind,rw");
-    assert_eq!(delete().ok(), json!({ "deleted": 1 }));
+    assert_eq!(delete().ok()["deleted"], 1);
     assert_eq!(fs::read_dir(cramped.inside(&library)).unwrap().count(), 0);
 }

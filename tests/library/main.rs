@@ -23,6 +23,7 @@ mod formats;
 mod guard;
 mod import;
 mod import_kill;
+mod model;
 #[path = "../support/mod.rs"]
 mod support;
 mod upkeep;

@@ -4,23 +4,60 @@ use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
 use serde_json::Value;
 
-use super::{Call, Error, View, count, harmless, more, number, text};
+use super::{Call, Error, Stdout, View, count, harmless, items, more, number, text};
 
 /// Names that the question lists.
 const LISTED: usize = 5;
 
 pub(super) const DELETED: View = View::of(
     "DELETE /images",
-    &[more("deleted files_kept files_removed")],
+    &[more("deleted files files_kept warnings")],
 )
 .showing(|call, stdout, answer| {
     let forever = call.has("--forever");
-    let (deleted, kept) = (number(answer, "deleted"), number(answer, "files_kept"));
-    match number(answer, "files_removed") {
-        0 => stdout.say(said(deleted, kept, call.all("IMAGE").len() as u64, forever)),
-        files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
+    let (files, stuck) = (items(answer, "files"), items(answer, "files_kept"));
+    match number(answer, "deleted") {
+        0 if !files.is_empty() => stdout.say(format!(
+            "{} {}",
+            count(files.len() as u64, "file"),
+            done(forever)
+        ))?,
+        deleted => {
+            let gone = (files.len() + stuck.len()) as u64;
+            let kept = match call.has("--files") {
+                true => 0,
+                false => deleted.saturating_sub(gone),
+            };
+            let wanted = call.all("IMAGE").len() as u64;
+            let all = if gone > deleted {
+                names(files)
+            } else {
+                String::new()
+            };
+            let said = said(deleted, (kept, stuck.len() as u64), wanted, forever);
+            stdout.say(format!("{said}{all}"))?;
+        }
     }
+    all_removed(stdout, answer)
 });
+
+/// The files of an image that has several.
+fn names(files: &[Value]) -> String {
+    let names: Vec<_> = files.iter().filter_map(Value::as_str).collect();
+    format!(": {}", names.join(", "))
+}
+
+/// Fails if files could not be removed.
+pub(super) fn all_removed(stdout: &Stdout, answer: &Value) -> Result<(), Error> {
+    stdout.warn_all(answer);
+    match items(answer, "files_kept").len() as u64 {
+        0 => Ok(()),
+        kept => Err(Error::refused(format!(
+            "{} not deleted",
+            count(kept, "file")
+        ))),
+    }
+}
 
 /// Always sent: without this field, files in place would go to the trash, too.
 pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
@@ -48,29 +85,32 @@ fn done(forever: bool) -> &'static str {
     }
 }
 
-fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
+/// `kept`: the images whose files are kept as they are in place; `stuck`: the files that could not be
+/// removed.
+fn said(deleted: u64, (kept, stuck): (u64, u64), wanted: u64, forever: bool) -> String {
     let others = if deleted < wanted {
         "; the others no longer exist"
     } else {
         ""
     };
     let done = done(forever);
-    let gone = match (deleted - kept.min(deleted), kept) {
+    let stays = kept + stuck;
+    let gone = match (deleted.saturating_sub(stays), stays) {
         (gone, 0) => format!("{} {done}", count(gone, "image")),
-        (0, kept) => format!("{} removed from the library", count(kept, "image")),
-        (gone, kept) => {
+        (0, _) => format!("{} removed from the library", count(deleted, "image")),
+        (gone, stays) => {
             format!(
-                "{} {done}, {kept} more removed from the library",
+                "{} {done}, {stays} more removed from the library",
                 count(gone, "image")
             )
         }
     };
-    let stays = match kept {
+    let files = match kept {
         0 => "",
         1 => "; its file is kept (--files deletes it as well)",
         _ => "; their files are kept (--files deletes them as well)",
     };
-    format!("{gone}{stays}{others}")
+    format!("{gone}{files}{others}")
 }
 
 /// The question, which names the first images and says what happens to their files.
@@ -84,7 +124,16 @@ pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
             continue;
         }
         let image: Value = call.connect()?.read(&[&"images", one])?;
-        names.push(format!("{} ({one})", text(&image, "name")));
+        let mut name = format!("{} ({one})", text(&image, "name"));
+        let files = items(&image, "files");
+        if call.has("--files") && !files.is_empty() {
+            name.push_str(&format!(
+                " with {} files{}",
+                files.len(),
+                self::names(files)
+            ));
+        }
+        names.push(name);
         in_place &= image["in_place"] == true;
     }
     let what = listing(&names, all.len());
@@ -151,7 +200,7 @@ mod tests {
     #[test]
     fn report_counts_deleted_and_kept_images() {
         let check = |deleted, kept, wanted, expected: &str| {
-            assert_eq!(said(deleted, kept, wanted, false), expected);
+            assert_eq!(said(deleted, (kept, 0), wanted, false), expected);
         };
         check(2, 0, 2, "2 images moved to the trash");
         check(

@@ -82,14 +82,17 @@ const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
 });
 const DELETED: View = View::of(
     "DELETE /folders/{id}",
-    &[more("deleted mode images_deleted folders_deleted")],
+    &[more(
+        "deleted mode images_deleted folders_deleted files_kept warnings",
+    )],
 )
 .showing(|_, stdout, gone| {
     let folders = count(number(gone, "folders_deleted"), "folder");
     match number(gone, "images_deleted") {
-        0 => stdout.say(format!("{folders} deleted")),
-        images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
+        0 => stdout.say(format!("{folders} deleted"))?,
+        images => stdout.say(format!("{folders} and {} deleted", count(images, "image")))?,
     }
+    delete::all_removed(stdout, gone)
 });
 
 fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -110,12 +113,7 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     };
     let place = place("/folders/{FOLDER}", call).query("mode", Some(mode));
     let place = place.query("trash", trash.then_some(true));
-    let answer = connection
-        .ask("DELETE", &place, None)
-        .map_err(|error| match error.status() {
-            Some(500) if trash => error.hint("--forever deletes without the trash"),
-            _ => error,
-        })?;
+    let answer = connection.ask("DELETE", &place, None)?;
     DELETED.show(call, stdout, &answer)
 }
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::super::body_errors::nearest;
+use super::library::add_kept;
 use super::{Api, session};
 use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::store::edits::ImageChange;
 use crate::store::filter::{self, BadFilter};
 use crate::store::playlists::NewSource;
 use crate::store::query::Query;
-use crate::store::{folders, images};
+use crate::store::{folders, images, watched};
 use crate::wire::{
     DESCRIPTION_MAX, DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll, collate,
 };
@@ -70,9 +71,24 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
         .store
         .write_row(id, &mut json, |row, json| look.write(row, json))?
     {
-        true => Ok(Response::written_json(json)),
+        true => {
+            add_files(api, id, &mut json)?;
+            Ok(Response::written_json(json))
+        }
         false => Err(nowhere(id)),
     }
+}
+
+/// Adds the files of an image to its record if there are several.
+fn add_files(api: &Api, id: i64, json: &mut Vec<u8>) -> Result<(), Error> {
+    let files = api.store.read(|c| watched::of_image(c, id))?;
+    if files.len() > 1 {
+        json.pop();
+        json.extend(br#","files":"#);
+        serde_json::to_writer(&mut *json, &files)?;
+        json.push(b'}');
+    }
+    Ok(())
 }
 
 /// `GET /images/{id}/raw`
@@ -143,18 +159,16 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
         return Err(Error::bad_request(why));
     }
     let _permit = request.permit()?;
-    if !asked.paths.is_empty() {
-        let removed = api.library.remove_kept(&asked.paths, asked.trash)?;
-        return Ok(Response::json(
-            200,
-            &json!({ "deleted": 0, "files_removed": removed }),
-        )?);
-    }
-    let (deleted, kept) = api.library.delete(&asked)?;
-    let mut answer = json!({ "deleted": deleted });
-    if kept > 0 {
-        answer["files_kept"] = kept.into();
-    }
+    let removed = if asked.paths.is_empty() {
+        api.library.delete(&asked)?
+    } else {
+        library::Removed {
+            images: 0,
+            files: api.library.remove_kept(&asked.paths, asked.trash)?,
+        }
+    };
+    let mut answer = json!({ "deleted": removed.images, "files": removed.files.removed });
+    add_kept(&mut answer, &removed.files);
     Ok(Response::json(200, &answer)?)
 }
 

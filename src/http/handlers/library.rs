@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::Api;
 use crate::config::Section;
 use crate::http::{Error, Reply, Request, Response};
-use crate::library::{self, Content, Deleted, LoopGoes, WatchSettings};
+use crate::library::{self, Content, Deleted, LoopGoes, Outcome, WatchSettings};
 use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
 use crate::transcode::{self, Cut};
 use crate::wire::{
@@ -180,13 +180,28 @@ pub(in crate::http) fn delete_folder(api: &Api, request: &Request<'_>) -> Result
     }
 }
 
+/// Adds the files that could not be removed.
+pub(super) fn add_kept(answer: &mut Value, files: &Outcome) {
+    if files.kept.is_empty() {
+        return;
+    }
+    let (paths, why): (Vec<_>, Vec<_>) = files
+        .kept
+        .iter()
+        .map(|(path, error)| (path, error.reason()))
+        .unzip();
+    answer["files_kept"] = json!(paths);
+    answer["warnings"] = json!(why);
+}
+
 fn folder_deleted(mode: &str, deleted: Deleted) -> Result<Response, Error> {
-    let answer = json!({
+    let mut answer = json!({
         "deleted": true,
         "mode": mode,
-        "images_deleted": deleted.images,
+        "images_deleted": deleted.removed.images,
         "folders_deleted": deleted.folders,
     });
+    add_kept(&mut answer, &deleted.removed.files);
     Ok(Response::json(200, &answer)?)
 }
 

@@ -167,8 +167,9 @@ fn cache_may_be_on_another_file_system() {
                 ids: vec![id],
                 ..DeleteImages::default()
             })
-            .unwrap(),
-        (1, 0)
+            .unwrap()
+            .images,
+        1
     );
     assert!(cached(&cache).is_empty());
     alive.end();

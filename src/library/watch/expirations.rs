@@ -19,7 +19,7 @@ use super::findings::{Difference, Findings, Scope, compare};
 use super::settings::GRACE;
 use crate::store::watched::WatchedFile;
 use crate::store::{Connection, Store, edits, folders, images, watched};
-use crate::wire::{Event, GalleryDomain};
+use crate::wire::{Event, GalleryDomain, own_path};
 
 #[derive(Default)]
 pub(super) struct Expirations {
@@ -301,6 +301,7 @@ fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
             .flatten();
         if let Some(successor) = successor {
             ended.passed_on += edits::unite(c, &image, &successor)?;
+            context.forget_others(c, successor.id)?;
         }
         Ok(ended.end(c, image)?)
     })?;
@@ -309,21 +310,49 @@ fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes the images in place of a directory that is no longer watched; their files stay.
-pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Error> {
-    let all = context
-        .store
-        .read(|c| watched::images_below(c, directory))?;
-    Departed::each(context, &all, |c, (id, _), ended| {
-        match images::get(c, *id)?.filter(|image| image.in_place) {
-            Some(image) => Ok(ended.end(c, image)?),
-            None => Ok(()),
+/// Removes the images in place of a directory that is no longer watched; their files stay. What lies in
+/// another watched directory is kept.
+pub(super) fn forget(
+    context: &ImportContext,
+    directory: &Path,
+    directories: &[Watched],
+) -> Result<(), Error> {
+    let is_watched = |path: &Path| {
+        directories
+            .iter()
+            .any(|one| matches!(one.task.which, Which::All) && one.task.has(path))
+    };
+    let read = |c: &Connection| {
+        Ok::<_, Error>((
+            watched::images_below(c, directory)?,
+            watched::below(c, directory)?,
+        ))
+    };
+    let (mut images, mut files) = context.store.read(read)?;
+    images.retain(|(_, path)| !is_watched(own_path(path)));
+    Departed::each(context, &images, |c, (id, _), ended| {
+        let Some(image) = images::get(c, *id)?.filter(|image| image.in_place) else {
+            return Ok(());
+        };
+        match watched::of_image(c, *id)?
+            .iter()
+            .find(|file| is_watched(file))
+        {
+            Some(other) => {
+                edits::set_path(c, *id, other, None)?;
+                ended.moved += 1;
+                Ok(())
+            }
+            None => Ok(ended.end(c, image)?),
         }
     })?;
     // Without the notes, a new watch of the directory imports all files again.
-    context
-        .store
-        .write(|c| watched::forget_below(c, directory))?;
+    files.retain(|file| !is_watched(&file.path));
+    context.store.write(|c| {
+        files
+            .iter()
+            .try_for_each(|file| watched::forget(c, &file.path))
+    })?;
     clear_folders(context)
 }
 

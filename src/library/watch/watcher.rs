@@ -179,8 +179,9 @@ impl Watcher {
             }
             Message::Forget { directory, reply } => {
                 // The client may have gone.
+                let watched = &self.state.directories;
                 reply
-                    .send(expirations::forget(&self.context, &directory))
+                    .send(expirations::forget(&self.context, &directory, watched))
                     .ok();
                 self.state.expirations.on_missing();
             }
@@ -356,7 +357,9 @@ impl Watcher {
             ..
         } = &mut self.state;
         expirations.end_images(&self.context, directories, now)?;
-        expirations.tell_missing(&self.context, directories)
+        expirations.tell_missing(&self.context, directories)?;
+        self.look_at_unknown(now);
+        Ok(())
     }
 
     /// Finds the directories that have lost all their files at once.

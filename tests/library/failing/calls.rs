@@ -278,6 +278,38 @@ fn refused_deletion_stays_refused_after_a_kill() {
     }
 }
 
+#[test]
+fn file_that_cannot_be_removed_is_kept_and_reported() {
+    let mut scene = Scene::new();
+    let (path, twin) = (scene.picture(), scene.daemon.root().join("twin.png"));
+    fs::copy(&path, &twin).unwrap();
+    let murald = |words: &[&str]| scene.daemon.murald(words).output().unwrap();
+    let [own, other] = [&path, &twin].map(|path| path.to_str().unwrap());
+    for file in [own, other] {
+        assert!(murald(&["import", "--in-place", file]).status.success());
+    }
+    let kept = path.clone();
+    scene.gate.keep(move |call| {
+        let is_it = call.name.starts_with("unlink") && call.path().as_ref() == Some(&kept);
+        is_it.then_some(Errno::PERM.raw_os_error())
+    });
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    let output = murald(&["images", "delete", stem, "--files", "--forever", "--yes"]);
+    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for part in [&format!("cannot remove {own}")[..], "1 file not deleted"] {
+        assert!(told.contains(part), "{told} lacks {part}");
+    }
+    assert_eq!((path.exists(), twin.exists()), (true, false), "{told}");
+    scene.gate.open();
+    scene.again();
+    scene.agrees_wholly("a file that was kept");
+    let connection = rusqlite::Connection::open(scene.daemon.database()).unwrap();
+    let notes = "SELECT count(*) FROM pending_file";
+    let notes: i64 = connection.query_row(notes, [], |row| row.get(0)).unwrap();
+    assert_eq!((notes, path.exists()), (0, true));
+}
+
 /// The host of web pages reads the manifest: if it were written before the row, it could grant what was
 /// refused.
 #[test]

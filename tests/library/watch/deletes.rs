@@ -455,3 +455,20 @@ fn file_behind_a_link_in_a_watched_directory_is_not_deleted() {
         ["real/a.png"]
     );
 }
+
+#[test]
+fn all_names_of_a_file_are_removed() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    for (name, link, how) in [("a.png", "a2.png", "files"), ("b.png", "b2.png", "trash")] {
+        fs::hard_link(walls.at(name), walls.at(link)).unwrap();
+        let id = walls.id(name);
+        let path = format!("/images/{id}");
+        let files = json!([walls.at(name), walls.at(link)]);
+        let client = walls.daemon.client();
+        wait_until("both names", || client.get(&path).ok()["files"] == files);
+        let body = json!({ "ids": [id], "files": true, how: true });
+        let answer = client.send("DELETE", "/images", "", body.to_string().as_bytes());
+        assert_eq!(answer.ok(), json!({ "deleted": 1, "files": files }));
+        assert!(!walls.at(name).exists() && !walls.at(link).exists());
+    }
+}

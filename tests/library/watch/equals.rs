@@ -98,3 +98,37 @@ fn directory_that_loses_only_duplicates_is_not_away() {
     });
     wait_for(&walls, &[1, 2]);
 }
+
+#[test]
+fn picture_keeps_its_other_file_when_one_gets_the_content_of_another_picture() {
+    let walls = Walls::with(&[("y.png", 2)]);
+    walls.draw("x.png", 1);
+    walls.draw("x-backup.png", 1);
+    wait_until("the files are known", || walls.state()["images"] == 2);
+    wait_for(&walls, &[1, 2]);
+    let count = |sql: &str| -> i64 {
+        let connection = rusqlite::Connection::open(walls.daemon.database()).unwrap();
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let files = "SELECT count(*) FROM watched_file WHERE image_id IS NOT NULL";
+    wait_until("three files", || count(files) == 3);
+    walls.draw("x-backup.png", 2);
+    let moved = "SELECT count(*) FROM watched_file JOIN image ON image.id = image_id \
+                 WHERE watched_file.path LIKE '%/x-backup.png' AND image.path LIKE '%/y.png'";
+    wait_until("the other image has it", || count(moved) == 1);
+    // More than the ten seconds in which a missing file may be found again.
+    std::thread::sleep(std::time::Duration::from_secs(13));
+    wait_for(&walls, &[1, 2]);
+    let wrong = "SELECT count(*) FROM watched_file JOIN image ON image.id = image_id \
+                 WHERE image.checksum <> watched_file.checksum";
+    assert_eq!(count(wrong), 0);
+    let body = serde_json::json!({ "ids": [walls.id("y.png")], "files": true }).to_string();
+    let answer = walls
+        .daemon
+        .client()
+        .send("DELETE", "/images", "", body.as_bytes())
+        .ok();
+    let removed = [walls.at("x-backup.png"), walls.at("y.png")];
+    assert_eq!(answer["files"], serde_json::json!(removed));
+    assert!(walls.at("x.png").exists());
+}

@@ -240,3 +240,24 @@ fn earlier_copies_of_watched_files_are_put_into_the_directorys_folder() {
     assert_eq!(folder(ids[1]), chosen, "the user has chosen this folder");
     assert_eq!(walls.images().len(), 2);
 }
+
+#[test]
+fn directory_inside_a_forgotten_one_keeps_its_images_while_it_is_watched() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("inside/b.png", 2)]);
+    let inside = walls.at("inside");
+    let watched = [&walls.directory, &inside];
+    walls
+        .daemon
+        .configure(&format!("[library]\nwatch = {watched:?}\n"));
+    walls.daemon.start();
+    walls.wait_for(&[("a.png", 1), ("inside/b.png", 2)]);
+    let (id, playlist) = (walls.id("inside/b.png"), walls.treasure("inside/b.png"));
+    put(&walls.daemon, &json!({ "watch": [inside], "forget": true })).ok();
+    walls.wait_for(&[("inside/b.png", 2)]);
+    assert_eq!(walls.id("inside/b.png"), id);
+    assert_eq!(walls.images()["inside/b.png"]["tags"], json!(["treasure"]));
+    assert_eq!(walls.in_playlist(playlist), [id]);
+    walls.rename("inside/b.png", "inside/c.png");
+    walls.wait_for(&[("inside/c.png", 2)]);
+    assert_eq!(walls.id("inside/c.png"), id);
+}
