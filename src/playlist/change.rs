@@ -56,10 +56,10 @@ impl Action {
     }
 
     /// The goal of the change that clients wait for, if this action may show a picture.
-    pub(super) fn goal(self, alone: bool) -> Option<Goal> {
+    pub(super) fn goal(self, alone: bool, on: &[String]) -> Option<Goal> {
         match self {
-            Self::Next => Some(Goal::Step(Direction::Forward)),
-            Self::Previous => Some(Goal::Step(Direction::Backward)),
+            Self::Next => Some(Goal::Step(Direction::Forward, on.to_vec())),
+            Self::Previous => Some(Goal::Step(Direction::Backward, on.to_vec())),
             Self::Resume => Some(Goal::Resume { alone }),
             Self::Stop | Self::Pause => None,
         }
@@ -70,15 +70,11 @@ impl Action {
 #[derive(Clone)]
 pub(super) enum Goal {
     /// On these monitors; if empty, on all.
-    Start {
-        monitors: Vec<String>,
-        mode: Mode,
-    },
-    Step(Direction),
+    Start { monitors: Vec<String>, mode: Mode },
+    /// In mode `each`, only on these monitors; if empty, on all.
+    Step(Direction, Vec<String>),
     /// `alone`: not part of a resume of all playlists, which has an event of its own.
-    Resume {
-        alone: bool,
-    },
+    Resume { alone: bool },
 }
 
 /// A client that waits for a picture.
@@ -128,6 +124,8 @@ pub(super) struct Change {
     pub(super) state: PlaybackState,
     /// The monitors of the request.
     pub(super) monitors: Vec<String>,
+    /// In mode `each`: the monitors that step while the others keep their images; if empty, all step.
+    pub(super) stepping: Vec<String>,
     /// In order; the picture is that of the last client, whose step supersedes the others.
     pub(super) clients: Vec<WaitingClient>,
 }
@@ -148,8 +146,32 @@ impl Change {
             spec,
             state,
             monitors,
+            stepping: Vec::new(),
             clients,
         }
+    }
+
+    /// The images for the monitors that step.
+    pub(super) fn images(&self) -> Vec<i64> {
+        let mut taken = self.state.taken();
+        match self.stepping.len() {
+            0 => taken,
+            number => taken.split_off(taken.len().saturating_sub(number)),
+        }
+    }
+
+    /// The first of them, with its index.
+    pub(super) fn item(&self) -> (usize, i64) {
+        let first = self
+            .images()
+            .first()
+            .copied()
+            .unwrap_or(self.state.image_id);
+        if first == self.state.image_id {
+            return (self.state.index, first);
+        }
+        let index = self.spec.items.index_of(first);
+        (index.unwrap_or(self.state.index), first)
     }
 
     /// None if the change is the playlist's own.
@@ -178,18 +200,20 @@ impl Change {
         if !spec.items.iter().any(fits) {
             return false;
         }
-        let direction = match self.clients.last() {
-            Some(WaitingClient {
-                goal: Goal::Step(direction),
-                ..
-            }) => *direction,
-            _ => Direction::Forward,
+        let direction = match self.clients.last().map(|client| &client.goal) {
+            Some(Goal::Step(direction, _)) => *direction,
+            Some(Goal::Start { .. } | Goal::Resume { .. }) | None => Direction::Forward,
         };
+        let shown_on = std::mem::take(&mut state.shown_on);
         let left = match state.mode {
             Mode::Each => state.replace_refused(spec, &fits),
             _ if !fits(&spec.items[state.index]) => state.skip(spec, direction, &fits),
             _ => Vec::new(),
         };
+        // The other monitors keep their images.
+        if !self.stepping.is_empty() {
+            state.shown_on = shown_on;
+        }
         let skipped = left
             .into_iter()
             .filter(|&index| is_refused(&spec.items[index]))

@@ -103,7 +103,7 @@ impl Player {
             let (name, monitors) = (one.spec.name.clone(), on.to_vec());
             return reply(Err(Error::NotRunningOn { name, monitors }));
         }
-        if let Some(goal) = action.goal(true) {
+        if let Some(goal) = action.goal(true, on) {
             let refusal = if action == Action::Resume {
                 None
             } else {
@@ -125,7 +125,7 @@ impl Player {
     pub(super) fn act_on_all(&mut self, action: Action, on: &[String], reply: Reply<Moved>) {
         let mut ids = self.running_ids();
         ids.retain(|id| self.runs_on(*id, on));
-        let Some(goal) = action.goal(false) else {
+        let Some(goal) = action.goal(false, on) else {
             if action == Action::Stop {
                 ids.extend(self.starting());
             }

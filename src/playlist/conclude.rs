@@ -188,7 +188,7 @@ impl Player {
         let result = match change.goal() {
             Some(Goal::Start { .. }) => self.install(&change.spec, change.state.clone()).map(drop),
             Some(&Goal::Resume { alone }) => self.resume(id, alone, change.state.clone()),
-            Some(Goal::Step(_)) | None => {
+            Some(Goal::Step(..)) | None => {
                 self.no_compatible_item(id, Some(backend));
                 return fail(change, error);
             }
@@ -249,8 +249,9 @@ impl Player {
     fn succeed(&mut self, mut change: Change, applied: &Applied) {
         let (id, now) = (change.playlist, self.clock_reading());
         let mut state = change.state.clone();
-        state.shown_on.clone_from(&applied.monitors);
+        state.shown_on.extend(applied.monitors.iter().cloned());
         state.shown_on.sort_unstable();
+        state.shown_on.dedup();
         state.changed(now.boot, &now);
         let moved = match change.goal() {
             Some(Goal::Start { .. }) => self.install(&change.spec, state),
@@ -294,7 +295,9 @@ impl Player {
             return Ok(false);
         };
         // Keeps pauses and monitors that were changed while the picture was on its way.
-        state.paused = one.state.paused;
+        let before = &one.state;
+        (state.paused, state.resting, state.resumed) =
+            (before.paused, before.resting, before.resumed);
         state.monitors.clone_from(&one.state.monitors);
         one.spec.adopt(planned);
         let lost = *planned != one.spec && state.edit(&one.spec, seed());
@@ -343,7 +346,7 @@ impl Player {
 impl Player {
     /// Publishes that a picture is shown.
     fn announce(&self, change: &Change, applied: &Applied) {
-        let (attempt, state) = (&change.attempt, &change.state);
+        let (attempt, item) = (&change.attempt, change.item());
         let (Some(one), false) = (self.running.get(&change.playlist), attempt.silent) else {
             return;
         };
@@ -353,7 +356,7 @@ impl Player {
                 playlist_name: one.spec.name.clone(),
                 backend: applied.backend.to_string(),
                 skipped: attempt.skipped.len(),
-                applied_index: state.index,
+                applied_index: item.0,
                 skipped_items: attempt.skipped.clone(),
             });
         }
@@ -363,7 +366,7 @@ impl Player {
         } else {
             BTreeMap::new()
         };
-        self.announce_image(change, (state.index, state.image_id), applied, images);
+        self.announce_image(change, item, applied, images);
     }
 
     fn announce_image(

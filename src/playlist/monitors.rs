@@ -64,6 +64,49 @@ impl PlaybackState {
         self.shown_on.clear();
     }
 
+    /// In mode `each`: steps `number` monitors, while the others keep the images `kept`. The new images
+    /// are the last ones of [`Self::taken`].
+    pub(super) fn step_alone(
+        &mut self,
+        spec: &PlaylistSpec,
+        direction: Direction,
+        kept: &[i64],
+        number: usize,
+    ) {
+        let (taken, mut group) = (self.taken(), kept.to_vec());
+        let is_other = |item: &Item| !taken.contains(&item.image_id);
+        let none_is_other = !spec.items.iter().any(is_other);
+        let fits = |item: &Item| none_is_other || is_other(item);
+        for _ in 0..number {
+            match direction {
+                Direction::Forward => {
+                    self.take(spec, &fits);
+                    group.extend(self.others.last());
+                }
+                Direction::Backward => {
+                    let own = taken.iter().find(|id| !kept.contains(id));
+                    group.push(self.before(spec, *own.unwrap_or(&self.image_id), &fits));
+                }
+            }
+        }
+        self.set_group(spec, &group);
+    }
+
+    /// The image that comes before this one and fits.
+    fn before(&mut self, spec: &PlaylistSpec, id: i64, fits: &dyn Fn(&Item) -> bool) -> i64 {
+        let mut index = spec.items.index_of(id).unwrap_or(self.index);
+        for _ in 0..spec.items.len() {
+            index = match &mut self.shuffle {
+                Some(shuffle) => spec.items.index_of(shuffle.backward()).unwrap_or(index),
+                None => spec.beside(index, Direction::Backward),
+            };
+            if fits(&spec.items[index]) {
+                break;
+            }
+        }
+        spec.items[index].image_id
+    }
+
     /// The first image that a step back would take; none if a random order remembers no earlier one.
     pub(super) fn previous(&self, spec: &PlaylistSpec, stride: usize) -> Option<i64> {
         match &self.shuffle {

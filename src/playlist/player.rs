@@ -244,7 +244,7 @@ impl Player {
                 self.running.entry(other).and_modify(|one| one.lost = true);
             }
         }
-        self.cancel(id, |goal| !matches!(goal, Goal::Step(_)), |_| true, error);
+        self.cancel(id, |goal| !matches!(goal, Goal::Step(..)), |_| true, error);
     }
 
     /// Answers clients with an error: those of changes on their way whose goal is `on_way`, and

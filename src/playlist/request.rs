@@ -14,6 +14,7 @@ use super::schedule::Due;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::random::seed;
+use crate::store::assignments;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{Ask, Request, Targets};
 use crate::wire::{Mode, Source};
@@ -76,13 +77,12 @@ impl Player {
         self.request(change, monitors, each);
     }
 
-    /// Requests the picture of a change from the reconciler; without `ask`: the images of its
-    /// state.
+    /// Requests the picture of a change from the reconciler; without `ask`: the images that it takes.
     fn request(&mut self, mut change: Change, monitors: Vec<String>, ask: Option<Ask>) {
         self.last_change += 1;
         let (number, state) = (self.last_change, &change.state);
         let present = || match state.mode {
-            Mode::Each => Ask::Each(state.taken()),
+            Mode::Each => Ask::Each(change.images()),
             _ => Ask::Image(state.image_id),
         };
         let is_asked = |name: &String| monitors.contains(name);
@@ -138,7 +138,10 @@ impl Player {
                         Err(error) => (client.done)(Err(error)),
                     }
                 }
-                Goal::Step(direction) => self.begin_steps(id, direction, client),
+                Goal::Step(direction, ref on) => {
+                    let on = on.clone();
+                    self.begin_steps(id, direction, on, client);
+                }
                 Goal::Resume { alone } => self.begin_resume(id, alone, client),
             }
         }
@@ -156,7 +159,8 @@ impl Player {
     /// Requests the picture of a change that clients wait for.
     pub(super) fn send(&mut self, change: Change) {
         let connected = self.wallpapers.connected();
-        let monitors = change.state.applied_to(&connected);
+        let mut monitors = change.state.applied_to(&connected);
+        monitors.retain(|name| change.stepping.is_empty() || change.stepping.contains(name));
         if monitors.is_empty() {
             let declared = change.state.monitors.clone();
             return change.fail(&|| Error::NoMonitor {
@@ -167,42 +171,78 @@ impl Player {
         self.request(change, monitors, None);
     }
 
-    /// Makes one change of all steps at the front of the queue; only the last one's picture is
-    /// shown.
-    fn begin_steps(&mut self, id: i64, direction: Direction, first: WaitingClient) {
+    /// Makes one change of all steps at the front of the queue that are for the same monitors; only the
+    /// last one's picture is shown.
+    fn begin_steps(
+        &mut self,
+        id: i64,
+        direction: Direction,
+        on: Vec<String>,
+        first: WaitingClient,
+    ) {
         let Some(one) = self.running.get(&id) else {
             return (first.done)(Err(self.not_running(id)));
         };
         let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
-        let stride = state.stride(&self.wallpapers.connected());
+        let applied_to = state.applied_to(&self.wallpapers.connected());
+        let stride = state.stride(&applied_to);
+        let (stepping, others): (Vec<_>, Vec<_>) =
+            applied_to.into_iter().partition(|name| on.contains(name));
+        let is_alone = state.mode == Mode::Each && !stepping.is_empty() && !others.is_empty();
+        let kept = if is_alone {
+            self.images_on(&others, &state.taken())
+        } else {
+            Vec::new()
+        };
+        let step = |state: &mut PlaybackState, spec: &PlaylistSpec, direction| {
+            if is_alone {
+                state.step_alone(spec, direction, &kept, stepping.len());
+            } else {
+                state.step(spec, direction, stride);
+            }
+        };
         match renew(&self.store, &mut spec, &mut state, direction) {
-            Renewed::Ready => state.step(&spec, direction, stride),
+            Renewed::Ready => step(&mut state, &spec, direction),
             Renewed::Stepped => {}
             Renewed::Empty => {
                 self.wait_for_images(id);
                 return (first.done)(Err(Error::NothingFound { name: spec.name }));
             }
         }
-        let mut clients = vec![WaitingClient {
-            item: (state.index, state.image_id),
-            ..first
-        }];
+        let mut change = Change::new(spec, state, vec![first]);
+        if is_alone {
+            change.stepping = stepping.clone();
+        }
+        change.clients[0].item = change.item();
         let mut queue = self.queues.remove(&id).unwrap_or_default();
-        while let Some(&WaitingClient {
-            goal: Goal::Step(direction),
-            ..
-        }) = queue.front()
+        while let Some(Goal::Step(direction, theirs)) = queue.front().map(|next| &next.goal)
+            && *theirs == on
         {
-            state.step(&spec, direction, stride);
-            let item = (state.index, state.image_id);
-            clients.extend(
+            step(&mut change.state, &change.spec, *direction);
+            let item = change.item();
+            change.clients.extend(
                 queue
                     .pop_front()
                     .map(|client| WaitingClient { item, ..client }),
             );
         }
         self.queues.insert(id, queue);
-        self.send(Change::new(spec, state, clients));
+        self.send(change);
+    }
+
+    /// Those of the playlist's images that these monitors show.
+    fn images_on(&self, monitors: &[String], taken: &[i64]) -> Vec<i64> {
+        let rows = self.store.read(assignments::all).unwrap_or_else(|error| {
+            log::error!("cannot read what the monitors show: {error}");
+            Vec::new()
+        });
+        let theirs = rows.iter().filter(|row| monitors.contains(&row.monitor));
+        let shown: Vec<i64> = theirs.map(|row| row.image_id).collect();
+        taken
+            .iter()
+            .copied()
+            .filter(|id| shown.contains(id))
+            .collect()
     }
 
     /// Resumes at once or, if another slot is due, once its picture is shown.
@@ -212,7 +252,7 @@ impl Player {
         let Some(one) = self.running.get(&id) else {
             return (client.done)(Err(self.not_running(id)));
         };
-        if !one.state.paused {
+        if !one.state.is_held() {
             return (client.done)(Ok(Moved::default()));
         }
         let (spec, mut state) = (one.spec.clone(), one.state.clone());

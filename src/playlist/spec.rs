@@ -71,11 +71,15 @@ impl PlaylistSpec {
             .map(filter::of_source)
             .transpose()
             .map_err(unreadable)?;
+        let random = match configuration.order {
+            PlaylistOrder::Ordered => false,
+            PlaylistOrder::Random => !rule.has_slots(),
+        };
         Ok(Self {
             id,
             name,
             kind: configuration.kind,
-            random: configuration.order == PlaylistOrder::Random && !rule.has_slots(),
+            random,
             rule,
             start_first: configuration.always_start_on_first_image,
             source: source.map(Arc::new),

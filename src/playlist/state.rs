@@ -24,6 +24,8 @@ pub(super) struct PlaybackState {
     pub(super) paused: bool,
     /// Paused by battery, lock or idle, beside the user's own pause.
     pub(super) resting: bool,
+    /// Resumed by a client although it is resting: it goes on until nothing pauses it.
+    pub(super) resumed: bool,
     /// The declared monitors, including those that are not connected.
     pub(super) monitors: Vec<String>,
     /// The identity of each declared monitor, if it is known.
@@ -66,7 +68,7 @@ impl PlaybackState {
         let ids = spec.ids();
         let mut state = last.unwrap_or_default();
         let been = ids.contains(&state.image_id);
-        state.paused = false;
+        (state.paused, state.resumed) = (false, false);
         state.others.clear();
         state.slot = None;
         state.started_at = micros(now);
@@ -155,6 +157,7 @@ impl PlaybackState {
             _ => self.shuffle = None,
         }
         // A random order replaces the images that are gone itself.
+        let follows_shuffle = taken.iter().any(|id| !ids.contains(id));
         if self.shuffle.is_none() {
             // The image that replaces the first one is not shown a second time.
             let moved_up = if lost { Some(self.image_id) } else { None };
@@ -165,7 +168,9 @@ impl PlaybackState {
             Some(last) => nearest_index(ids.iter().copied(), *last, self.last_index),
             None => index,
         };
-        self.follow_shuffle(spec);
+        if follows_shuffle {
+            self.follow_shuffle(spec);
+        }
         let lost = self.taken() != taken;
         if lost {
             self.shown_on.clear();
@@ -242,17 +247,23 @@ impl PlaybackState {
         self.changed_at = micros(now);
     }
 
+    /// Pauses it, or resumes it whatever pauses it.
     pub(super) fn set_paused(&mut self, paused: bool, now: &ClockReading) {
-        self.hold(now, |state| state.paused = paused);
+        self.hold(now, |state| {
+            state.paused = paused;
+            state.resumed = !paused && state.resting;
+        });
     }
 
     pub(super) fn set_pause_by_session(&mut self, resting: bool, now: &ClockReading) {
-        self.hold(now, |state| state.resting = resting);
+        self.hold(now, |state| {
+            (state.resting, state.resumed) = (resting, false)
+        });
     }
 
     /// Whether a pause keeps it from changing by itself.
-    fn is_held(&self) -> bool {
-        self.paused || self.resting
+    pub(super) fn is_held(&self) -> bool {
+        self.paused || self.resting && !self.resumed
     }
 
     /// Changes a pause: a timer keeps the used part of its interval, and counts on from there once
@@ -367,6 +378,7 @@ impl PlaybackState {
             total_images: spec.items.len(),
             paused: self.paused,
             resting,
+            resumed: self.resumed,
             started_at: Timestamp::from_micros(self.started_at),
             slot_started_at: Some(Timestamp::from_micros(self.changed_at)),
             next_change_at: next_change_at.map(Timestamp::from),

@@ -158,6 +158,18 @@ words! {
     PauseReason { Battery = "battery", Locked = "locked", Idle = "idle", Covered = "covered" }
 }
 
+impl PauseReason {
+    /// The reason as a clause.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Battery => "the machine is on battery power",
+            Self::Locked => "the session is locked",
+            Self::Idle => "the session is idle",
+            Self::Covered => "a window covers it",
+        }
+    }
+}
+
 words! {
     /// The mode that decides between light and dark; auto follows the sun.
     AppearanceMode { Light = "light", Dark = "dark", Auto = "auto" }

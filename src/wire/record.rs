@@ -142,6 +142,9 @@ pub struct ActivePlaylist {
     pub paused: bool,
     /// Why it is paused, besides a client's pause.
     pub resting: Option<PauseReason>,
+    /// Resumed by a client although it is resting.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resumed: bool,
     pub started_at: Timestamp,
     pub slot_started_at: Option<Timestamp>,
     pub next_change_at: Option<Timestamp>,

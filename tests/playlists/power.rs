@@ -55,6 +55,33 @@ fn playlists_pause_while_locked_or_idle_if_set() {
         .ok();
     see(&desktop, "HEADLESS-1", 1);
     assert_eq!(resting(&daemon), (json!("locked"), true));
+    // A playlist that is resumed by hand goes on, and the command says what stays paused.
+    let run = |words: &[&str]| {
+        let output = daemon.murald(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    for words in [&["toggle"][..], &["resume"], &["playlist", "resume", "sea"]] {
+        let said = run(words);
+        let on_stderr = "the session is locked, so videos and HTML wallpapers stay paused";
+        assert!(
+            said.contains("resumed") && said.contains(on_stderr),
+            "{said}"
+        );
+        assert_eq!(resting(&daemon), (json!("locked"), false));
+        assert_eq!(active(&daemon)[0]["resumed"], true);
+        assert!(run(&["playlist", "active"]).contains("\trunning\t"));
+        assert!(run(&["why"]).contains("Next change: "));
+        assert_eq!(run(&["resume"]), "no playlist is paused\n");
+        run(&["toggle"]);
+        assert_eq!(active(&daemon)[0]["paused"], true);
+    }
+    run(&["toggle"]);
+    let said = run(&["playlist", "start", "sea"]);
+    assert!(
+        said.contains("the playlist is paused; `murald resume`"),
+        "{said}"
+    );
     told(&daemon, "unlocked");
     assert_eq!(resting(&daemon), (json!("idle"), true));
     assert_eq!(told(&daemon, "active"), answer(false));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{COLORS, active, known, middle, see};
 use crate::desktop::{Desktop, wait_until};
@@ -115,11 +115,11 @@ fn slideshow_each_shows_a_different_picture_on_each_monitor() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let daemon = TestDaemon::started_on(&desktop);
     let directory = daemon.root().join("walls");
-    (0..2).for_each(|at| draw(&directory.join(format!("{at}.png")), at));
+    (0..4).for_each(|at| draw(&directory.join(format!("{at}.png")), at));
     let (code, said) = run(&daemon, &["watch", "add", directory.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
     let total = || daemon.client().get("/images").ok()["pagination"]["total_items"].clone();
-    wait_until("both pictures", || total() == 2);
+    wait_until("all pictures", || total() == 4);
     let (code, said) = run(
         &daemon,
         &["slideshow", directory.to_str().unwrap(), "--each"],
@@ -132,4 +132,67 @@ fn slideshow_each_shows_a_different_picture_on_each_monitor() {
     wait_until("two pictures", || {
         matches!(shown(), [Some(0), Some(1)] | [Some(1), Some(0)])
     });
+    // A step on one monitor leaves the other.
+    let [Some(first), Some(second)] = shown() else {
+        panic!("{:?}", shown())
+    };
+    for (command, expected) in [("next", 2), ("next", 3), ("previous", 2)] {
+        let (code, said) = run(&daemon, &[command, "--monitor", "HEADLESS-2"]);
+        assert!(
+            code == Some(0) && said.lines().count() == 1 && said.contains("is on HEADLESS-2"),
+            "{said}"
+        );
+        wait_until("the step", || shown() == [Some(first), Some(expected)]);
+    }
+    let (code, said) = run(&daemon, &["previous", "--monitor", "HEADLESS-2"]);
+    assert_eq!(code, Some(0), "{said}");
+    wait_until("the first picture", || {
+        shown() == [Some(first), Some(second)]
+    });
+}
+
+#[test]
+fn slideshows_of_a_directory_on_two_monitors_are_two_playlists() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let daemon = TestDaemon::started_on(&desktop);
+    let directory = daemon.root().join("walls");
+    let path = directory.to_str().unwrap();
+    (0..2).for_each(|at| draw(&directory.join(format!("{at}.png")), at));
+    let show = |words: &[&str]| {
+        let (code, said) = run(&daemon, &[&["slideshow", path], words].concat());
+        assert_eq!(code, Some(0), "{said}");
+    };
+    let running = || -> Vec<(Value, Value)> {
+        let all = active(&daemon).into_iter();
+        all.map(|one| (one["playlist_name"].clone(), one["applied_to"].clone()))
+            .collect()
+    };
+    let [one, two] =
+        ["HEADLESS-1", "HEADLESS-2"].map(|on| (json!(format!("{path} on {on}")), json!([on])));
+    show(&["--monitor", "HEADLESS-1", "--interval", "1h"]);
+    show(&["--monitor", "HEADLESS-2", "--shuffle"]);
+    assert_eq!(running(), [one.clone(), two.clone()]);
+    let configuration = &daemon.client().get("/playlists/1").ok()["configuration"];
+    assert_eq!(
+        (&configuration["interval"], &configuration["order"]),
+        (&json!(3600), &json!("ordered"))
+    );
+    show(&["--monitor", "HEADLESS-1"]);
+    assert_eq!(running(), [one, two]);
+    // Without --monitor, the slideshow of all monitors stops the others.
+    show(&[]);
+    assert_eq!(
+        running(),
+        [(json!(path), json!(["HEADLESS-1", "HEADLESS-2"]))]
+    );
+    assert_eq!(
+        daemon
+            .client()
+            .get("/playlists")
+            .ok()
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
 }

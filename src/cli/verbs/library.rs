@@ -226,9 +226,9 @@ pub(super) const SLIDESHOW: Verb =
         ])
         .help("    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
                The directory is watched, as by `murald watch add`; new pictures are included. This \
-               creates a playlist named after the directory, and stops the one that runs on these \
-               monitors; running the command again updates and restarts it. `murald playlist \
-               stop` stops all playlists. Starts the daemon if it is not running.");
+               creates a playlist named after the directory (with --monitor, and the monitors), and \
+               stops the one that runs on these monitors. Running the command again updates and \
+               restarts it. `murald playlist stop` stops all playlists. Starts the daemon if it is not running.");
 
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
@@ -286,8 +286,18 @@ fn first_pictures(
     }
 }
 
-/// Creates the playlist of this name, or updates it.
-fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, Error> {
+/// Creates the playlist of a directory and the monitors in the call, or updates it.
+fn playlist(call: &Call, connection: &Connection, directory: &str) -> Result<Value, Error> {
+    let mut monitors: Vec<&str> = (call.all("--monitor").iter())
+        .filter_map(|monitor| monitor.as_str())
+        .collect();
+    monitors.sort_unstable();
+    monitors.dedup();
+    let name = if monitors.is_empty() {
+        directory.to_owned()
+    } else {
+        format!("{directory} on {}", monitors.join(", "))
+    };
     let order = if call.has("--shuffle") {
         "random"
     } else {
@@ -297,7 +307,7 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, E
     if let Some(interval) = call.value("--interval") {
         configuration["interval"] = interval.clone();
     }
-    let source = json!({ "directory": name });
+    let source = json!({ "directory": directory });
     let body = json!({ "name": name, "source": source, "configuration": configuration });
     let place = RequestPath::new(&[&"playlists"]);
     let all: Vec<Value> = connection.get(&place)?.read()?;

@@ -203,13 +203,18 @@ pub(super) fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
     call.connect()?.read(&[&"playlists", &"active"])
 }
 
+/// `paused`, with the reason unless a client paused it; none if the playlist changes by itself.
+pub(super) fn paused(one: &Value) -> Option<String> {
+    if one["paused"] == true {
+        return Some("paused".to_owned());
+    }
+    let reason = one["resting"].as_str().filter(|_| one["resumed"] != true)?;
+    Some(format!("paused ({reason})"))
+}
+
 /// A running playlist on one line.
 pub(super) fn running(one: &Value) -> String {
-    let paused = match (one["paused"] == true, one["resting"].as_str()) {
-        (true, _) => ", paused".to_owned(),
-        (false, Some(why)) => format!(", paused ({why})"),
-        (false, None) => String::new(),
-    };
+    let paused = paused(one).map_or_else(String::new, |paused| format!(", {paused}"));
     format!("{}{}{paused}", text(one, "playlist_name"), on(one))
 }
 
@@ -242,10 +247,12 @@ mod tests {
 
     #[test]
     fn line_of_a_playlist_has_its_monitors_and_pause() {
-        let check = |on: &[&str], paused, resting: Option<&str>, expected: &str| {
-            let one = json!({ "playlist_name": "a", "applied_to": on, "paused": paused,
+        let check = |on: &[&str], paused: bool, resting: Option<&str>, expected: &str| {
+            let mut one = json!({ "playlist_name": "a", "applied_to": on, "paused": paused,
                 "resting": resting });
             assert_eq!(running(&one), expected);
+            one["resumed"] = (!paused).into();
+            assert_eq!(running(&one).contains("paused"), paused);
         };
         check(&["DP-1", "DP-2"], false, None, "a on DP-1, DP-2");
         check(&[], false, None, "a");

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::filters::{DIRECTIONS, FILTERS, SEARCH, SORTS};
-use super::playlist_sheet::{PLAYLIST, PLAYLISTS, START, name_of, on_monitors, running_now};
+use super::playlist_sheet::{
+    PLAYLIST, PLAYLISTS, START, name_of, on_monitors, paused, running_now,
+};
 use super::wallpaper::on_each;
 use super::{
     Argument, Body, BodyFields, Call, Cell, Error, Flag, From, Group, INTERVAL, Kind, MODE,
@@ -18,13 +20,10 @@ const RUNNING: &[Argument] = &[Argument::optional(
     Kind::Playlist,
     "The playlist (default: all that are running)",
 )];
-const STEPPED: &[Flag] = &[Flag::value(
-    "--monitor",
-    "NAME",
-    Kind::Monitor,
-    "Only playlists on this monitor",
-)
-.many()];
+const STEPPED: &[Flag] =
+    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only on this monitor").many()];
+const STEPPED_HELP: &str = "With --monitor, a playlist of mode each changes only these monitors, any other playlist on them \
+     changes all of its monitors.";
 const ITEMS: &str = "The images; - reads from standard input; IMAGE@HH:MM or IMAGE@sunset-30m for \
                time_of_day, IMAGE@light for appearance";
 const TYPE: Flag = Flag::value(
@@ -60,9 +59,9 @@ const CONFIGURATION: (&str, From) = (
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
     Verb::send(&["next"], "Show the next image of all running playlists", STEP_ON, THEIRS)
-        .flags(STEPPED).shows(&[&NEXT]).checked(moved),
+        .flags(STEPPED).shows(&[&NEXT]).checked(moved).help(STEPPED_HELP),
     Verb::send(&["previous"], "Show the previous image of all running playlists", STEP_BACK, THEIRS)
-        .flags(STEPPED).shows(&[&PREVIOUS]).checked(moved),
+        .flags(STEPPED).shows(&[&PREVIOUS]).checked(moved).help(STEPPED_HELP),
     Verb::own(&["toggle"], "Pause or resume all playlists", toggle)
         .shows(&[&PAUSED, &RESUMED])
         .help("Pauses all playlists if one is not paused; otherwise resumes all."),
@@ -71,7 +70,9 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
     session::POWER,
     Verb::send(&["pause"], "Pause all running playlists", PAUSE, &[]).shows(&[&PAUSED]).checked(moved)
         .help("Exits with 1 if no playlist is running."),
-    Verb::send(&["resume"], "Resume all paused playlists", RESUME, &[]).shows(&[&RESUMED]),
+    Verb::send(&["resume"], "Resume all paused playlists", RESUME, &[]).shows(&[&RESUMED])
+        .help("Also resumes playlists that the power settings have paused, until that pause ends; \
+               videos and HTML wallpapers stay paused."),
     Verb::get(&["playlist", "list"], "List the playlists", "GET /playlists").shows(&[&PLAYLISTS]),
     Verb::get(&["playlist", "show"], "Show a playlist and its images", "GET /playlists/{PLAYLIST}")
         .takes(&[ONE]).shows(&[&PLAYLIST]),
@@ -189,12 +190,11 @@ const RUNS: View = View::table(
     &[
         column(">ID", "playlist_id"),
         column("NAME", "playlist_name"),
-        of("=STATE", "paused resting", |one, _| {
-            Some(match (one["paused"] == true, one["resting"].as_str()) {
-                (true, _) => "paused".into(),
-                (false, Some(why)) => format!("paused ({why})").into(),
-                _ if one["current_image_id"].is_null() => "empty".into(),
-                _ => "running".into(),
+        of("=STATE", "paused resting resumed", |one, _| {
+            Some(match paused(one) {
+                Some(paused) => paused.into(),
+                None if one["current_image_id"].is_null() => "empty".into(),
+                None => "running".into(),
             })
         }),
         column("MONITORS", "applied_to"),
@@ -323,7 +323,10 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     match text(answer, "message") {
         // Without any running playlist, `moved` has refused the answer.
         _ if answer["paused"] == 0 => stdout.say("all playlists are already paused"),
-        message if message.starts_with("0 ") => stdout.say(NONE),
+        message if message.starts_with("0 ") => match running_now(call)?.as_slice() {
+            [] => stdout.say(NONE),
+            _ => stdout.say("no playlist is paused"),
+        },
         message => stdout.say(message),
     }
 }
@@ -374,7 +377,7 @@ fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
 
 fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let running = running_now(call)?;
-    let is_pause = running.iter().any(|one| one["paused"] != true) || running.is_empty();
+    let is_pause = running.iter().any(|one| paused(one).is_none()) || running.is_empty();
     let (place, view) = if is_pause {
         (PAUSE, PAUSED)
     } else {

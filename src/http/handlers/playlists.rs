@@ -148,9 +148,15 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     let monitors = named(body.monitors)?;
     let mode = start_mode(body.mode, body.extend)?;
     let _by_hook = by_hook(api, request, Some(id));
-    let moved: Moved = request.wait(SHOWN, |reply| {
+    let mut moved: Moved = request.wait(SHOWN, |reply| {
         api.playlists.start(id, monitors, mode, reply)
     })?;
+    if let Some(reason) = api.playlists.power().resting {
+        moved.warnings.push(format!(
+            "{}, so the playlist is paused; `murald resume` resumes it",
+            reason.text()
+        ));
+    }
     answer(
         api,
         json!({ "status": "started" }),
@@ -179,7 +185,8 @@ pub(in crate::http) fn act(api: &Api, request: &Request<'_>) -> Result<Response,
     let (action, on, [done, _]) = asked(api, request)?;
     let id = request.record()?;
     let _by_hook = by_hook(api, request, Some(id));
-    let moved = request.wait(SHOWN, |reply| api.playlists.act(id, action, on, reply))?;
+    let mut moved = request.wait(SHOWN, |reply| api.playlists.act(id, action, on, reply))?;
+    warn_of_pause(api, action, &mut moved);
     answer(api, json!({ "status": done }), moved)
 }
 
@@ -187,11 +194,24 @@ pub(in crate::http) fn act(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn act_on_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let (action, on, [_, done]) = asked(api, request)?;
     let _by_hook = by_hook(api, request, None);
-    let moved: Moved = request.wait(SHOWN, |reply| api.playlists.act_on_all(action, on, reply))?;
+    let mut moved: Moved =
+        request.wait(SHOWN, |reply| api.playlists.act_on_all(action, on, reply))?;
+    warn_of_pause(api, action, &mut moved);
     let count = moved.count;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
     let message = format!("{count} {playlists} {done}");
     answer(api, json!({ "message": message, done: count }), moved)
+}
+
+/// Warns of what stays paused if playlists were resumed while the power settings pause everything.
+fn warn_of_pause(api: &Api, action: Action, moved: &mut Moved) {
+    let resting = api.playlists.power().resting;
+    if let Some(reason) = resting.filter(|_| action == Action::Resume && moved.count > 0) {
+        moved.warnings.push(format!(
+            "{}, so videos and HTML wallpapers stay paused",
+            reason.text()
+        ));
+    }
 }
 
 /// The action at the end of the path, its monitors, and the words that report it for one playlist

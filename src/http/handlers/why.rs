@@ -8,8 +8,8 @@ use crate::http::{Error, Request, Response};
 use crate::store::workspaces::{self, WorkspacePicture};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
-    ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PauseReason,
-    PlaylistType, Source, Timestamp, Why, labelled,
+    ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
+    Source, Timestamp, Why, labelled,
 };
 
 /// The player waits only for the disk.
@@ -213,18 +213,11 @@ fn text(
 /// The next change that the playlist of a monitor will make.
 fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     let name = &playlist.playlist_name;
-    match (playlist.next_change_at, playlist.resting) {
+    let resting = playlist.resting.filter(|_| !playlist.resumed);
+    match (playlist.next_change_at, resting) {
         (Some(at), _) => format!("Next change: playlist {name:?} in {}.", span(now, at)),
         (None, _) if playlist.paused => format!("Playlist {name:?} is paused."),
-        (None, Some(rest)) => {
-            let why = match rest {
-                PauseReason::Battery => "the machine is on battery power",
-                PauseReason::Locked => "the session is locked",
-                PauseReason::Idle => "the session is idle",
-                PauseReason::Covered => "a window covers it",
-            };
-            format!("Playlist {name:?} is paused: {why}.")
-        }
+        (None, Some(reason)) => format!("Playlist {name:?} is paused: {}.", reason.text()),
         (None, None) if playlist.playlist_type == PlaylistType::Appearance => {
             format!("Playlist {name:?} changes with light and dark mode.")
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::store::assignments::{self, Assignment};
 
 impl Fixture {
     pub(super) fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
@@ -286,4 +287,93 @@ fn playlist_with_slots_shows_one_picture_on_all_monitors() {
         Err(Error::OneForAll { .. })
     ));
     assert!(fixture.active().is_empty());
+}
+
+/// Stores what the monitors show, as the reconciler does.
+fn show(fixture: &Fixture, on: &[(&str, usize)]) {
+    for &(monitor, number) in on {
+        let row = Assignment {
+            monitor: monitor.to_owned(),
+            image_id: fixture.images[number],
+            mode: Mode::Each,
+            together: Vec::new(),
+            backend: "swaybg".to_owned(),
+            set_at: crate::wire::Timestamp::now(),
+            fit: None,
+            position: None,
+            sound: None,
+        };
+        fixture.store.write(|c| assignments::put(c, &row)).unwrap();
+    }
+}
+
+#[test]
+fn step_on_a_monitor_leaves_the_others() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2, 3, 4], &[]);
+    fixture.start_each(id, &[]).unwrap();
+    show(&fixture, &[("A", 0), ("B", 1)]);
+    assert_eq!(fixture.dealt(), [[0, 1]]);
+    fixture.events();
+    let step = |fixture: &mut Fixture, action, on: &[&str]| {
+        let on = names(on);
+        let moved = fixture
+            .command(|player, reply| player.act(id, action, &on, reply))
+            .unwrap();
+        let numbers = moved.images.iter();
+        numbers
+            .map(|(monitor, id)| (monitor.clone(), fixture.number(*id)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        step(&mut fixture, Action::Next, &["B"]),
+        [("B".to_owned(), 2)]
+    );
+    let (kind, event) = fixture.events().remove(0);
+    assert_eq!(kind, EventKind::PlaylistImageChanged);
+    assert_eq!(
+        (&event["monitors"], &event["image_index"]),
+        (&serde_json::json!(["B"]), &2.into())
+    );
+    show(&fixture, &[("B", 2)]);
+    assert_eq!(step(&mut fixture, Action::Next, &["A"])[0].1, 3);
+    show(&fixture, &[("A", 3)]);
+    assert_eq!(step(&mut fixture, Action::Previous, &["B"])[0].1, 1);
+    show(&fixture, &[("B", 1)]);
+    // No image comes to a monitor that shows one already, and all step on from the last.
+    fixture.connect(&["A", "B"]);
+    assert_eq!(fixture.dealt(), [[2], [3], [1]]);
+    step(&mut fixture, Action::Next, &["A", "B"]);
+    assert_eq!(fixture.dealt(), [[2, 3]]);
+}
+
+#[test]
+fn shuffle_steps_on_a_monitor_and_back() {
+    for _ in 0..20 {
+        let mut fixture = fixture();
+        let id = fixture.make_random(&[0, 1, 2, 3, 4]);
+        fixture.start_each(id, &[]).unwrap();
+        let mut dealt = fixture.dealt().remove(0);
+        show(&fixture, &[("A", dealt[0]), ("B", dealt[1])]);
+        for action in [Action::Next, Action::Next, Action::Previous] {
+            let on = names(&["B"]);
+            fixture
+                .command(|player, reply| player.act(id, action, &on, reply))
+                .unwrap();
+            let new = fixture.dealt().remove(0);
+            assert!(
+                new.len() == 1 && !dealt[..1].contains(&new[0]),
+                "{dealt:?}, {new:?}"
+            );
+            dealt.extend(&new);
+            show(&fixture, &[("B", new[0])]);
+        }
+        let [_, _, second, third, last] = dealt[..] else {
+            panic!("{dealt:?}")
+        };
+        assert!(second != third && last == second, "{dealt:?}");
+        // An edit of the list that takes none of them away changes nothing.
+        fixture.edit(id, Some(&[0, 1, 2, 3, 4, 5]), fast());
+        assert!(fixture.dealt().is_empty());
+    }
 }

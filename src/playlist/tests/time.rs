@@ -188,14 +188,33 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     assert_eq!(fixture.asked(), NONE);
     fixture.pass(SECOND);
     assert_eq!(fixture.asked(), [1]);
-    // A client's step is made, and the pause by lock continues; so it does after a resume.
+    // A client's step is made, and the pause by lock continues.
     lock(&mut fixture, true);
     fixture.act(id, Action::Next).unwrap();
-    fixture.act(id, Action::Pause).unwrap();
-    fixture.act(id, Action::Resume).unwrap();
     assert_eq!(fixture.asked(), [2]);
     fixture.pass(1000 * SECOND);
     assert_eq!(fixture.asked(), NONE);
+    // A playlist that a client resumes goes on until the lock ends, unless the client pauses it.
+    let state = |fixture: &mut Fixture| {
+        let one = fixture.active().remove(0);
+        (one.resting, one.resumed, one.next_change_at.is_some())
+    };
+    let locked = Some(PauseReason::Locked);
+    assert_eq!(state(&mut fixture), (locked, false, false));
+    assert_eq!(fixture.act_on_all(Action::Resume), 1);
+    assert_eq!(fixture.act_on_all(Action::Resume), 0);
+    assert_eq!(state(&mut fixture), (locked, true, true));
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [0]);
+    fixture.act(id, Action::Pause).unwrap();
+    assert_eq!(state(&mut fixture), (locked, false, false));
+    fixture.act(id, Action::Resume).unwrap();
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [1]);
+    lock(&mut fixture, false);
+    assert_eq!(state(&mut fixture), (None, false, true));
+    lock(&mut fixture, true);
+    assert_eq!(state(&mut fixture), (locked, false, false));
     // A playlist that is started during the pause is paused, too.
     let other = fixture.make(PlaylistType::Timer, &[3, 2], &[]);
     fixture.start(other, &["A"]).unwrap();
@@ -205,7 +224,7 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     // The wallpapers get the first state, and then each change once.
     assert_eq!(
         fixture.wallpapers.state.lock().unwrap().rests,
-        [false, true, false, true]
+        [false, true, false, true, false, true]
     );
     // The restarted daemon of this test does not know the lock; the remaining time is kept.
     fixture.restart(100 * SECOND, "boot");
