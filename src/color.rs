@@ -167,6 +167,11 @@ pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
     }
 }
 
+/// Parses `#rrggbb` or `#rgb`.
+pub(crate) fn marked(text: &str) -> Option<Rgb> {
+    parse_hex(text).filter(|_| text.starts_with('#'))
+}
+
 /// Returns the image id that stands for a plain colour; it is negative, unlike those of images.
 pub(crate) fn image_id([r, g, b]: Rgb) -> i64 {
     !i64::from(u32::from_be_bytes([0, r, g, b]))

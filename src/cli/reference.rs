@@ -43,13 +43,19 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         };
         let word = match kind {
             Kind::Item => value.get_mut("image_id"),
-            kind if kind.is_reference() => Some(value),
+            kind if kind.is_reference() => Some(&mut *value),
             _ => None,
         };
         if let Some(word) = word.filter(|word| word.is_string()) {
             let meant = one(kind, &written(word), &given);
             let told = |error| with_quotes(error, verb, name, kind, &given);
             *word = meant.map_err(|error| told(not_a_time(error, word, kind, &given)))?;
+            if let (Kind::Item, Some(item)) = (kind, value.as_object_mut())
+                && item["image_id"].is_string()
+                && let Some(color) = item.remove("image_id")
+            {
+                item.insert("color".to_owned(), color);
+            }
         }
     }
     see_all(verb, call)
@@ -90,7 +96,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if let Some(monitor) = current_of(word) {
         let shown = current(connection, monitor)?;
         return match (&shown.color, &shown.image_path) {
-            (Some(color), _) if kind == Kind::Picture => Ok(color.as_str().into()),
+            (Some(color), _) if takes_colors(kind) => Ok(color.as_str().into()),
             (None, Some(path)) if shown.deleted && call.has("--files") => {
                 travelling(path).map(Value::from)
             }
@@ -156,7 +162,7 @@ fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error
     if let Some(path) = is_path(word) {
         return at(&path);
     }
-    let rgb = color::parse(word).filter(|_| kind == Kind::Picture);
+    let rgb = color::parse(word).filter(|_| takes_colors(kind));
     if let Some(rgb) = rgb.filter(|_| word.starts_with('#')) {
         return Ok(color::hex(rgb).into());
     }
@@ -372,7 +378,7 @@ pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     let takes_colors = verb
         .arguments
         .iter()
-        .any(|argument| argument.kind == Kind::Picture);
+        .any(|argument| takes_colors(argument.kind));
     let color = || (takes_colors && word.len() == 6).then(|| meant_color(&word));
     named
         .first()
@@ -418,6 +424,10 @@ fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+fn takes_colors(kind: Kind) -> bool {
+    matches!(kind, Kind::Picture | Kind::PictureOrPlaylist | Kind::Item)
 }
 
 fn kind_is_image(kind: Kind) -> bool {

@@ -9,6 +9,7 @@ use super::schedule::{ClockReading, Due, LastChange, Rule};
 use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines};
+use crate::color;
 use crate::store::playlists::{Item, nearest_index};
 use crate::wire::{ActivePlaylist, Mode, PauseReason, Timestamp};
 
@@ -302,7 +303,7 @@ impl PlaybackState {
         self.image_id = spec.items[index].image_id;
     }
 
-    /// The images before and after the present one, if there are others.
+    /// The images before and after the present one, if there are others that are no plain colours.
     fn neighbours(
         &self,
         spec: &PlaylistSpec,
@@ -313,7 +314,7 @@ impl PlaybackState {
         if spec.items.len() < 2 {
             return (None, None);
         }
-        match (&spec.rule, &self.shuffle) {
+        let neighbours = match (&spec.rule, &self.shuffle) {
             (Rule::Slots(slots), _) => {
                 slots.at(&now.wall, now.place).map_or((None, None), |slot| {
                     (slot.previous.and_then(id), slot.next.and_then(id))
@@ -331,7 +332,9 @@ impl PlaybackState {
                     .map_or_else(after, |shuffle| Some(shuffle.next()));
                 (self.previous(spec, stride), next)
             }
-        }
+        };
+        let image = |id: Option<i64>| id.filter(|id| color::of_image(*id).is_none());
+        (image(neighbours.0), image(neighbours.1))
     }
 
     /// The wall time of a timer's next change, unless the clock was set since the last one.
@@ -351,6 +354,7 @@ impl PlaybackState {
         resting: Option<PauseReason>,
     ) -> ActivePlaylist {
         let stride = self.stride(&applied_to);
+        let color = color::of_image(self.image_id).map(color::hex);
         let (previous_image_id, next_image_id) = self.neighbours(spec, stride, now);
         let next_change_at = match self.due(spec, now) {
             // Nothing changes while no monitor is connected.
@@ -372,7 +376,8 @@ impl PlaybackState {
             playlist_name: spec.name.clone(),
             playlist_type: spec.kind,
             current_index: self.index,
-            current_image_id: (!spec.items.is_empty()).then_some(self.image_id),
+            current_image_id: (color.is_none() && !spec.items.is_empty()).then_some(self.image_id),
+            current_color: color.filter(|_| !spec.items.is_empty()),
             previous_image_id,
             next_image_id,
             total_images: spec.items.len(),

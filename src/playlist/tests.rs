@@ -165,7 +165,8 @@ impl Fixture {
 
     fn items(&self, numbers: &[usize], times: &[i64]) -> Vec<NewPlaylistItem> {
         let item = |(at, &number): (usize, &usize)| NewPlaylistItem {
-            image_id: self.images[number],
+            image_id: Some(self.images[number]),
+            color: None,
             media_type: None,
             time: times.get(at).copied(),
             at: None,

@@ -86,10 +86,19 @@ pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> R
     )
 }
 
+/// The columns `image_id` and `color_id` of an id, one of which is null.
+pub(super) fn image_or_color(id: i64) -> [Option<i64>; 2] {
+    if color::of_image(id).is_some() {
+        [None, Some(id)]
+    } else {
+        [Some(id), None]
+    }
+}
+
 /// Inserts or replaces a monitor's row. If `set_at` is unchanged, the stored sound stays: only
 /// [`set_sound`] changes it.
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
-    let is_color = color::of_image(assignment.image_id).is_some();
+    let [image, color] = image_or_color(assignment.image_id);
     connection
         .prepare_cached(
             "INSERT INTO assignments \
@@ -103,8 +112,8 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
         )?
         .execute(named_params! {
             ":monitor": assignment.monitor,
-            ":image_id": Some(assignment.image_id).filter(|_| !is_color),
-            ":color_id": Some(assignment.image_id).filter(|_| is_color),
+            ":image_id": image,
+            ":color_id": color,
             ":mode": assignment.mode.as_str(),
             ":together": serde_json::json!(assignment.together).to_string(),
             ":backend": assignment.backend,

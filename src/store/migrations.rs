@@ -142,6 +142,36 @@ pub(super) const STEPS: &[&str] = &[
          tags, colors, hue_group, folder_id, imported_at, words, name_key, hue ON image BEGIN
          UPDATE library SET lists = lists + 1;
      END;",
+    // Allow plain colours in playlists and on workspaces, as in assignments.
+    "CREATE TABLE item (
+         playlist_id INTEGER NOT NULL REFERENCES playlist (id) ON DELETE CASCADE,
+         row         INTEGER NOT NULL,
+         position    INTEGER NOT NULL,
+         image_id    INTEGER REFERENCES image (id) ON DELETE CASCADE,
+         color_id    INTEGER,
+         time        INTEGER,
+         at          TEXT,
+         tone        TEXT,
+         PRIMARY KEY (playlist_id, row)
+     ) STRICT, WITHOUT ROWID;
+     INSERT INTO item SELECT playlist_id, row, position, image_id, NULL, time, at, tone FROM playlist_image
+         WHERE image_id IN (SELECT id FROM image);
+     DROP TABLE playlist_image;
+     ALTER TABLE item RENAME TO playlist_image;
+     CREATE INDEX playlist_image_image ON playlist_image (image_id);
+     CREATE TABLE shown (
+         monitor   TEXT PRIMARY KEY,
+         workspace TEXT NOT NULL,
+         image_id  INTEGER REFERENCES image (id) ON DELETE CASCADE,
+         color_id  INTEGER,
+         backend   TEXT NOT NULL,
+         set_at    INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID;
+     INSERT INTO shown SELECT monitor, workspace, image_id, NULL, backend, set_at FROM workspace_picture
+         WHERE image_id IN (SELECT id FROM image);
+     DROP TABLE workspace_picture;
+     ALTER TABLE shown RENAME TO workspace_picture;
+     CREATE INDEX workspace_picture_image ON workspace_picture (image_id);",
 ];
 
 /// Applies all missing migrations, each in its own transaction.

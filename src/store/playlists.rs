@@ -13,6 +13,7 @@ use super::Error;
 use super::error::unless_taken;
 use super::query::Query;
 use super::row::{self, Columns, word};
+use crate::color;
 use crate::wire::collate::sort_key;
 use crate::wire::{
     DayTime, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist,
@@ -84,8 +85,8 @@ pub(crate) fn nearest_index(
 
 const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, created_at, \
     updated_at, source, running, state FROM playlist LEFT JOIN playback ON playlist_id = id";
-const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time, at, tone FROM playlist_image \
-    JOIN image ON image.id = image_id";
+const ITEMS: &str = "SELECT playlist_id, ifnull(image_id, color_id), ifnull(media_type, 'image'), \
+    ifnull(animated, 0), time, at, tone FROM playlist_image LEFT JOIN image ON image.id = image_id";
 
 /// Returns all playlists sorted by name, in natural order.
 pub(crate) fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
@@ -125,7 +126,8 @@ pub(crate) fn with_items(
 
 /// Returns the ids of a playlist's images in order; empty if it does not exist.
 pub(crate) fn image_ids(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
-    let sql = "SELECT image_id FROM playlist_image WHERE playlist_id = ?1 ORDER BY position";
+    let sql = "SELECT ifnull(image_id, color_id) FROM playlist_image WHERE playlist_id = ?1 \
+               ORDER BY position";
     let mut statement = connection.prepare_cached(sql)?;
     let ids = statement.query_map([id], |row| row.get(0))?;
     Ok(ids.collect::<Result<_, _>>()?)
@@ -376,6 +378,7 @@ fn complete(
 ) -> Result<Playlist, Error> {
     let record = |(item, at): (Item, Option<String>)| PlaylistItem {
         image_id: item.image_id,
+        color: color::of_image(item.image_id).map(color::hex),
         media_type: item.media_type,
         time: item.time,
         at,

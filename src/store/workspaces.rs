@@ -43,8 +43,8 @@ impl WorkspacePicture {
 
 /// Returns all of them, sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
-    let sql = "SELECT workspace, monitor, image_id, backend, set_at, sound FROM workspace_picture \
-               LEFT JOIN workspace_sound USING (workspace, image_id) ORDER BY monitor";
+    let sql = "SELECT workspace, monitor, ifnull(image_id, color_id), backend, set_at, sound \
+               FROM workspace_picture LEFT JOIN workspace_sound USING (workspace, image_id) ORDER BY monitor";
     row::readable(connection.prepare_cached(sql)?.query([])?, from_row)
 }
 
@@ -67,14 +67,16 @@ pub(crate) fn sound(
 pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Result<(), Error> {
     connection.execute("DELETE FROM workspace_picture", [])?;
     let mut insert = connection.prepare_cached(
-        "INSERT INTO workspace_picture (workspace, monitor, image_id, backend, set_at) \
-         VALUES (:workspace, :monitor, :image_id, :backend, :set_at)",
+        "INSERT INTO workspace_picture (workspace, monitor, image_id, color_id, backend, set_at) \
+         VALUES (:workspace, :monitor, :image_id, :color_id, :backend, :set_at)",
     )?;
     for WorkspacePicture { workspace, row } in all {
+        let [image, color] = assignments::image_or_color(row.image_id);
         insert.execute(named_params! {
             ":workspace": workspace,
             ":monitor": row.monitor,
-            ":image_id": row.image_id,
+            ":image_id": image,
+            ":color_id": color,
             ":backend": row.backend,
             ":set_at": row.set_at.as_micros(),
         })?;

@@ -155,6 +155,7 @@ impl Handle {
 
     /// Replies with the entries of `[workspaces]`, and the image that each means now.
     pub(crate) fn workspaces(&self, reply: Reply<Vec<Workspace>>) {
+        self.status.workspaces_seen().wait(LOOK_WITHIN);
         self.send(Command::Workspaces(reply));
     }
 

@@ -10,6 +10,7 @@ use super::Error;
 use super::orphan;
 use super::world_state::WorldState;
 use crate::backends::Kind;
+use crate::color::{self, Rgb};
 use crate::paths::Dirs;
 use crate::store::query::Query;
 use crate::store::workspaces::WorkspacePicture;
@@ -52,6 +53,7 @@ impl Refusal {
 enum Reference<'a> {
     Playlist(&'a str),
     Id(i64),
+    Color(Rgb),
     Path(&'a Path),
     Name(&'a str),
 }
@@ -60,6 +62,9 @@ impl<'a> Reference<'a> {
     fn of(written: &'a str) -> Self {
         if let Some(name) = written.strip_prefix("playlist:") {
             return Self::Playlist(name);
+        }
+        if let Some(rgb) = color::marked(written) {
+            return Self::Color(rgb);
         }
         let id = written.strip_prefix("id:").and_then(|id| id.parse().ok());
         match (id, written.starts_with(['/', '~'])) {
@@ -74,6 +79,7 @@ impl<'a> Reference<'a> {
         match self {
             Self::Playlist(name) => format!("playlist {name:?} has no images"),
             Self::Id(id) => format!("no image with ID {id}"),
+            Self::Color(rgb) => format!("cannot show the colour {}", color::hex(*rgb)),
             Self::Path(path) => format!("no image in the library has the path {}", path.display()),
             Self::Name(name) => format!("no image named {name:?}"),
         }
@@ -102,6 +108,7 @@ impl Meaning {
                 Some(playlist) => (Some(playlist), image_of_playlist(store, playlist)?),
             },
             Reference::Id(id) => (None, Some(id)),
+            Reference::Color(rgb) => (None, Some(color::image_id(rgb))),
             Reference::Path(path) => {
                 let path = dirs.tilde(path);
                 (
@@ -114,7 +121,7 @@ impl Meaning {
             Reference::Name(name) => (None, store.read(|c| images::named(c, name))?.pop()),
         };
         let image = id
-            .map(|id| store.read(|c| images::get(c, id)))
+            .map(|id| store.read(|c| images::assigned(c, id)))
             .transpose()?
             .flatten();
         Ok(Self {
@@ -169,6 +176,10 @@ pub(crate) fn reference(image: &Image) -> String {
     }
 }
 
+/// The warning where no compositor reports its workspaces.
+const NOT_FOLLOWED: &str = "murald cannot follow the workspaces of this session: \
+    only sway, i3 and Hyprland report them";
+
 impl WorldState {
     /// Shows the pictures of visible workspaces instead of the assignments.
     pub(super) fn cover(
@@ -214,6 +225,7 @@ impl WorldState {
         refusals: &Refusals,
     ) -> Result<Vec<Workspace>, Error> {
         let settings = (self.backends.settings)();
+        let is_blind = visible.is_empty() && !self.connected().is_empty();
         let record = |(name, written): (&String, &String)| {
             let Meaning { playlist_id, image } = self.meaning(store, written)?;
             let is_it = |(monitor, (workspace, _)): &(&String, &(String, Timestamp))| {
@@ -229,12 +241,17 @@ impl WorldState {
                 refusals.get(monitor).filter(is_its)
             });
             let image = refusal.map_or(image, |refusal| Err(refusal.why.clone()));
+            let shown = image.as_ref().ok();
             Ok(Workspace {
                 name: name.clone(),
-                image_id: image.as_ref().ok().map(|image| image.id),
+                image_id: shown.and_then(Image::library_id),
+                image_name: shown.map(|image| image.name.clone()),
+                color: shown.and_then(Image::color),
                 playlist_id,
                 monitor: monitor.map(|(monitor, _)| monitor.clone()),
-                warning: image.err(),
+                warning: image
+                    .err()
+                    .or_else(|| is_blind.then(|| NOT_FOLLOWED.to_owned())),
             })
         };
         settings.workspaces.iter().map(record).collect()
@@ -244,7 +261,7 @@ impl WorldState {
     fn meaning(&self, store: &Store, written: &str) -> Result<Meaning, store::Error> {
         let found = Meaning::find(store, &self.backends.dirs, written)?;
         let showable = |image: Image| {
-            if orphan::file_is_missing(&image.path) {
+            if orphan::lacks_file(&image) {
                 return Err(format!(
                     "the file of {} ({}) is missing",
                     image.name, image.id
@@ -275,6 +292,8 @@ mod tests {
         check("id:7", Reference::Id(7));
         check("id:x", Reference::Name("id:x"));
         check("playlist:sea", Reference::Playlist("sea"));
+        check("#1e1e2e", Reference::Color([30, 30, 46]));
+        check("#1 lake", Reference::Name("#1 lake"));
         check("/a.png", Reference::Path(Path::new("/a.png")));
         check("~/a.png", Reference::Path(Path::new("~/a.png")));
     }

@@ -176,7 +176,7 @@ impl WorldState {
         workspaces::over(self.rows.clone(), pictures)
     }
 
-    fn connected(&self) -> Vec<&str> {
+    pub(super) fn connected(&self) -> Vec<&str> {
         self.outputs
             .iter()
             .map(|output| output.name.as_str())

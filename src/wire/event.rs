@@ -122,13 +122,14 @@ events! {
     PlaylistImageChanged = "playlist_image_changed" {
         playlist_id: i64,
         image_index: usize,
+        #[serde(serialize_with = "put_id")]
         image_id: i64,
         monitors: Vec<String>,
         /// `missed_event_recovery` when catching up after a missed change.
         #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<&'static str>,
         /// In mode `each`: the image of each monitor.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
         images: BTreeMap<String, i64>,
     }
     PlaylistSkippedIncompatible = "playlist_skipped_incompatible" {

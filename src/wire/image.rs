@@ -402,10 +402,13 @@ pub(super) fn put_ids<S: Serializer>(
     ids: &BTreeMap<String, i64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(ids.iter().map(|(monitor, id)| {
-        let color = color::of_image(*id).map(hex);
-        (monitor, color.map_or_else(|| Value::from(*id), Value::from))
-    }))
+    serializer.collect_map(ids.iter().map(|(monitor, id)| (monitor, id_or_color(*id))))
+}
+
+/// An id, or `#rrggbb` for a plain colour.
+pub(crate) fn id_or_color(id: i64) -> Value {
+    let color = color::of_image(id).map(hex);
+    color.map_or_else(|| Value::from(id), Value::from)
 }
 
 #[cfg(test)]

@@ -59,7 +59,9 @@ objects! {
 objects! {
     /// `media_type` is accepted from clients that send a record back; the image's own type is used.
     NewPlaylistItem and PatchPlaylistItem {
-        image_id: i64,
+        image_id: Option<i64>,
+        /// Instead of an image: `#rrggbb`.
+        color: Option<String>,
         media_type: Option<MediaType>,
         /// Minutes since midnight.
         time: Option<i64>,

@@ -73,7 +73,11 @@ pub struct PlaylistConfiguration {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaylistItem {
+    #[serde(serialize_with = "put_id")]
     pub image_id: i64,
+    /// `#rrggbb`, instead of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub media_type: MediaType,
     /// Minutes since midnight, for `time_of_day`; other types keep any number for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,8 +138,11 @@ pub struct ActivePlaylist {
     pub playlist_name: String,
     pub playlist_type: PlaylistType,
     pub current_index: usize,
-    /// None while a dynamic playlist finds no image.
+    /// None while a dynamic playlist finds no image, and for a plain colour.
     pub current_image_id: Option<i64>,
+    /// `#rrggbb`, instead of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_color: Option<String>,
     pub previous_image_id: Option<i64>,
     pub next_image_id: Option<i64>,
     pub total_images: usize,
@@ -293,8 +300,12 @@ pub(crate) struct CurrentMonitor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Workspace {
     pub name: String,
-    /// Null if nothing matches, or if no backend can show it.
+    /// Null if nothing matches, if no backend can show it, and for a plain colour.
     pub image_id: Option<i64>,
+    pub image_name: Option<String>,
+    /// `#rrggbb`, instead of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub playlist_id: Option<i64>,
     /// The monitor that shows the workspace.
     pub monitor: Option<String>,

@@ -86,8 +86,8 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
     assert!(!threads().contains("workspaces"));
     scene.patch(&json!({ "3": "green", "4:web": format!("id:{blue}"), "5": "none" }));
     wait_until("the thread", || threads().contains("workspaces"));
-    let entry = json!({ "name": "3", "image_id": green, "playlist_id": null, "monitor": null,
-        "warning": null });
+    let entry = json!({ "name": "3", "image_id": green, "image_name": "green", "playlist_id": null,
+        "monitor": null, "warning": null });
     assert_eq!(scene.entry("3"), entry);
     assert_eq!(scene.entry("5")["warning"], "no image named \"none\"");
     let (before, mut events) = (scene.history(), scene.daemon.events("wallpaper_changed"));
@@ -330,6 +330,54 @@ impl Drop for I3 {
         self.0.kill().ok();
         self.0.wait().ok();
     }
+}
+
+#[test]
+fn workspace_shows_a_plain_colour() {
+    let mut scene = scene();
+    let [red, ..] = three(&scene.daemon);
+    set(&scene.daemon, red, "*").ok();
+    let run = |words: &[&str]| {
+        let output = scene.daemon.murald(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        assert_eq!(output.stderr, b"", "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["workspace", "set", "2", "red"]);
+    run(&["workspace", "set", "3", "#0a32c8"]);
+    scene.show("3");
+    scene.sees([10, 50, 200]);
+    assert_eq!(scene.current(), (json!("3"), json!("#0a32c8")));
+    let entry = scene.entry("3");
+    assert_eq!(
+        (&entry["image_id"], &entry["color"], &entry["warning"]),
+        (&Value::Null, &json!("#0a32c8"), &Value::Null)
+    );
+    let list = run(&["workspace", "list", "--format", "{name} {image_name}"]);
+    assert_eq!(list, "2 red\n3 #0a32c8\n");
+    scene.daemon.kill9();
+    scene.daemon.start();
+    assert_eq!(scene.current(), (json!("3"), json!("#0a32c8")));
+    scene.show("1");
+    scene.sees(RED);
+}
+
+#[test]
+fn workspace_set_warns_if_no_workspaces_are_followed() {
+    let desktop = Desktop::x11(&["640x480"]);
+    let daemon = drawing(&desktop);
+    three(&daemon);
+    let set = daemon
+        .murald(&["workspace", "set", "3", "red"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&set.stderr);
+    assert!(
+        set.status.success() && said.contains("only sway, i3 and Hyprland report them"),
+        "{set:?}"
+    );
+    let entry = daemon.client().get("/workspaces").ok()[0].take();
+    assert_eq!(entry["image_name"], "red");
 }
 
 #[test]

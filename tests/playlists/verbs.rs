@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::daemon;
-use crate::desktop::Desktop;
+use super::{daemon, middle};
+use crate::desktop::{Desktop, wait_until};
 use crate::support::TestDaemon;
 
 /// The JSON output of a command.
@@ -129,4 +129,82 @@ fn impossible_step_fails_with_a_reason() {
         run(&daemon, "playlist active")[0]["current_image_id"],
         ids[0]
     );
+}
+
+#[test]
+fn playlist_shows_plain_colours() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (mut daemon, ids) = daemon(&desktop, 1);
+    let id = ids[0].to_string();
+    let color = [10, 50, 200];
+    let words = [
+        "playlist", "create", "both", "#0a32c8", &id, "--type", "manual",
+    ];
+    let output = daemon.murald(&words).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let items = json!([
+        { "image_id": null, "color": "#0a32c8", "media_type": "image" },
+        { "image_id": ids[0], "media_type": "image" },
+    ]);
+    assert_eq!(run(&daemon, "playlist show both")["images"], items);
+    let mut events = daemon.events("playlist_image_changed,wallpaper_changed");
+    run(&daemon, "playlist start both");
+    let event = events.wait_for("playlist_image_changed");
+    assert_eq!(
+        (&event["image_index"], &event["image_id"]),
+        (&json!(0), &Value::Null)
+    );
+    wait_until("the colour", || middle(&desktop, "HEADLESS-1") == color);
+    let state = |daemon: &TestDaemon| {
+        let one = run(daemon, "playlist active")[0].take();
+        (
+            one["current_image_id"].clone(),
+            one["current_color"].clone(),
+        )
+    };
+    assert_eq!(state(&daemon), (Value::Null, json!("#0a32c8")));
+    assert_eq!(run(&daemon, "playlist next both")["image_id"], ids[0]);
+    assert_eq!(state(&daemon), (json!(ids[0]), Value::Null));
+    let answer = run(&daemon, "playlist next both");
+    assert_eq!(
+        (
+            &answer["image_id"],
+            &answer["image_name"],
+            &answer["color"],
+            &answer["images"]
+        ),
+        (
+            &Value::Null,
+            &json!("#0a32c8"),
+            &json!("#0a32c8"),
+            &json!({ "HEADLESS-1": "#0a32c8" })
+        )
+    );
+    // A record that was read can be sent back, and a restart keeps the colour.
+    let body = json!({ "images": items });
+    daemon.client().patch("/playlists/1", &body).ok();
+    daemon.kill9();
+    daemon.start();
+    assert_eq!(state(&daemon), (Value::Null, json!("#0a32c8")));
+    let rows = daemon
+        .murald(&["playlist", "show", "both"])
+        .output()
+        .unwrap();
+    let rows = String::from_utf8(rows.stdout).unwrap();
+    assert!(
+        rows.contains("1\t\t#0a32c8") && rows.contains("images\t2"),
+        "{rows}"
+    );
+    for bad in [
+        json!({}),
+        json!({ "image_id": 1, "color": "#fff" }),
+        json!({ "color": "blue" }),
+    ] {
+        let body = json!({ "images": [bad] });
+        assert_eq!(
+            daemon.client().patch("/playlists/1", &body).status,
+            400,
+            "{body}"
+        );
+    }
 }

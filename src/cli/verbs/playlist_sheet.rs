@@ -1,6 +1,6 @@
 //! Shows playlists as a table, and one playlist as a sheet with its images.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::filters;
 use super::image_sheet::TOTAL;
@@ -128,6 +128,17 @@ fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<Value>, u64
         image["place"] = (place + 1).into();
         image["when"] = when(playlist, place).into();
     }
+    // Plain colours are in the list only.
+    let listed = items(playlist, "images").iter().enumerate();
+    let colors = listed.filter_map(|(place, item)| Some((place, item["color"].as_str()?)));
+    let colors: Vec<Value> = colors
+        .map(|(place, color)| {
+            json!({ "place": place + 1, "name": color, "when": when(playlist, place) })
+        })
+        .collect();
+    let all = all + colors.len() as u64;
+    images.extend(colors);
+    images.sort_by_key(|row| number(row, "place"));
     Ok((images, all))
 }
 
@@ -241,9 +252,7 @@ fn state(playlist: &Value) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
-    use super::running;
+    use super::*;
 
     #[test]
     fn line_of_a_playlist_has_its_monitors_and_pause() {

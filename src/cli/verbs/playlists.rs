@@ -24,7 +24,7 @@ const STEPPED: &[Flag] =
     &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only on this monitor").many()];
 const STEPPED_HELP: &str = "With --monitor, a playlist of mode each changes only these monitors, any other playlist on them \
      changes all of its monitors.";
-const ITEMS: &str = "The images; - reads from standard input; IMAGE@HH:MM or IMAGE@sunset-30m for \
+const ITEMS: &str = "The images or colours; - reads from standard input; IMAGE@HH:MM or IMAGE@sunset-30m for \
                time_of_day, IMAGE@light for appearance";
 const TYPE: Flag = Flag::value(
     "--type",
@@ -160,21 +160,21 @@ const RESUMED: View = View::of(
 const STEPPED_ONE: View = View::of(
     "POST /playlists/{id}/next",
     &[more(
-        "status image_id image_name image_path images warnings",
+        "status image_id image_name image_path color images warnings",
     )],
 )
 .showing(stepped);
 const NEXT: View = View::of(
     "POST /playlists/active/next",
     &[more(
-        "message advanced image_id image_name image_path images warnings",
+        "message advanced image_id image_name image_path color images warnings",
     )],
 )
 .showing(stepped);
 const PREVIOUS: View = View::of(
     "POST /playlists/active/previous",
     &[more(
-        "message reversed image_id image_name image_path images warnings",
+        "message reversed image_id image_name image_path color images warnings",
     )],
 )
 .showing(stepped);
@@ -190,19 +190,22 @@ const RUNS: View = View::table(
     &[
         column(">ID", "playlist_id"),
         column("NAME", "playlist_name"),
-        of("=STATE", "paused resting resumed", |one, _| {
+        of("=STATE", "paused resting resumed total_images", |one, _| {
             Some(match paused(one) {
                 Some(paused) => paused.into(),
-                None if one["current_image_id"].is_null() => "empty".into(),
+                None if one["total_images"] == 0 => "empty".into(),
                 None => "running".into(),
             })
         }),
         column("MONITORS", "applied_to"),
-        of("IMAGE", "current_image_id", |one, call| {
+        of("IMAGE", "current_image_id current_color", |one, call| {
+            if let Some(color) = one["current_color"].as_str() {
+                return Some(color.into());
+            }
             let id = Some(&one["current_image_id"]).filter(|id| id.is_number())?;
             Some(Cell::from(format!("{} ({id})", name_of(call, id))).raw(id))
         }),
-        of(">PLACE", "current_index total_images", |one, _| {
+        of(">PLACE", "current_index", |one, _| {
             let all = one["total_images"].as_u64().filter(|all| *all > 0)?;
             let place = one["current_index"].as_u64().unwrap_or_default() + 1;
             Some(format!("{place}/{all}").into())

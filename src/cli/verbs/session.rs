@@ -209,7 +209,7 @@ pub(super) const WORKSPACE_LIST: Verb = Verb::get(
 pub(super) const WORKSPACE_SET: Verb =
     Verb::own(&["workspace", "set"], "Set the wallpaper of a workspace", set_workspace)
         .takes(&[WORKSPACE, Argument::one("PICTURE", Kind::PictureOrPlaylist,
-            "An image, a file, or playlist:NAME")])
+            "An image, a file, a colour, or playlist:NAME")])
         .shows(&[&WORKSPACE_SHOWS])
         .help("    murald workspace set 2 lake\n    murald workspace set 1:web playlist:sea\n\n\
                Works in sway, i3 and Hyprland. If the playlist is running, \
@@ -230,10 +230,20 @@ const WORKSPACES: View = View::table(
         column(">PLAYLIST", "playlist_id"),
         column("=MONITOR", "monitor"),
         column("WARNING", "warning"),
+        column("NAME", "image_name"),
+        more("color"),
     ],
     "no workspace has a wallpaper; `murald workspace set NAME PICTURE` sets one",
 );
-const WORKSPACE_SHOWS: View = WORKSPACES.saying("set the wallpaper of workspace {name}");
+const WORKSPACE_SHOWS: View = WORKSPACES.showing(|_, stdout, entry| {
+    if let Some(warning) = entry["warning"].as_str() {
+        stdout.warn(warning);
+    }
+    stdout.say(format!(
+        "set the wallpaper of workspace {}",
+        text(entry, "name")
+    ))
+});
 const CLEARED: View = WORKSPACES.showing(|_, stdout, entry| {
     stdout.say(format!(
         "removed the wallpaper of workspace {}",
@@ -313,7 +323,7 @@ fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
 fn named(connection: &Connection, id: &Value) -> Result<String, Error> {
     let image: Value = connection.read(&[&"images", &id])?;
     let name = text(&image, "name");
-    let is_special = ["playlist:", "id:", "name:", "/", "~"]
+    let is_special = ["playlist:", "id:", "name:", "/", "~", "#"]
         .iter()
         .any(|it| name.starts_with(it));
     Ok(if is_special { format!("id:{id}") } else { name })

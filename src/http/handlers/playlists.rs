@@ -9,6 +9,7 @@ use super::Api;
 use super::images::{new_playlist_source, page, playlist_source};
 use super::library::checked_name;
 use super::session::distinct_names;
+use crate::color;
 use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action, Moved};
 use crate::store::images;
@@ -17,7 +18,7 @@ use crate::store::query::Query;
 use crate::wallpaper::{self, HookRequest};
 use crate::wire::{
     ActivePlaylist, CreatePlaylist, Ids, Image, Mode, NewConfiguration, NewPlaylistItem, NoFields,
-    PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, own_path,
+    PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, id_or_color,
 };
 
 /// The player waits only for the disk.
@@ -98,21 +99,22 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let playlist = find(api, id)?;
     let look = api.library.thumbnails().look();
     let write = |row: Image, json: &mut Vec<u8>| look.write(row, json);
-    page(paging, |json| match playlist.source {
+    page(paging, |json| match &playlist.source {
         Some(source) => {
             let query = Query {
                 offset,
                 limit,
-                ..*playlist_source(source)?.query
+                ..*playlist_source(source.clone())?.query
             };
             Ok(api.store.write_page(&query, json, write)?)
         }
         None => {
-            let ids = playlist.images.iter().map(|item| item.image_id);
+            let ids = listed(&playlist);
             let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
-            let shown: Vec<i64> = ids.skip(skipped).take(limit as usize).collect();
-            api.store.write_rows(&shown, json, write)?;
-            Ok(playlist.images.len() as u64)
+            let shown = ids.iter().skip(skipped).take(limit as usize);
+            api.store
+                .write_rows(&shown.copied().collect::<Vec<_>>(), json, write)?;
+            Ok(ids.len() as u64)
         }
     })
 }
@@ -120,11 +122,19 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
 /// `GET /playlists/{id}/images/ids`: the ids of the same list, without pages.
 pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let playlist = find(api, request.record()?)?;
-    let ids = match playlist.source {
-        Some(source) => api.store.find_all(&playlist_source(source)?.query)?,
-        None => playlist.images.iter().map(|item| item.image_id).collect(),
+    let ids = match &playlist.source {
+        Some(source) => api
+            .store
+            .find_all(&playlist_source(source.clone())?.query)?,
+        None => listed(&playlist),
     };
     Ok(Response::json(200, &Ids { ids })?)
+}
+
+/// The images of a playlist's list, without its plain colours.
+fn listed(playlist: &Playlist) -> Vec<i64> {
+    let ids = playlist.images.iter().map(|item| item.image_id);
+    ids.filter(|id| color::of_image(*id).is_none()).collect()
 }
 
 fn find(api: &Api, id: i64) -> Result<Playlist, Error> {
@@ -285,11 +295,18 @@ fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
     if let Some((_, &id)) = moved.images.first_key_value() {
         body["image_id"] = id.into();
         // A deleted image is known only by its id.
-        if let Some(image) = api.store.read(|connection| images::get(connection, id))? {
-            body["image_path"] = own_path(&image.path).to_string_lossy().into();
+        if let Some(image) = api.store.read(|c| images::assigned(c, id))? {
+            body["image_id"] = json!(image.library_id());
+            body["image_path"] = json!(image.library_path());
+            if let Some(color) = image.color() {
+                body["color"] = color.into();
+            }
             body["image_name"] = image.name.into();
         }
-        body["images"] = json!(moved.images);
+        let shown = moved.images.iter();
+        body["images"] = shown
+            .map(|(monitor, id)| (monitor.clone(), id_or_color(*id)))
+            .collect();
     }
     if !moved.warnings.is_empty() {
         body["warnings"] = json!(moved.warnings);

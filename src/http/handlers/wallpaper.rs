@@ -203,11 +203,10 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
 
 /// The id of a plain colour.
 fn color_id(text: &str) -> Result<i64, Error> {
-    let rgb = color::parse_hex(text);
-    let marked = rgb.filter(|_| text.starts_with('#')).map(color::image_id);
+    let marked = color::marked(text).map(color::image_id);
     marked.ok_or_else(|| {
         let error = Error::bad_request(format!("color must be #rrggbb or #rgb, not {text:?}"));
-        match rgb {
+        match color::parse_hex(text) {
             Some(_) => error.details(format!("did you mean \"#{text}\"?")),
             None => error,
         }

@@ -7,7 +7,8 @@ use crate::wire::{Appearance, AppearanceMode};
 impl Fixture {
     fn by_tone(&self, light: usize, dark: usize) -> Result<i64, playlists::Refusal> {
         let item = |number: usize, when| NewPlaylistItem {
-            image_id: self.images[number],
+            image_id: Some(self.images[number]),
+            color: None,
             when: Some(when),
             ..NewPlaylistItem::default()
         };
@@ -155,7 +156,8 @@ fn playlist_of_light_and_dark_needs_exactly_one_image_for_each() {
     let fixture = fixture();
     let make = |kind, tones: &[Option<Tone>]| {
         let item = |when: &Option<Tone>| NewPlaylistItem {
-            image_id: fixture.images[0],
+            image_id: Some(fixture.images[0]),
+            color: None,
             when: *when,
             ..NewPlaylistItem::default()
         };

@@ -419,7 +419,8 @@ fn sun_slots_follow_the_season_and_the_place() {
     use crate::playlist::Place;
     let mut fixture = fixture();
     let item = |number: usize, at: &str| NewPlaylistItem {
-        image_id: fixture.images[number],
+        image_id: Some(fixture.images[number]),
+        color: None,
         at: Some(at.to_owned()),
         ..NewPlaylistItem::default()
     };

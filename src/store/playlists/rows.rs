@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, params};
 
 use super::Error;
+use crate::store::assignments::image_or_color;
 use crate::wire::Tone;
 
 /// The usual distance between the positions of neighbours.
@@ -108,8 +109,8 @@ fn replace(
          WHERE playlist_id = ?1 AND row = ?2",
     )?;
     let mut add = connection.prepare_cached(
-        "INSERT INTO playlist_image (playlist_id, row, position, time, at, tone, image_id) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO playlist_image (playlist_id, row, position, time, at, tone, image_id, color_id) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     let mut numbers = unused..;
     for (
@@ -127,7 +128,8 @@ fn replace(
         if let Some(number) = free.get_mut(image_id).and_then(Vec::pop) {
             shift.execute(params![id, number, position, time, at, tone])?;
         } else if let Some(number) = numbers.next() {
-            add.execute(params![id, number, position, time, at, tone, image_id])?;
+            let [image, color] = image_or_color(*image_id);
+            add.execute(params![id, number, position, time, at, tone, image, color])?;
         }
     }
     let sql = "DELETE FROM playlist_image WHERE playlist_id = ?1 AND row = ?2";
@@ -140,8 +142,8 @@ fn replace(
 
 /// Returns the rows in order.
 fn read(connection: &Connection, id: i64) -> Result<Vec<Kept>, Error> {
-    let sql = "SELECT row, position, image_id, time, at, tone FROM playlist_image WHERE playlist_id = ?1 \
-        ORDER BY position";
+    let sql = "SELECT row, position, ifnull(image_id, color_id), time, at, tone FROM playlist_image \
+        WHERE playlist_id = ?1 ORDER BY position";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([id], |row| {
         let (number, position) = (row.get(0)?, row.get(1)?);

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::super::Error;
 use super::rows::Row;
+use crate::color;
 use crate::wire::{
     DAY_TIMES, DayTime, INTERVALS, NewConfiguration, NewPlaylistItem, PlaylistConfiguration,
     PlaylistOrder, PlaylistType, Tone,
@@ -59,6 +60,10 @@ pub enum Refusal {
         "image {image_id} is for light or dark mode, but the playlist is not of type appearance"
     )]
     When { image_id: i64 },
+    #[error("an item of a playlist needs either image_id or color")]
+    ImageOrColor,
+    #[error("color must be #rrggbb or #rgb, not {text:?}")]
+    Color { text: String },
     /// An image has neither `time` nor `at`.
     #[error("image {image_id} needs a time, because the type of the playlist is time_of_day")]
     NoTime { image_id: i64 },
@@ -122,19 +127,29 @@ pub(super) fn images(
     }
     let mut known = connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?;
     let mut unknown = BTreeSet::new();
+    let mut rows = Vec::with_capacity(images.len());
     for item in images {
-        if !known.exists([item.image_id])? {
-            unknown.insert(item.image_id);
-        }
-    }
-    if unknown.is_empty() {
-        let row = |item: &NewPlaylistItem| Row {
-            image_id: item.image_id,
+        let image_id = match (item.image_id, &item.color) {
+            (Some(id), None) => {
+                if !known.exists([id])? {
+                    unknown.insert(id);
+                }
+                id
+            }
+            (None, Some(text)) => color::marked(text)
+                .map(color::image_id)
+                .ok_or_else(|| Refusal::Color { text: text.clone() })?,
+            (Some(_), Some(_)) | (None, None) => return Err(Refusal::ImageOrColor),
+        };
+        rows.push(Row {
+            image_id,
             time: item.time,
             at: item.at.clone(),
             when: item.when,
-        };
-        Ok(images.iter().map(row).collect())
+        });
+    }
+    if unknown.is_empty() {
+        Ok(rows)
     } else {
         Err(Refusal::UnknownImages {
             ids: unknown.into_iter().collect(),

@@ -20,7 +20,8 @@ fn pictures(store: &Store, number: usize) -> Vec<i64> {
 
 fn change(name: &str, ids: &[i64]) -> PlaylistChange {
     let item = |&image_id: &i64| NewPlaylistItem {
-        image_id,
+        image_id: Some(image_id),
+        color: None,
         media_type: None,
         time: None,
         at: None,
@@ -70,7 +71,8 @@ fn change_is_merged_or_refused_as_a_whole() {
         |configuration: NewConfiguration, images: Option<&[(i64, Option<i64>)]>, expected: &str| {
             let before = record(&store, id);
             let item = |&(image_id, time): &_| NewPlaylistItem {
-                image_id,
+                image_id: Some(image_id),
+                color: None,
                 media_type: None,
                 time,
                 at: None,
@@ -197,7 +199,8 @@ fn location_is_required_only_if_images_or_type_change() {
     let ids = pictures(&store, 1);
     let dawn = |located| PlaylistChange {
         images: Some(vec![NewPlaylistItem {
-            image_id: ids[0],
+            image_id: Some(ids[0]),
+            color: None,
             media_type: None,
             time: None,
             at: Some("sunrise".to_owned()),
