@@ -310,11 +310,11 @@ fn fill(home: &Path, size: u64) {
         for at in 0..size {
             let mut dice = Dice(at);
             let id = images::insert(c, &image(at, &mut dice, &pictures))?;
-            let tags = (0..dice.below(4))
+            let tags: Vec<_> = (0..dice.below(4))
                 .map(|_| format!("tag {}", dice.below(TAGS)))
                 .collect();
             let change = ImageChange {
-                tags: Some(tags),
+                tags: Some(tags.into()),
                 ..ImageChange::default()
             };
             edits::change(c, id, &change)?;

@@ -8,7 +8,6 @@ mod arguments;
 mod call;
 mod columns;
 mod connection;
-mod edit_lock;
 mod error;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/cli.rs"]

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::Error;
 use super::call::Call;
 use super::columns::filled;
 use super::connection::{Answer, RequestPath, travelling};
-use super::{Error, edit_lock};
 
 /// A request as the table declares it.
 #[derive(Clone, Copy, Debug)]
@@ -85,17 +85,13 @@ impl Request {
             ("PATCH", true) => Err(Error::usage("no changes given").hint(format!(
                 "see `murald {verb} --help` for what can be changed"
             ))),
-            // Not between the two requests of a command that edits the same record.
-            ("PATCH", false) => edit_lock::hold(&connection, || {
-                connection.ask(method, &place, Some(&fields.into()))
-            }),
             ("PUT", true) => connection.get(&place),
             _ => connection.ask(method, &place, Some(&fields.into())),
         }
     }
 }
 
-/// Reads a record and writes it back as `change` returns it, while no other command edits.
+/// Reads a record, and sends the body that `change` makes of it.
 pub(super) fn rewrite(
     call: &Call,
     method: &str,
@@ -103,10 +99,8 @@ pub(super) fn rewrite(
     change: impl FnOnce(Value) -> Result<Value, Error>,
 ) -> Result<Answer, Error> {
     let connection = call.connect()?;
-    edit_lock::hold(&connection, || {
-        let body = change(connection.get(place)?.read()?)?;
-        connection.ask(method, place, Some(&body))
-    })
+    let body = change(connection.get(place)?.read()?)?;
+    connection.ask(method, place, Some(&body))
 }
 
 /// A path of the API, filled in with the values of a call.

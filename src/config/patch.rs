@@ -8,6 +8,7 @@ use super::overlay::Edit;
 use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value, beginning};
 use super::{Config, Error, toml};
 use crate::paths::Dirs;
+use crate::wire::{Difference, ListChange};
 
 /// The most keys that a section may have, the client's own included.
 pub(super) const KEYS_MAX: usize = 1000;
@@ -22,7 +23,7 @@ pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
         let unknown = || Error::UnknownSection {
             section: name.clone(),
         };
-        let section = Section::named(name).ok_or_else(unknown)?;
+        let section = Section::requested(name).ok_or_else(unknown)?;
         edits.extend(table(section, value)?);
     }
     Ok(edits)
@@ -119,6 +120,30 @@ fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
         watched_directory(written, &dirs, daemon).map_err(refused)?;
     }
     Ok(())
+}
+
+/// The paths of `library.watch` after a change. A path that leads to the same directory as another
+/// is not added, and is enough to remove it.
+pub(super) fn watched(config: &Config, change: &ListChange<String>) -> Vec<String> {
+    let Difference { add, remove } = match change {
+        ListChange::All(paths) => return paths.clone(),
+        ListChange::Some(difference) => difference,
+    };
+    let directory = |written: &str| {
+        let dirs = Dirs::of_process().ok()?;
+        watched_directory(written, &dirs, &config.daemon).ok()
+    };
+    let is_same = |one: &String, other: &String| {
+        one == other || directory(one).is_some_and(|one| Some(one) == directory(other))
+    };
+    let mut paths = config.library.watch.clone();
+    paths.retain(|path| !remove.iter().any(|gone| is_same(path, gone)));
+    for path in add {
+        if !paths.iter().any(|known| is_same(known, path)) {
+            paths.push(path.clone());
+        }
+    }
+    paths
 }
 
 /// The unusable paths in the file: a request with them would be refused.

@@ -7,7 +7,8 @@ use serde_json::{Map, Value as Json};
 
 use super::schema::{
     App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Desktop, Feh, Hooks,
-    Hyprpaper, Library, Location, Monitors, Mpvpaper, Power, RemoteGallery, Section, Swaybg, WalQt,
+    Hyprpaper, Library, Location, Monitors, Mpvpaper, Power, RemoteGallery, Section, Swaybg,
+    WALLHAVEN, WalQt,
 };
 
 /// The settings that modules read and the API shows.
@@ -88,6 +89,10 @@ impl Config {
     /// The answer of `GET /config`; `warnings` only if there are some.
     pub fn to_json(&self) -> Map<String, Json> {
         let mut whole = self.tables.clone();
+        whole.insert(
+            WALLHAVEN.to_owned(),
+            self.section(Section::RemoteGallery).into(),
+        );
         if !self.warnings.is_empty() {
             whole.insert("warnings".to_owned(), self.warnings.clone().into());
         }
@@ -249,7 +254,8 @@ mod tests {
                 "daemon",
                 "app",
                 "monitors",
-                "remote_gallery"
+                "remote_gallery",
+                "wallhaven"
             ]
         );
         assert_eq!(

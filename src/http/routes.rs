@@ -102,6 +102,12 @@ pub static ROUTES: &[Route<Api>] = &[
         images::select_all,
         "Select or deselect all images",
     ),
+    route(
+        Patch,
+        "/images",
+        images::patch_many,
+        "Change the tags of several images",
+    ),
     route(Patch, "/images/{id}", images::patch, "Change an image"),
     route(Get, "/images/{id}", images::one, "Get an image"),
     route(
@@ -349,8 +355,14 @@ pub static ROUTES: &[Route<Api>] = &[
     route(
         Put,
         "/library/watch",
-        library::watch,
+        library::put_watch,
         "Set the watched directories",
+    ),
+    route(
+        Patch,
+        "/library/watch",
+        library::patch_watch,
+        "Add or remove watched directories",
     ),
     bare(
         Post,

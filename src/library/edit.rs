@@ -17,7 +17,7 @@ use crate::error_chain::chain;
 use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::folders::{self, FolderChange, Refusal};
 use crate::store::{Connection, images};
-use crate::wire::{Event, Folder, GalleryDomain, Image};
+use crate::wire::{Difference, Event, Folder, GalleryDomain, Image, ListChange};
 
 /// The maximum length of a file name, in bytes.
 const NAME_MAX: usize = 255;
@@ -75,6 +75,26 @@ impl Library {
         });
         put_back(manifest.filter(|_| done.is_err()));
         done
+    }
+
+    /// Adds and removes tags of images, of all or of none; returns how many were changed.
+    pub fn retag(&self, ids: &[i64], tags: Difference<String>) -> Result<usize, Error> {
+        let change = ImageChange {
+            tags: Some(ListChange::Some(tags)),
+            ..ImageChange::default()
+        };
+        let updated = self.store.write(|c| {
+            let retag = |&id: &i64| -> Result<usize, Error> {
+                let before = read(c, id)?.tags;
+                edits::change(c, id, &change)?;
+                Ok((read(c, id)?.tags != before).into())
+            };
+            ids.iter().map(retag).sum::<Result<usize, Error>>()
+        })?;
+        if updated > 0 {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(updated)
     }
 
     /// Selects all images, or none; returns how many were changed.

@@ -20,8 +20,8 @@ use crate::random::seed;
 use crate::store::images::{self, NewImage};
 use crate::wallpaper;
 use crate::wire::{
-    EventKind, Format, Mode, NewConfiguration, NewPlaylistItem, PauseReason, PlaylistOrder,
-    PlaylistType, PutPower, Tone,
+    EventKind, Format, ListChange, Mode, NewConfiguration, NewPlaylistItem, PauseReason,
+    PlaylistOrder, PlaylistType, PutPower, Tone,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -163,7 +163,7 @@ impl Fixture {
         self.store.write(|c| playlists::insert(c, &change)).unwrap()
     }
 
-    fn items(&self, numbers: &[usize], times: &[i64]) -> Vec<NewPlaylistItem> {
+    fn items(&self, numbers: &[usize], times: &[i64]) -> ListChange<NewPlaylistItem, i64> {
         let item = |(at, &number): (usize, &usize)| NewPlaylistItem {
             image_id: Some(self.images[number]),
             color: None,
@@ -172,7 +172,7 @@ impl Fixture {
             at: None,
             when: None,
         };
-        numbers.iter().enumerate().map(item).collect()
+        ListChange::All(numbers.iter().enumerate().map(item).collect())
     }
 
     fn edit(&mut self, id: i64, numbers: Option<&[usize]>, configuration: NewConfiguration) {

@@ -10,12 +10,12 @@ use super::folders::{self, Refusal};
 use super::images::{self, NewImage, text};
 use super::{Error, derived, pending_files, purge};
 use crate::color::{self, Rgb};
-use crate::wire::{Image, PatchCapabilities, Position, WebMeta, collate};
+use crate::wire::{Difference, Image, ListChange, PatchCapabilities, Position, WebMeta, collate};
 
 /// Changes to an image; a field that is `None` is left unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImageChange {
-    pub tags: Option<Vec<String>>,
+    pub tags: Option<ListChange<String>>,
     pub description: Option<String>,
     pub colors: Option<Vec<Rgb>>,
     /// The inner `None` means the root folder.
@@ -36,13 +36,18 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
     {
         return Err(Refusal::NoFolder { id: folder });
     }
+    let tags = change
+        .tags
+        .as_ref()
+        .map(|tags| retagged(connection, id, tags));
+    let tags = tags.transpose()?;
     let json = |value: serde_json::Value| value.to_string().into();
     let meta = change
         .capabilities
         .map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
     let columns: [(_, Option<Value>); 10] = [
-        ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
+        ("tags", tags.map(|tags| json(json!(tags)))),
         ("description", change.description.clone().map(Value::from)),
         (
             "colors",
@@ -77,6 +82,27 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)));
     Ok(images::set(connection, id, given.collect())?)
+}
+
+/// Returns the tags of an image after a change.
+fn retagged(
+    connection: &Connection,
+    id: i64,
+    change: &ListChange<String>,
+) -> Result<Vec<String>, Error> {
+    let Difference { add, remove } = match change {
+        ListChange::All(tags) => return Ok(tags.clone()),
+        ListChange::Some(difference) => difference,
+    };
+    let is_in = |tag: &str, list: &[String]| list.iter().any(|one| collate::is_same(one, tag));
+    let mut tags = images::get(connection, id)?.map_or_else(Vec::new, |image| image.tags);
+    tags.retain(|tag| !is_in(tag, remove));
+    for tag in add {
+        if !is_in(tag, &tags) {
+            tags.push(tag.clone());
+        }
+    }
+    Ok(tags)
 }
 
 /// Returns a package's metadata with the changed capabilities; `None` if the image is not a

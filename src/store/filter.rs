@@ -60,7 +60,11 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
         "palette_similar_to",
         "palette_similar_to must be an image ID",
     )?;
-    let sort_by = parameters.word("sort_by")?;
+    let sort_by = match parameters.get("sort_by") {
+        // A graphical client's name of it.
+        Some("created_at") => Some(SortBy::ImportedAt),
+        _ => parameters.word("sort_by")?,
+    };
     let size = |name| {
         let least = parameters.integer(name, 1, u32::MAX.into());
         least.map(|least| least.map_or(0, |least| least as u32))
@@ -196,7 +200,7 @@ fn directory(text: &str) -> Result<PathBuf, BadParameter> {
 
 fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParameter> {
     match parameters.get("folder_id") {
-        Some("root") => Ok(Some(None)),
+        Some("root" | "0") => Ok(Some(None)),
         _ => Ok(parameters
             .id("folder_id", "folder_id must be an ID or root")?
             .map(Some)),
@@ -307,6 +311,11 @@ mod tests {
             (all.folder, all.sort_by, all.descending),
             (Some(None), SortBy::Hue, false)
         );
+        let client = parse("folder_id=0&sort_by=created_at").unwrap();
+        assert_eq!(
+            (client.folder, client.sort_by),
+            (Some(None), SortBy::ImportedAt)
+        );
         let none = parse("").unwrap();
         assert_eq!((none.folder, none.descending), (None, true));
     }
@@ -343,7 +352,6 @@ mod tests {
         check("palette_similar_to=0", "image ID");
         check("folder_id=null", "root");
         check("folder_id=-58800", "root");
-        check("folder_id=0", "root");
     }
 
     #[test]

@@ -74,6 +74,19 @@ pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Er
         .optional()?)
 }
 
+/// Returns the folder of this name in a folder, or at the root.
+pub(crate) fn child(
+    connection: &Connection,
+    name: &str,
+    parent: Option<i64>,
+) -> Result<Option<Folder>, Error> {
+    let sql = format!("{SELECT} WHERE name = ?1 AND parent_id IS ?2");
+    Ok(connection
+        .prepare_cached(&sql)?
+        .query_row(params![name, parent], from_row)
+        .optional()?)
+}
+
 /// Returns folders sorted by name, in natural order.
 pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
     let within = match (query.deep, query.parent) {

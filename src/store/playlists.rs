@@ -4,6 +4,8 @@
 mod rows;
 mod rules;
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,19 +18,19 @@ use super::row::{self, Columns, word};
 use crate::color;
 use crate::wire::collate::sort_key;
 use crate::wire::{
-    DayTime, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist,
-    PlaylistConfiguration, PlaylistItem, Timestamp, Tone,
+    DayTime, Difference, ListChange, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback,
+    Playlist, PlaylistConfiguration, PlaylistItem, Timestamp, Tone,
 };
 
-pub(crate) use rules::Refusal;
+pub(crate) use rules::{ITEMS_MAX, Refusal};
 
 /// A playlist's new values; `None` keeps the old value.
 #[derive(Clone, Debug, Default)]
 pub struct PlaylistChange {
     pub name: Option<String>,
     pub configuration: NewConfiguration,
-    /// Replaces the images and removes a source.
-    pub images: Option<Vec<NewPlaylistItem>>,
+    /// Images by their ids are removed; a list of all removes a source.
+    pub images: Option<ListChange<NewPlaylistItem, i64>>,
     /// Replaces the source and removes the images.
     pub source: Option<NewSource>,
     /// Whether the settings include a location, which sunrise and sunset require.
@@ -146,8 +148,10 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
     let id = unless_taken(inserted, || Refusal::Taken {
         name: name.to_owned(),
     })?;
-    let images = change.images.as_deref().unwrap_or_default();
-    let rows = rules::images(connection, images)?;
+    let rows = match &change.images {
+        Some(images) => edited(connection, id, images)?,
+        None => Vec::new(),
+    };
     rules::fit(configuration.kind, &rows, change.located)?;
     rows::put(connection, id, &rows)?;
     Ok(id)
@@ -164,13 +168,16 @@ pub(crate) fn update(
     let configuration = rules::configuration(before.configuration.clone(), &change.configuration)?;
     let source = match (&change.source, &change.images) {
         (Some(source), _) => Some(source.fields.clone()),
-        (None, Some(_)) => None,
-        (None, None) => before.source.clone(),
+        (None, Some(ListChange::All(_))) => None,
+        (None, Some(ListChange::Some(_))) if before.source.is_some() => {
+            return Err(Refusal::Dynamic { name: before.name });
+        }
+        (None, _) => before.source.clone(),
     };
     rules::source(configuration.kind, source.is_some())?;
     let other_images = match (&change.images, &change.source) {
         (Some(images), _) => {
-            let rows = rules::images(connection, images)?;
+            let rows = edited(connection, id, images)?;
             rules::fit(configuration.kind, &rows, change.located)?;
             rows::put(connection, id, &rows)?
         }
@@ -193,6 +200,26 @@ pub(crate) fn update(
         name: name.to_owned(),
     })?;
     Ok(true)
+}
+
+/// Returns the rows of a playlist after a change of its images.
+fn edited(
+    connection: &Connection,
+    id: i64,
+    change: &ListChange<NewPlaylistItem, i64>,
+) -> Result<Vec<rows::Row>, Refusal> {
+    let (mut rows, add) = match change {
+        ListChange::All(items) => (Vec::new(), items),
+        ListChange::Some(Difference { add, remove }) => {
+            let remove: HashSet<&i64> = remove.iter().collect();
+            let mut rows = rows::get(connection, id)?;
+            rows.retain(|row| !remove.contains(&row.image_id));
+            (rows, add)
+        }
+    };
+    rules::number(rows.len() + add.len())?;
+    rows.extend(rules::images(connection, add)?);
+    Ok(rows)
 }
 
 /// Returns the columns that a new or changed playlist writes.

@@ -49,10 +49,12 @@ pub(crate) use report::{
 };
 pub use request::DeleteImages;
 pub(crate) use request::{
-    BackWallpaper, CreateFolder, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
-    NoFields, PatchCapabilities, PatchFolder, PatchImage, PutAppearance, PutPower, PutWatch,
-    RandomWallpaper, SelectAll, SetSound, SetWallpaper, Sound, SoundChange,
+    BackWallpaper, ChangeWatch, CreateFolder, ExportLoop, ExtractPalette, ImportImages, ImportWeb,
+    MoveImages, NoFields, Object, PatchCapabilities, PatchFolder, PatchImage, PatchImages,
+    PutAppearance, PutPower, RandomWallpaper, SelectAll, SetSound, SetWallpaper, Sound,
+    SoundChange,
 };
+pub(crate) use request::{Difference, ListChange};
 pub use time::DayTime;
 pub(crate) use time::Timestamp;
 pub(crate) use time::{DAY_TIMES, SunEvent};

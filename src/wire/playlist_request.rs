@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::request::{given, given_object, given_object_list, object};
+use super::request::{ListChange, Object, given, given_object, object, patch_of_record};
 use super::{MediaType, Mode, PlaylistOrder, PlaylistType, Tone};
 
 /// `POST /playlists`; absent fields get their defaults.
@@ -13,8 +13,8 @@ pub(crate) struct CreatePlaylist {
     #[serde(default, deserialize_with = "object")]
     pub configuration: NewConfiguration,
     /// The images, unless there is a source.
-    #[serde(default, deserialize_with = "given_object_list")]
-    pub images: Option<Vec<NewPlaylistItem>>,
+    #[serde(default, deserialize_with = "given")]
+    pub images: Option<Vec<Object<NewPlaylistItem>>>,
     /// The filters, with the names of the query of `GET /images`.
     #[serde(default, deserialize_with = "given")]
     pub source: Option<Map<String, Value>>,
@@ -72,18 +72,19 @@ objects! {
     }
 }
 
-/// `PATCH /playlists/{id}`; `configuration` is merged, `images` replaces all.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct PatchPlaylist {
-    #[serde(deserialize_with = "given")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "given_object")]
-    pub configuration: Option<PatchConfiguration>,
-    #[serde(deserialize_with = "given_object_list")]
-    pub images: Option<Vec<PatchPlaylistItem>>,
-    #[serde(deserialize_with = "given")]
-    pub source: Option<Map<String, Value>>,
+patch_of_record! {
+    /// `PATCH /playlists/{id}`; `configuration` is merged. A list of `images` replaces all.
+    PatchPlaylist {
+        #[serde(deserialize_with = "given")]
+        name: Option<String>,
+        #[serde(deserialize_with = "given_object")]
+        configuration: Option<PatchConfiguration>,
+        #[serde(deserialize_with = "given")]
+        images: Option<ListChange<Object<PatchPlaylistItem>, i64>>,
+        #[serde(deserialize_with = "given")]
+        source: Option<Map<String, Value>>,
+    }
+    fixed { id, created_at, updated_at, playback }
 }
 
 /// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].

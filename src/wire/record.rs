@@ -121,7 +121,7 @@ pub struct Playlist {
     pub id: i64,
     pub name: String,
     pub configuration: PlaylistConfiguration,
-    /// Empty if there is a source.
+    /// If there is a source: the images that match it now, in the records of the API.
     pub images: Vec<PlaylistItem>,
     /// The filters of a dynamic playlist; absent if the items are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

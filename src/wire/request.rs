@@ -4,8 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -24,11 +24,12 @@ pub(crate) struct ImportImages {
     pub wait: bool,
 }
 
-/// `PUT /library/watch`; absent fields stay as they are.
+/// `PUT /library/watch`, which needs all of `watch`, and `PATCH`; absent fields stay as they are.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PutWatch {
-    pub watch: Vec<String>,
+pub(crate) struct ChangeWatch {
+    #[serde(default, deserialize_with = "given")]
+    pub watch: Option<ListChange<String>>,
     #[serde(default, deserialize_with = "given")]
     pub in_place: Option<bool>,
     #[serde(default, deserialize_with = "given")]
@@ -135,14 +136,83 @@ pub(crate) struct CreateFolder {
     pub parent_id: Option<i64>,
 }
 
-/// `PATCH /folders/{id}`; `parent_id` null moves to the root.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct PatchFolder {
-    #[serde(deserialize_with = "given")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "given")]
-    pub parent_id: Option<Option<i64>>,
+/// Items that are added to a list, and items that are removed from it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference<T, R = T> {
+    #[serde(default = "Vec::new")]
+    pub add: Vec<T>,
+    #[serde(default = "Vec::new")]
+    pub remove: Vec<R>,
+}
+
+/// A change of a list: all of its items, or a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListChange<T, R = T> {
+    All(Vec<T>),
+    Some(Difference<T, R>),
+}
+
+impl<T, R> From<Vec<T>> for ListChange<T, R> {
+    fn from(all: Vec<T>) -> Self {
+        Self::All(all)
+    }
+}
+
+struct ListOrDifference<T, R>(PhantomData<(T, R)>);
+
+impl<'de, T: Deserialize<'de>, R: Deserialize<'de>> Deserialize<'de> for ListChange<T, R> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListOrDifference(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>, R: Deserialize<'de>> Visitor<'de> for ListOrDifference<T, R> {
+    type Value = ListChange<T, R>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list, or an object with add and remove")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(items)).map(ListChange::All)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        Difference::deserialize(MapAccessDeserializer::new(fields)).map(ListChange::Some)
+    }
+}
+
+/// A field of a record that cannot be changed: a client may send the whole record back.
+pub(super) type Fixed = Option<IgnoredAny>;
+
+/// A `PATCH` body with the fields of the record that cannot be changed, which are ignored.
+macro_rules! patch_of_record {
+    (
+        $(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* }
+        fixed { $($fixed:ident),* $(,)? }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        #[allow(dead_code, reason = "fixed fields are only known")]
+        pub(crate) struct $name {
+            $($(#[$attribute])* pub $field: $type,)*
+            $($fixed: $crate::wire::request::Fixed,)*
+        }
+    };
+}
+pub(super) use patch_of_record;
+
+patch_of_record! {
+    /// `PATCH /folders/{id}`; `parent_id` null moves to the root.
+    PatchFolder {
+        #[serde(deserialize_with = "given")]
+        name: Option<String>,
+        #[serde(deserialize_with = "given")]
+        parent_id: Option<Option<i64>>,
+    }
+    fixed { id, created_at, updated_at, image_count, folder_count }
 }
 
 /// `POST /folders/move-images`; `folder_id` null means the root.
@@ -162,32 +232,36 @@ pub(crate) struct ImportWeb {
     pub folder_id: Option<i64>,
 }
 
-/// `PATCH /images/{id}`; `folder_id` null moves to the root.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct PatchImage {
-    #[serde(deserialize_with = "given")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "given")]
-    pub tags: Option<Vec<String>>,
-    #[serde(deserialize_with = "given")]
-    pub description: Option<String>,
-    /// `#rrggbb`, most dominant first.
-    #[serde(deserialize_with = "given")]
-    pub colors: Option<Vec<String>>,
-    #[serde(deserialize_with = "given")]
-    pub folder_id: Option<Option<i64>>,
-    #[serde(deserialize_with = "given")]
-    pub is_selected: Option<bool>,
-    #[serde(deserialize_with = "given")]
-    pub audio_enabled: Option<bool>,
-    #[serde(deserialize_with = "given")]
-    pub position: Option<Option<Position>>,
-    /// Only for web packages, like the next field.
-    #[serde(deserialize_with = "given")]
-    pub wallpaper_config_overrides: Option<Map<String, Value>>,
-    #[serde(deserialize_with = "given_object")]
-    pub web_capabilities: Option<PatchCapabilities>,
+patch_of_record! {
+    /// `PATCH /images/{id}`; `folder_id` null moves to the root.
+    PatchImage {
+        #[serde(deserialize_with = "given")]
+        name: Option<String>,
+        #[serde(deserialize_with = "given")]
+        tags: Option<ListChange<String>>,
+        #[serde(deserialize_with = "given")]
+        description: Option<String>,
+        /// `#rrggbb`, most dominant first.
+        #[serde(deserialize_with = "given")]
+        colors: Option<Vec<String>>,
+        #[serde(deserialize_with = "given")]
+        folder_id: Option<Option<i64>>,
+        #[serde(deserialize_with = "given")]
+        is_selected: Option<bool>,
+        #[serde(deserialize_with = "given")]
+        audio_enabled: Option<bool>,
+        #[serde(deserialize_with = "given")]
+        position: Option<Option<Position>>,
+        /// Only for web packages, like the next field.
+        #[serde(deserialize_with = "given")]
+        wallpaper_config_overrides: Option<Map<String, Value>>,
+        #[serde(deserialize_with = "given_object")]
+        web_capabilities: Option<PatchCapabilities>,
+    }
+    fixed {
+        id, path, media_type, format, width, height, duration, animated, file_size, checksum,
+        hue_group, imported_at, source_path, in_place, thumbnails, preview_path, web_meta,
+    }
 }
 
 /// `POST /wallpaper/sound`; at least one of `muted` and `volume`.
@@ -247,6 +321,15 @@ impl PatchCapabilities {
     }
 }
 
+/// `PATCH /images`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PatchImages {
+    pub ids: Vec<i64>,
+    #[serde(deserialize_with = "object")]
+    pub tags: Difference<String>,
+}
+
 /// `POST /images/select-all`
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct SelectAll {
@@ -288,7 +371,8 @@ pub(super) fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
 }
 
 /// An object. The code that serde derives for a struct would also read its fields from a list.
-struct Object<T>(T);
+#[derive(Clone, Debug)]
+pub(crate) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -320,13 +404,4 @@ pub(super) fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     object(deserializer).map(Some)
-}
-
-pub(super) fn given_object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Vec<T>>, D::Error> {
-    let list = Vec::<Object<T>>::deserialize(deserializer)?;
-    Ok(Some(
-        list.into_iter().map(|Object(fields)| fields).collect(),
-    ))
 }

@@ -84,6 +84,30 @@ fn command_knows_all_described_fields() {
     }
 }
 
+/// Generators of clients follow a reference only to a component.
+#[test]
+fn every_reference_ends_at_a_component() {
+    let text = fs::read_to_string(description()).unwrap();
+    let references = text.lines().filter_map(|line| line.split_once("$ref: '#/"));
+    for (_, target) in references {
+        let parts: Vec<&str> = target.trim_end_matches('\'').split('/').collect();
+        assert!(
+            parts.len() == 3 && parts[0] == "components",
+            "{target} is a part of a component"
+        );
+        let (kind, name) = (
+            format!("\n  {}:\n", parts[1]),
+            format!("\n    {}:\n", parts[2]),
+        );
+        let component = text.split(&kind).nth(1);
+        assert!(component.is_some_and(|of| of.contains(&name)), "{target}");
+    }
+    assert_eq!(
+        text.matches("$ref:").count(),
+        text.matches("$ref: '#/").count()
+    );
+}
+
 /// Sends requests to a daemon and records the answers.
 struct Recorder {
     client: Client,
@@ -253,6 +277,15 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
         json!({ "watch": [watched], "in_place": true }),
     );
     to.ask("PUT", "/library/watch", json!({ "watch": ["pictures"] }));
+    let more = daemon.root().join("more");
+    for change in [
+        json!({ "watch": { "add": [more, watched] } }),
+        json!({ "watch": { "remove": [more] } }),
+        json!({ "watch": { "add": ["pictures"] } }),
+        json!({ "watch": { "ad": [] } }),
+    ] {
+        to.ask("PATCH", "/library/watch", change);
+    }
     to.post("/library/scan", json!({}));
     to.ask(
         "PUT",
@@ -260,6 +293,10 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
         json!({ "watch": [], "forget": true }),
     );
     to.post("/images/select-all", json!({ "selected": true }));
+    for ids in [vec![1, 2], vec![1, 99], vec![]] {
+        let tags = json!({ "add": ["many"], "remove": ["few"] });
+        to.ask("PATCH", "/images", json!({ "ids": ids, "tags": tags }));
+    }
     for path in [
         "/images/1",
         "/images/99",

@@ -66,7 +66,7 @@ fn prepare(directory: &Path) -> BTreeMap<i64, (Vec<String>, Checksum)> {
     for image in daemon.images() {
         let tags = Some(vec![format!("tag {}", image.name)]);
         let change = edits::ImageChange {
-            tags,
+            tags: tags.map(Into::into),
             ..Default::default()
         };
         daemon.library.edit(image.id, None, &change).unwrap();

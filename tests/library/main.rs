@@ -24,6 +24,7 @@ mod guard;
 mod import;
 mod import_kill;
 mod model;
+mod records;
 #[path = "../support/mod.rs"]
 mod support;
 mod upkeep;

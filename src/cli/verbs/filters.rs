@@ -165,38 +165,11 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
         return Ok(call.all("IMAGE").into_iter().cloned().collect());
     }
     let connection = call.connect()?;
-    knows(&connection, "these filters")?;
     let ids = ids(&connection, IMAGES, |place| listed(place, call))?.into_iter();
     Ok(match kind {
         Some(Kind::Item) => ids.map(|id| json!({ "image_id": id })).collect(),
         _ => ids.map(Value::from).collect(),
     })
-}
-
-/// Refuses a daemon that is older than this command: it might ignore an unknown filter, and change
-/// more images than the user meant.
-pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
-    let info: Value = connection.read(&[&"info"])?;
-    let (ours, theirs) = (
-        env!("CARGO_PKG_VERSION"),
-        info["version"].as_str().unwrap_or_default(),
-    );
-    if is_older(theirs, ours) {
-        return Err(Error::refused(format!(
-            "the daemon has version {theirs}, the command {ours}"
-        ))
-        .hint(format!("restart the daemon: it may not support {what}")));
-    }
-    Ok(())
-}
-
-fn is_older(one: &str, other: &str) -> bool {
-    let numbers = |text: &str| -> Vec<u64> {
-        text.split(['.', '-', '+'])
-            .map(|part| part.parse().unwrap_or_default())
-            .collect()
-    };
-    numbers(one) < numbers(other)
 }
 
 /// The records of all images that match a call's filters, sorted by name.
@@ -292,15 +265,4 @@ fn ids(
 ) -> Result<Vec<i64>, Error> {
     let answer = connection.get(&list(RequestPath::new(&[path, &[&"ids"]].concat())))?;
     Ok(answer.read::<Ids>()?.ids)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn older_version_is_recognised() {
-        assert!(is_older("0.1.0", "0.2.0") && is_older("0.9.0", "0.10.0") && is_older("", "0.1.0"));
-        assert!(!is_older("0.1.0", "0.1.0") && !is_older("1.0.0", "0.9.9"));
-    }
 }

@@ -6,7 +6,7 @@ use super::image_sheet::TOTAL;
 use super::images::{MOVED, MOVING};
 use super::{
     Argument, Call, Error, Flag, From, Group, Kind, RequestPath, Stdout, Verb, View, column, count,
-    delete, filters, items, more, number, path, place, text,
+    delete, items, more, number, path, place, text,
 };
 
 const ONE: Argument = Argument::one("FOLDER", Kind::Folder, "The folder");
@@ -99,10 +99,6 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let contents = call.has("--contents");
     let trash = contents && !call.has("--forever");
-    if trash {
-        // An older daemon would remove the files for good.
-        filters::knows(&connection, "the trash for folders")?;
-    }
     if contents {
         delete::confirm(call, question)?;
     }

@@ -142,7 +142,8 @@ pub(super) const MOVED: View =
         };
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
-const TAGGED: View = IMAGE.saying("{name} ({id}): {tags}");
+const TAGGED: View =
+    View::of("PATCH /images", &[more("updated")]).saying("tags of {updated#image} changed");
 const PATH: View = IMAGE.showing(|_, stdout, image| stdout.line(text(image, "path")));
 const SELECTED: View = IMAGE.saying("{name} ({id}) {--off=no longer selected:selected}");
 const ALL_SELECTED: View = View::of("POST /images/select-all", &[more("updated selected")])
@@ -173,7 +174,19 @@ const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     Ok(())
 });
 
-const TAG: Request = Request::of("PATCH /images/{IMAGE}", Body::Changed(retagged));
+const TAG: Request = Request::of(
+    "PATCH /images",
+    Body::Fields(&[
+        ("ids", From::Any("IMAGE")),
+        (
+            "tags",
+            From::Object(&[
+                ("add", From::Given("--add")),
+                ("remove", From::Given("--remove")),
+            ]),
+        ),
+    ]),
+);
 const SELECT: Request = Request::of("PATCH /images/{IMAGE}", CHOSEN);
 const SELECT_ALL: Request = Request::of(
     "POST /images/select-all",
@@ -199,39 +212,17 @@ fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     {
         return Err(Error::usage("no tags given; use --add or --remove"));
     }
-    each(&TAG, &TAGGED, call, stdout)
-}
-
-/// Removes and adds tags of an image.
-fn retagged(call: &Call, image: Value) -> Result<Value, Error> {
-    let mut tags = items(&image, "tags").to_vec();
-    let (add, remove) = (call.listed("--add"), call.listed("--remove"));
-    tags.retain(|tag| !remove.iter().any(|gone| is_same_tag(gone, tag)));
-    for tag in add {
-        if !tags.contains(tag) {
-            tags.push(tag.clone());
-        }
-    }
-    Ok(json!({ "tags": tags }))
-}
-
-/// Whether two tags are the same, ignoring case.
-fn is_same_tag(one: &Value, other: &Value) -> bool {
-    collate::folded(&written(one)) == collate::folded(&written(other))
+    TAGGED.show(call, stdout, &TAG.send(call, "images")?)
 }
 
 fn is_favourite(tag: &Value) -> bool {
-    is_same_tag(tag, &"favourite".into())
+    collate::is_same(&written(tag), "favourite")
 }
 
 fn favourite(_: &Call, image: Value) -> Result<Value, Error> {
-    let mut tags = items(&image, "tags").to_vec();
-    let before = tags.len();
-    tags.retain(|tag| !is_favourite(tag));
-    if tags.len() == before {
-        tags.push("favourite".into());
-    }
-    Ok(json!({ "tags": tags }))
+    let is_one = items(&image, "tags").iter().any(is_favourite);
+    let change = if is_one { "remove" } else { "add" };
+    Ok(json!({ "tags": { change: ["favourite"] } }))
 }
 
 fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

@@ -10,8 +10,8 @@ use super::image_sheet::TOTAL;
 use super::playlist_sheet::{START, on_monitors};
 use super::{
     Argument, Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, INTERVAL, Kind,
-    MONITORS, RequestPath, Stdout, Verb, View, column, count, each, edit_lock, items, more, number,
-    of, paths, text, travelling, written,
+    MONITORS, RequestPath, Stdout, Verb, View, column, count, each, items, more, number, of, paths,
+    text, travelling, written,
 };
 use crate::wire::Format;
 
@@ -44,7 +44,7 @@ pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
 #[rustfmt::skip]
 pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: &[
     Verb::change(&["watch", "add"], "Keep the library in sync with a directory",
-        "PUT /library/watch", add)
+        "PATCH /library/watch", add)
         .takes(&[Argument::some("DIR", Kind::Directory, "Path of the directory")])
         .shows(&[&ADDED]).starting()
         .help("Pictures that are added to the directory or its subdirectories are added to the \
@@ -53,7 +53,7 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
                running."),
     Verb::get(&["watch", "list"], "List the watched directories",
         "GET /library/watch").shows(&[&WATCHED]),
-    Verb::change(&["watch", "remove"], "Stop watching a directory", "PUT /library/watch", remove)
+    Verb::change(&["watch", "remove"], "Stop watching a directory", "PATCH /library/watch", remove)
         .takes(&[Argument::some("DIR", Kind::Directory, "The path, as in the list")])
         .flags(&[Flag::switch("--forget", "Also remove its images from the library; the files stay")])
         .shows(&[&WATCHED])
@@ -149,32 +149,29 @@ fn restore(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     RESTORED.tell(call, stdout, &json!({ "from": from, "aside": aside }))
 }
 
-fn add(call: &Call, watched: Value) -> Result<Value, Error> {
-    let watched = items(&watched, "watch");
-    let mut all: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
-    for path in paths(call, "DIR")? {
-        // The daemon reports anything else that is wrong.
-        if fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
-            return Err(Error::refused(format!("{path} is not a directory")));
-        }
-        if !watched.iter().any(|one| is_at(one, &path)) && !all.contains(&path) {
-            all.push(path);
-        }
+fn add(call: &Call, _: Value) -> Result<Value, Error> {
+    let paths = paths(call, "DIR")?;
+    // The daemon reports anything else that is wrong.
+    let is_other = |path: &&String| fs::metadata(path).is_ok_and(|found| !found.is_dir());
+    match paths.iter().find(is_other) {
+        Some(path) => Err(Error::refused(format!("{path} is not a directory"))),
+        None => Ok(json!({ "watch": { "add": paths } })),
     }
-    Ok(json!({ "watch": all }))
 }
 
 fn remove(call: &Call, watched: Value) -> Result<Value, Error> {
-    let mut left: Vec<&Value> = items(&watched, "watch").iter().collect();
+    let mut gone = Vec::new();
     for (word, path) in call.all("DIR").into_iter().zip(paths(call, "DIR")?) {
-        let before = left.len();
-        left.retain(|one| one["path"] != *word && !is_at(one, &path));
-        if left.len() == before {
-            return Err(Error::refused(format!("{} is not watched", written(word)))
-                .hint("`murald watch list` lists the watched directories"));
+        let is_meant = |one: &&Value| one["path"] == *word || is_at(one, &path);
+        match items(&watched, "watch").iter().find(is_meant) {
+            Some(one) => gone.push(&one["path"]),
+            None => {
+                return Err(Error::refused(format!("{} is not watched", written(word)))
+                    .hint("`murald watch list` lists the watched directories"));
+            }
         }
     }
-    let mut body = json!({ "watch": left.iter().map(|one| &one["path"]).collect::<Vec<_>>() });
+    let mut body = json!({ "watch": { "remove": gone } });
     if call.has("--forget") {
         body["forget"] = true.into();
     }
@@ -192,19 +189,15 @@ fn is_at(watched: &Value, path: &str) -> bool {
 /// Watches a directory, unless one above it is watched.
 fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
     let place = RequestPath::new(&[&"library", &"watch"]);
-    edit_lock::hold(connection, || {
-        let watched: Value = connection.get(&place)?.read()?;
-        let watched = items(&watched, "watch");
-        let mut directories = watched.iter().filter_map(|one| one["directory"].as_str());
-        if directories.any(|directory| Path::new(path).starts_with(directory)) {
-            return Ok(());
-        }
-        let mut paths: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
-        paths.push(path.to_owned());
-        connection
-            .ask("PUT", &place, Some(&json!({ "watch": paths })))
-            .map(drop)
-    })
+    let watched: Value = connection.get(&place)?.read()?;
+    let mut directories = items(&watched, "watch")
+        .iter()
+        .filter_map(|one| one["directory"].as_str());
+    if directories.any(|directory| Path::new(path).starts_with(directory)) {
+        return Ok(());
+    }
+    let body = json!({ "watch": { "add": [path] } });
+    connection.patch(&place, &body).map(drop)
 }
 
 /// The time limit for the first picture. The scan of a large directory takes longer.

@@ -259,34 +259,27 @@ fn source(call: &Call) -> Result<Option<Value>, Error> {
 }
 
 fn add(call: &Call, playlist: Value) -> Result<Value, Error> {
-    let mut images = listed_images(playlist)?;
-    images.extend(call.all("IMAGE").into_iter().cloned());
-    Ok(json!({ "images": images }))
+    listed_images(&playlist)?;
+    Ok(json!({ "images": { "add": call.all("IMAGE") } }))
 }
 
 fn remove(call: &Call, playlist: Value) -> Result<Value, Error> {
-    let mut images = listed_images(playlist)?;
-    let (gone, before) = (call.all("IMAGE"), images.len());
-    images.retain(|item| !gone.contains(&&item["image_id"]));
-    if images.len() == before {
+    let (images, gone) = (listed_images(&playlist)?, call.all("IMAGE"));
+    if !images.iter().any(|item| gone.contains(&&item["image_id"])) {
         return Err(Error::refused("the playlist contains none of these images"));
     }
-    Ok(json!({ "images": images }))
+    Ok(json!({ "images": { "remove": gone } }))
 }
 
 /// The images of a playlist that has a list of them.
-fn listed_images(mut playlist: Value) -> Result<Vec<Value>, Error> {
+fn listed_images(playlist: &Value) -> Result<&[Value], Error> {
     if playlist["source"].is_object() {
-        let name = text(&playlist, "name");
+        let name = text(playlist, "name");
         return Err(Error::refused(format!("playlist {name} is dynamic")).hint(
             "use `murald playlist edit PLAYLIST IMAGE...` to replace its filters with a list",
         ));
     }
-    Ok(playlist["images"]
-        .take()
-        .as_array()
-        .cloned()
-        .unwrap_or_default())
+    Ok(items(playlist, "images"))
 }
 
 /// `Night (3)`, or only the id if the playlist no longer exists.

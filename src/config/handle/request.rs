@@ -13,6 +13,7 @@ use super::super::snapshot::{ChangeSource, Changed};
 use super::super::watch::{LAST, SETTLE};
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, FileState, parse};
+use crate::wire::{Difference, ListChange};
 
 /// The most bytes that the file may have. The generated file has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
@@ -34,6 +35,28 @@ impl ConfigHandle {
         let edits = patch::section(section, body)?;
         patch::check_new_paths(&edits, &self.current())?;
         self.change(ChangeSource::Patch, |_| edits.clone())
+    }
+
+    /// `PATCH /library/watch`: other keys of `[library]`, and a change of its directories.
+    pub(crate) fn patch_watched(
+        &self,
+        body: &Map<String, Json>,
+        watch: Option<ListChange<String>>,
+    ) -> Result<Changed, Error> {
+        let edits = patch::section(Section::Library, body)?;
+        let watch_edit = |paths: Vec<String>| Edit {
+            section: Section::Library,
+            key: "watch".to_owned(),
+            value: Some(paths.into()),
+        };
+        if let Some(ListChange::All(add) | ListChange::Some(Difference { add, .. })) = &watch {
+            patch::check_new_paths(&[watch_edit(add.clone())], &self.current())?;
+        }
+        self.change(ChangeSource::Patch, |config| {
+            let watch = watch.as_ref().map(|change| patch::watched(config, change));
+            let edits = edits.iter().cloned();
+            edits.chain(watch.map(watch_edit)).collect()
+        })
     }
 
     /// Replaces values of `[workspaces]`: `other` gets the entries as they are when the file is

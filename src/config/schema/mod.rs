@@ -60,6 +60,9 @@ const AFTER: [Section; 10] = [
 ];
 const BACKENDS: &[BackendName] = BackendName::ALL;
 
+/// The name of `remote_gallery` in requests and answers of a graphical client.
+pub(in crate::config) const WALLHAVEN: &str = "wallhaven";
+
 impl Section {
     /// In the order of the file.
     pub const ALL: [Self; BEFORE.len() + BACKENDS.len() + AFTER.len()] = {
@@ -88,6 +91,14 @@ impl Section {
         Self::ALL
             .into_iter()
             .find(|section| section.path().eq([name]))
+    }
+
+    /// The section that a request names.
+    pub fn requested(name: &str) -> Option<Self> {
+        match name {
+            WALLHAVEN => Some(Self::RemoteGallery),
+            name => Self::named(name),
+        }
     }
 
     /// Its heading in the file, and its keys.

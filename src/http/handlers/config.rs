@@ -166,7 +166,7 @@ fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Res
 fn section_of(request: &Request<'_>) -> Result<Section, Error> {
     let name = request.placeholder(0);
     let has_route = |section: &Section| *section != Section::Backend;
-    Section::named(name).filter(has_route).ok_or_else(|| {
+    Section::requested(name).filter(has_route).ok_or_else(|| {
         let all = Section::top()
             .into_iter()
             .filter(has_route)

@@ -52,10 +52,9 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
 
 /// `GET /capabilities`
 pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(
-        200,
-        &json!({ "transcoder_available": transcode::is_available() }),
-    )?)
+    let available = transcode::is_available();
+    let body = json!({ "transcoder_available": available, "ffmpeg_available": available });
+    Ok(Response::json(200, &body)?)
 }
 
 #[derive(Default, Deserialize)]

@@ -15,7 +15,8 @@ use crate::store::playlists::NewSource;
 use crate::store::query::Query;
 use crate::store::{folders, images, watched};
 use crate::wire::{
-    DESCRIPTION_MAX, DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll, collate,
+    DESCRIPTION_MAX, DeleteImages, Difference, Ids, Image, ListChange, PatchImage, PatchImages,
+    Resolution, SelectAll, collate,
 };
 use crate::{color, library, transcode, wallpaper};
 
@@ -280,7 +281,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     let id = request.record()?;
     let body: PatchImage = request.json()?;
     let change = ImageChange {
-        tags: body.tags.map(tags).transpose()?,
+        tags: body.tags.map(changed_tags).transpose()?,
         description: body.description.map(description).transpose()?,
         colors: body.colors.as_deref().map(colors).transpose()?,
         folder_id: body.folder_id,
@@ -307,6 +308,17 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     Ok(Response::json(200, &image)?)
 }
 
+/// `PATCH /images`: changes all of the images, or none.
+pub(in crate::http) fn patch_many(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let PatchImages { ids, tags } = request.json()?;
+    if ids.is_empty() {
+        return Err(Error::bad_request("ids is empty"));
+    }
+    let _permit = request.permit()?;
+    let updated = api.library.retag(&ids, difference(tags)?)?;
+    Ok(Response::json(200, &json!({ "updated": updated }))?)
+}
+
 /// `POST /images/select-all`
 pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let SelectAll { selected } = request.json()?;
@@ -320,6 +332,18 @@ pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Re
 /// `GET /images/tags`
 pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     Ok(Response::json(200, &json!({ "tags": api.store.tags()? }))?)
+}
+
+fn changed_tags(change: ListChange<String>) -> Result<ListChange<String>, Error> {
+    Ok(match change {
+        ListChange::All(all) => ListChange::All(tags(all)?),
+        ListChange::Some(some) => ListChange::Some(difference(some)?),
+    })
+}
+
+fn difference(change: Difference<String>) -> Result<Difference<String>, Error> {
+    let (add, remove) = (tags(change.add)?, tags(change.remove)?);
+    Ok(Difference { add, remove })
 }
 
 /// The tags, split at commas and trimmed, each once, in the order given; empty ones are dropped.

@@ -10,14 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Api;
-use crate::config::Section;
 use crate::http::{Error, Reply, Request, Response};
 use crate::library::{self, Content, Deleted, LoopGoes, Outcome, WatchSettings};
 use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
 use crate::transcode::{self, Cut};
 use crate::wire::{
-    CreateFolder, Data, ExportLoop, ExtractPalette, Image, ImportImages, ImportWeb, ImportedBatch,
-    LibraryWatch, LoopAction, MoveImages, PatchFolder, PutWatch,
+    ChangeWatch, CreateFolder, Data, ExportLoop, ExtractPalette, Image, ImportImages, ImportWeb,
+    ImportedBatch, LibraryWatch, ListChange, LoopAction, MoveImages, PatchFolder,
 };
 use crate::{decode, process};
 
@@ -44,21 +43,32 @@ pub(in crate::http) fn watched(api: &Api, _: &Request<'_>) -> Result<Response, E
     shown(api)
 }
 
-/// `PUT /library/watch`: writes the settings, which the library follows.
-pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let PutWatch {
-        watch,
-        in_place,
-        watch_folders,
-        forget,
-    } = request.json()?;
+/// `PUT /library/watch`: all of the directories.
+pub(in crate::http) fn put_watch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let body: ChangeWatch = request.json()?;
+    match body.watch {
+        Some(ListChange::All(_)) => change_watch(api, body),
+        _ => Err(Error::bad_request("watch must be a list")),
+    }
+}
+
+/// `PATCH /library/watch`
+pub(in crate::http) fn patch_watch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    change_watch(api, request.json()?)
+}
+
+/// Writes the settings, which the library follows.
+fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
     let before = settings(api);
-    let mut keys = Map::from_iter([("watch".to_owned(), Value::from(watch))]);
-    for (name, value) in [("in_place", in_place), ("watch_folders", watch_folders)] {
+    let mut keys = Map::new();
+    for (name, value) in [
+        ("in_place", body.in_place),
+        ("watch_folders", body.watch_folders),
+    ] {
         keys.extend(value.map(|value| (name.to_owned(), value.into())));
     }
-    api.config.patch_section(Section::Library, &keys)?;
-    if forget {
+    api.config.patch_watched(&keys, body.watch)?;
+    if body.forget {
         let now = settings(api);
         for gone in before
             .directories
@@ -123,13 +133,17 @@ pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Respo
     Ok(Response::json(200, &Data { data })?)
 }
 
-/// `POST /folders`
+/// `POST /folders`; answers with the folder of this name if there is one.
 pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: CreateFolder = request.json()?;
-    let folder = api
-        .library
-        .create_folder(&checked_name(&body.name)?, body.parent_id)?;
-    Ok(Response::json(201, &folder)?)
+    let (name, parent) = (checked_name(&body.name)?, body.parent_id);
+    match api.library.create_folder(&name, parent) {
+        Err(Refusal::Taken { name }) => {
+            let known = api.store.read(|c| folders::child(c, &name, parent))?;
+            Ok(Response::json(200, &known.ok_or(Refusal::Taken { name })?)?)
+        }
+        created => Ok(Response::json(201, &created?)?),
+    }
 }
 
 /// `GET /folders/{id}`

@@ -13,12 +13,13 @@ use crate::color;
 use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action, Moved};
 use crate::store::images;
-use crate::store::playlists::{self, PlaylistChange, Refusal};
+use crate::store::playlists::{self, ITEMS_MAX, Item, PlaylistChange, Refusal};
 use crate::store::query::Query;
 use crate::wallpaper::{self, HookRequest};
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, Ids, Image, Mode, NewConfiguration, NewPlaylistItem, NoFields,
-    PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, id_or_color,
+    ActivePlaylist, CreatePlaylist, Difference, Ids, Image, ListChange, Mode, NewConfiguration,
+    NewPlaylistItem, NoFields, Object, PatchPlaylist, Playlist, PlaylistItem, StartPlaylist,
+    StepPlaylists, id_or_color,
 };
 
 /// The player waits only for the disk.
@@ -29,7 +30,11 @@ const SHOWN: Duration = super::SHOW_PATIENCE.saturating_mul(2);
 
 /// `GET /playlists`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &api.store.read(playlists::list)?)?)
+    let mut all = api.store.read(playlists::list)?;
+    for playlist in &mut all {
+        complete(api, playlist)?;
+    }
+    Ok(Response::json(200, &all)?)
 }
 
 /// `POST /playlists`
@@ -39,41 +44,78 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
     let new = PlaylistChange {
         name: Some(checked_name(&body.name)?),
         configuration: body.configuration,
-        images: body.images,
+        images: body.images.map(|images| items(images).into()),
         source: body
             .source
             .map(|source| new_playlist_source(api, source))
             .transpose()?,
         located: located(api),
     };
-    Ok(Response::json(201, &api.playlists.create(&new)?)?)
+    let mut playlist = api.playlists.create(&new)?;
+    complete(api, &mut playlist)?;
+    Ok(Response::json(201, &playlist)?)
+}
+
+fn items<T: Into<NewPlaylistItem>>(objects: Vec<Object<T>>) -> Vec<NewPlaylistItem> {
+    objects
+        .into_iter()
+        .map(|Object(item)| item.into())
+        .collect()
+}
+
+/// Adds the images that the source of a dynamic playlist finds now to its record.
+fn complete(api: &Api, playlist: &mut Playlist) -> Result<(), Error> {
+    let Some(source) = &playlist.source else {
+        return Ok(());
+    };
+    let query = playlist_source(source.clone())?.query;
+    let found = api.store.find_items(&query)?.into_iter();
+    let record = |item: Item| PlaylistItem {
+        image_id: item.image_id,
+        color: None,
+        media_type: item.media_type,
+        time: None,
+        at: None,
+        when: None,
+    };
+    playlist.images = found.take(ITEMS_MAX).map(record).collect();
+    Ok(())
 }
 
 /// `GET /playlists/{id}`
 pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &find(api, request.record()?)?)?)
+    let mut playlist = find(api, request.record()?)?;
+    complete(api, &mut playlist)?;
+    Ok(Response::json(200, &playlist)?)
 }
 
 /// `PATCH /playlists/{id}`
 pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: PatchPlaylist = request.json()?;
-    either(body.images.is_some(), body.source.is_some())?;
-    let items = |items: Vec<_>| items.into_iter().map(NewPlaylistItem::from).collect();
+    let images = body.images.map(|images| match images {
+        ListChange::All(all) => ListChange::All(items(all)),
+        ListChange::Some(Difference { add, remove }) => {
+            let add = items(add);
+            ListChange::Some(Difference { add, remove })
+        }
+    });
     let change = PlaylistChange {
         name: body.name.as_deref().map(checked_name).transpose()?,
         configuration: body
             .configuration
             .map(NewConfiguration::from)
             .unwrap_or_default(),
-        images: body.images.map(items),
+        // The record of a dynamic playlist has both: its images are those that match.
+        images: images.filter(|_| body.source.is_none()),
         source: body
             .source
             .map(|source| new_playlist_source(api, source))
             .transpose()?,
         located: located(api),
     };
-    let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
+    let mut playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
+    complete(api, &mut playlist)?;
     Ok(Response::json(200, &playlist)?)
 }
 

@@ -19,7 +19,7 @@ impl Fixture {
                 kind,
                 ..NewConfiguration::default()
             },
-            images: Some(vec![item(light, Tone::Light), item(dark, Tone::Dark)]),
+            images: Some(vec![item(light, Tone::Light), item(dark, Tone::Dark)].into()),
             ..PlaylistChange::default()
         };
         self.store.write(|c| playlists::insert(c, &change))
@@ -167,7 +167,7 @@ fn playlist_of_light_and_dark_needs_exactly_one_image_for_each() {
                 kind: Some(kind),
                 ..NewConfiguration::default()
             },
-            images: Some(tones.iter().map(item).collect()),
+            images: Some(tones.iter().map(item).collect::<Vec<_>>().into()),
             ..PlaylistChange::default()
         };
         fixture

@@ -33,7 +33,7 @@ impl Fixture {
     }
 
     pub(super) fn tag(&self, number: usize, tags: &[&str]) {
-        let tags = Some(names(tags));
+        let tags = Some(names(tags).into());
         let change = ImageChange {
             tags,
             ..ImageChange::default()

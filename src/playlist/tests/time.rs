@@ -431,11 +431,7 @@ fn sun_slots_follow_the_season_and_the_place() {
             kind,
             ..NewConfiguration::default()
         },
-        images: Some(vec![
-            item(0, "sunrise"),
-            item(1, "12:00"),
-            item(2, "sunset-1h"),
-        ]),
+        images: Some(vec![item(0, "sunrise"), item(1, "12:00"), item(2, "sunset-1h")].into()),
         located: true,
         ..PlaylistChange::default()
     };

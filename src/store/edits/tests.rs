@@ -76,7 +76,7 @@ fn change_affects_only_the_fields_it_names() {
     let folder = store.write(|c| folders::insert(c, "f", None)).unwrap();
     let put = |what: &ImageChange| store.write(|c| change(c, before.id, what));
     let all = ImageChange {
-        tags: Some(vec!["t".into()]),
+        tags: Some(vec!["t".into()].into()),
         description: Some("a lake".into()),
         colors: Some(vec![[0, 255, 0]]),
         folder_id: Some(Some(folder)),
@@ -179,7 +179,7 @@ fn image_with_a_new_file_keeps_its_tags() {
     let (_directory, store) = scratch();
     let old = add(&store, &picture("old", 1));
     let tagged = ImageChange {
-        tags: Some(vec!["t".into()]),
+        tags: Some(vec!["t".into()].into()),
         ..ImageChange::default()
     };
     store.write(|c| change(c, old.id, &tagged)).unwrap();
@@ -317,9 +317,9 @@ fn united_image_is_in_all_places_of_both() {
     let (_directory, store) = scratch();
     let [from, into, third] = ["from", "into", "third"].map(|name| add(&store, &picture(name, 1)));
     for (image, tags) in [(&from, ["x", "y"]), (&into, ["y", "z"])] {
-        let tags = Some(tags.map(str::to_owned).to_vec());
+        let tags = tags.map(str::to_owned).to_vec();
         let what = ImageChange {
-            tags,
+            tags: Some(tags.into()),
             ..ImageChange::default()
         };
         store.write(|c| change(c, image.id, &what)).unwrap();

@@ -87,7 +87,7 @@ fn record_has_all_fields_as_json() {
     let (mut full, bare) = (package("full"), package("bare"));
     full.web.as_mut().unwrap().overrides = some;
     let change = super::super::edits::ImageChange {
-        tags: Some(vec!["ä".to_owned(), "b c".to_owned()]),
+        tags: Some(vec!["ä".to_owned(), "b c".to_owned()].into()),
         ..Default::default()
     };
     let ids = store.write(|c| -> Result<_, super::super::folders::Refusal> {

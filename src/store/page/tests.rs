@@ -150,7 +150,12 @@ fn add(connection: &Connection, entry: &Entry) -> Result<(), folders::Refusal> {
 }
 
 fn tagged(tags: &[impl ToString]) -> ImageChange {
-    let tags = Some(tags.iter().map(ToString::to_string).collect());
+    let tags = Some(
+        tags.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .into(),
+    );
     ImageChange {
         tags,
         ..ImageChange::default()

@@ -15,7 +15,7 @@ use crate::wire::{
 /// Valid minutes since midnight.
 const MINUTES: std::ops::RangeInclusive<i64> = 0..=1439;
 /// Maximum number of items of a playlist.
-const ITEMS_MAX: usize = 10_000;
+pub(crate) const ITEMS_MAX: usize = 10_000;
 /// Maximum number of ids that an error lists.
 const NAMED: usize = 20;
 
@@ -46,6 +46,9 @@ pub enum Refusal {
     /// A playlist of this type cannot be dynamic.
     #[error("a playlist of type {kind} cannot be dynamic; only timer and manual can")]
     NotDynamic { kind: PlaylistType },
+    /// Images cannot be added to the filters of a playlist, or removed from them.
+    #[error("playlist {name:?} is dynamic: its images are those that match its filters")]
+    Dynamic { name: String },
     #[error(
         "the time of an image must be {} to {} minutes since midnight, not {minutes}",
         MINUTES.start(),
@@ -115,16 +118,19 @@ pub(super) fn configuration(
     })
 }
 
+/// Fails if a playlist cannot have so many items.
+pub(super) fn number(items: usize) -> Result<(), Refusal> {
+    match items {
+        0..=ITEMS_MAX => Ok(()),
+        _ => Err(Refusal::TooMany { items }),
+    }
+}
+
 /// Checks that all images exist. Their times are checked by [`fit`].
 pub(super) fn images(
     connection: &Connection,
     images: &[NewPlaylistItem],
 ) -> Result<Vec<Row>, Refusal> {
-    if images.len() > ITEMS_MAX {
-        return Err(Refusal::TooMany {
-            items: images.len(),
-        });
-    }
     let mut known = connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?;
     let mut unknown = BTreeSet::new();
     let mut rows = Vec::with_capacity(images.len());

@@ -29,7 +29,7 @@ fn change(name: &str, ids: &[i64]) -> PlaylistChange {
     };
     PlaylistChange {
         name: Some(name.to_owned()),
-        images: Some(ids.iter().map(item).collect()),
+        images: Some(ids.iter().map(item).collect::<Vec<_>>().into()),
         ..PlaylistChange::default()
     }
 }
@@ -78,7 +78,7 @@ fn change_is_merged_or_refused_as_a_whole() {
                 at: None,
                 when: None,
             };
-            let images = images.map(|images| images.iter().map(item).collect());
+            let images = images.map(|images| images.iter().map(item).collect::<Vec<_>>().into());
             let change = PlaylistChange {
                 name: None,
                 configuration,
@@ -198,14 +198,17 @@ fn location_is_required_only_if_images_or_type_change() {
     let (_directory, store) = scratch();
     let ids = pictures(&store, 1);
     let dawn = |located| PlaylistChange {
-        images: Some(vec![NewPlaylistItem {
-            image_id: Some(ids[0]),
-            color: None,
-            media_type: None,
-            time: None,
-            at: Some("sunrise".to_owned()),
-            when: None,
-        }]),
+        images: Some(
+            vec![NewPlaylistItem {
+                image_id: Some(ids[0]),
+                color: None,
+                media_type: None,
+                time: None,
+                at: Some("sunrise".to_owned()),
+                when: None,
+            }]
+            .into(),
+        ),
         configuration: NewConfiguration {
             kind: Some(PlaylistType::TimeOfDay),
             ..NewConfiguration::default()

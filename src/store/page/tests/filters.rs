@@ -58,7 +58,12 @@ pub(super) fn of_sixty() -> (tempfile::TempDir, Store, (i64, i64)) {
         folders::move_images(c, &[1], Some(outer))?;
         folders::move_images(c, &[2], Some(inner))?;
         let tags = |tags: &[&str]| ImageChange {
-            tags: Some(tags.iter().map(ToString::to_string).collect()),
+            tags: Some(
+                tags.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .into(),
+            ),
             ..ImageChange::default()
         };
         edits::change(c, 3, &tags(&["sea", "Alps"]))?;

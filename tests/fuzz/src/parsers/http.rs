@@ -27,9 +27,10 @@ use super::waiting::PendingRequests;
 use crate::store::filter;
 use crate::sys::Waker;
 use crate::wire::{
-    BackWallpaper, CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette,
-    ImportImages, ImportWeb, MoveImages, NoFields, PatchFolder, PatchImage, PatchPlaylist,
-    PutAppearance, PutPower, PutWatch, RandomWallpaper, SelectAll, SetWallpaper, StartPlaylist,
+    BackWallpaper, ChangeWatch, CreateFolder, CreatePlaylist, DeleteImages, ExportLoop,
+    ExtractPalette, ImportImages, ImportWeb, MoveImages, NoFields, PatchFolder, PatchImage,
+    PatchPlaylist, PutAppearance, PutPower, RandomWallpaper, SelectAll, SetWallpaper,
+    StartPlaylist,
 };
 
 /// Size, path and query.
@@ -123,7 +124,7 @@ fn reader(method: &Method, pattern: &str) -> Handler<()> {
         (Method::Post, "/folders") => body::<CreateFolder>,
         (Method::Patch, "/folders/{id}") => body::<PatchFolder>,
         (_, "/folders/move-images") => body::<MoveImages>,
-        (Method::Put, "/library/watch") => body::<PutWatch>,
+        (Method::Put, "/library/watch") => body::<ChangeWatch>,
         (Method::Put, "/appearance") => body::<PutAppearance>,
         (Method::Put, "/power") => body::<PutPower>,
         (Method::Patch, "/config") => body::<Map<String, Value>>,
