@@ -4,15 +4,12 @@
 //! Runs in the thread that asks, which waits for the process that decodes. The records of a page name
 //! the thumbnails that exist: each is one `stat`, a few microseconds.
 
-use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
-
-use jiff::tz::TimeZone;
 
 use super::Error;
 use super::decode::Tools;
@@ -23,7 +20,7 @@ use crate::digest;
 use crate::store::{Store, images};
 use crate::sys::lock;
 use crate::transcode::Ffmpeg;
-use crate::wire::{Image, Resolution, ThumbnailPaths, zone};
+use crate::wire::{Image, Resolution};
 
 /// The prefix of temporary files.
 const TEMPORARY: &str = ".new-";
@@ -31,15 +28,6 @@ const TEMPORARY: &str = ".new-";
 const PREVIEWS: &str = "previews";
 /// The number of thumbnails that are made at the same time, one for each first digit of a checksum.
 const MAKING: usize = 16;
-/// The sizes in the order of their names, as records have them.
-const BY_NAME: [Resolution; Resolution::ALL.len()] = [
-    Resolution::P1080,
-    Resolution::P1440,
-    Resolution::P2160,
-    Resolution::P720,
-    Resolution::Default,
-];
-
 /// The handle of the cache. Clones share the same cache.
 #[derive(Clone, Debug)]
 pub struct Thumbnails {
@@ -49,8 +37,6 @@ pub struct Thumbnails {
 #[derive(Debug)]
 struct CacheShared {
     directory: PathBuf,
-    /// The directory as the content of a JSON string.
-    as_json: Arc<[u8]>,
     decoder: Decoder,
     /// The programs for files that murald does not decode itself.
     ffmpeg: Ffmpeg,
@@ -63,10 +49,8 @@ struct CacheShared {
 
 impl Thumbnails {
     pub(super) fn new(directory: &Path, decoder: Decoder, ffmpeg: Ffmpeg, store: Store) -> Self {
-        let as_json = serde_json::Value::from(directory.to_string_lossy()).to_string();
         let shared = CacheShared {
             directory: directory.to_owned(),
-            as_json: as_json.as_bytes()[1..as_json.len() - 1].into(),
             decoder,
             ffmpeg,
             store,
@@ -100,12 +84,10 @@ impl Thumbnails {
         Some(self.path(&hex, made)).filter(|path| is_whole(path))
     }
 
-    /// For the records of a page.
-    pub(crate) fn look(&self) -> PageThumbnails<'_> {
-        PageThumbnails {
-            thumbnails: self,
-            zone: OnceCell::new(),
-        }
+    /// Appends an image with what is not in its row.
+    pub(crate) fn write(&self, mut image: Image, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        self.complete(&mut image);
+        serde_json::to_writer(out, &image)
     }
 
     /// Adds to an image the paths of the files that exist in the cache now.
@@ -113,24 +95,12 @@ impl Thumbnails {
         // The cache may have been deleted.
         image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
         let (size, hex) = ((image.width, image.height), digest::hex(&image.checksum));
-        // A size for which a smaller one is used has no file of its own.
-        let own = Resolution::ALL
-            .iter()
-            .filter(|&&made| made_as(size, made) == made);
-        let there: Vec<Resolution> = own
-            .copied()
-            .filter(|&made| is_whole(&self.path(&hex, made)))
-            .collect();
-        let serving = |asked: &Resolution| {
-            let made = made_as(size, *asked);
-            there
-                .contains(&made)
-                .then(|| (asked.as_str(), made.as_str()))
+        let there = |asked: &Resolution| {
+            // For some sizes a smaller one is used.
+            let path = self.path(&hex, made_as(size, *asked));
+            is_whole(&path).then(|| (asked.as_str(), path.to_string_lossy().into_owned()))
         };
-        image.thumbnails = ThumbnailPaths {
-            cache: Arc::clone(&self.shared.as_json),
-            sizes: BY_NAME.iter().filter_map(serving).collect(),
-        };
+        image.thumbnails = Resolution::ALL.iter().filter_map(there).collect();
     }
 
     /// The number of temporary files that were named so far.
@@ -292,32 +262,4 @@ fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
         .copied()
         .unwrap_or(wanted);
     smallest.min(wanted)
-}
-
-/// Completes and writes the records of a page.
-#[derive(Debug)]
-pub(crate) struct PageThumbnails<'t> {
-    thumbnails: &'t Thumbnails,
-    /// The time zone of the times in its rows.
-    zone: OnceCell<TimeZone>,
-}
-
-impl PageThumbnails<'_> {
-    /// Appends an image with what is not in its row.
-    pub(crate) fn write(&self, mut image: Image, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        self.thumbnails.complete(&mut image);
-        image.write(out, self.zone.get_or_init(zone::local))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn records_have_all_sizes_by_their_names() {
-        let mut all = Resolution::ALL.to_vec();
-        all.sort_by_key(|size| size.as_str());
-        assert_eq!(all, BY_NAME);
-    }
 }

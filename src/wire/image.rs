@@ -10,24 +10,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Format, MediaType, Position, Timestamp, zone};
+use super::{Format, MediaType, Position, Timestamp};
 use crate::color::{self, Rgb, hex, hue_group};
-use crate::digest::{self, Checksum, hex_of, sha256};
+use crate::digest::{self, Checksum, sha256};
 
-/// An item of the library. [`Image::write`] has its fields as they are on the wire.
-#[derive(Clone, Debug, PartialEq)]
+/// An item of the library.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Image {
     pub id: i64,
     /// File stem, unique in the library.
     pub name: String,
     /// Absolute, in `images_dir` unless it is in place.
+    #[serde(serialize_with = "put_path")]
     pub path: PathBuf,
     pub media_type: MediaType,
     pub format: Format,
@@ -40,11 +39,13 @@ pub struct Image {
     pub audio_enabled: bool,
     /// Bytes.
     pub file_size: u64,
+    #[serde(serialize_with = "put_checksum")]
     pub checksum: Checksum,
     pub tags: Vec<String>,
     /// A description for people who cannot see the picture; empty if there is none.
     pub description: String,
     /// Most dominant first, at most 12.
+    #[serde(serialize_with = "put_colors")]
     pub colors: Vec<Rgb>,
     /// 0 to 11, or 99 if no colour decides.
     pub hue_group: u8,
@@ -58,19 +59,16 @@ pub struct Image {
     pub position: Option<Position>,
     /// Not stored in a row: the cache has them.
     pub thumbnails: ThumbnailPaths,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preview_path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub web_meta: Option<WebMeta>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wallpaper_config_overrides: Option<JsonObject>,
 }
 
-/// The thumbnails of an image that exist on disk now.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ThumbnailPaths {
-    /// The directory of the cache, escaped for JSON.
-    pub(crate) cache: Arc<[u8]>,
-    /// Sizes in the order of their names, each with the directory of the size that serves for it.
-    pub(crate) sizes: Vec<(&'static str, &'static str)>,
-}
+/// The thumbnails of an image that exist on disk now, by the names of their sizes.
+pub(crate) type ThumbnailPaths = BTreeMap<&'static str, String>;
 
 /// Bytes of a description.
 pub(crate) const DESCRIPTION_MAX: usize = 4 << 10;
@@ -91,13 +89,6 @@ pub(crate) fn own_path(path: &Path) -> &Path {
     own.map_or(path, |own| Path::new(OsStr::from_bytes(own)))
 }
 
-/// Appends fields of an object, each after a comma.
-macro_rules! put_fields {
-    ($out:ident; $($name:ident: $put:expr,)*) => {
-        $($out.extend(concat!(",\"", stringify!($name), "\":").as_bytes()); $put?;)*
-    };
-}
-
 impl Image {
     /// The path on disk: the image's own file, or its package.
     pub fn home(&self) -> &Path {
@@ -115,109 +106,18 @@ impl Image {
     pub(crate) fn color_texts(&self) -> Vec<String> {
         self.colors.iter().map(|&color| hex(color)).collect()
     }
-
-    /// Appends the image as JSON, with its times in this zone. Avoids serde, which takes four times
-    /// as long, because lists have many images.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, zone: &TimeZone) -> serde_json::Result<()> {
-        out.extend(br#"{"id":"#);
-        put(out, &self.id)?;
-        put_fields! { out;
-            name: put_text(out, &self.name),
-            path: put_path(out, own_path(&self.path)),
-            media_type: put_word(out, self.media_type.as_str()),
-            format: put_word(out, self.format.as_str()),
-            width: put(out, &self.width),
-            height: put(out, &self.height),
-            duration: put(out, &self.duration),
-            animated: put(out, &self.animated),
-            audio_enabled: put(out, &self.audio_enabled),
-            file_size: put(out, &self.file_size),
-            checksum: self.put_checksum(out),
-            tags: put(out, &self.tags),
-            description: put_text(out, &self.description),
-            colors: self.put_colors(out),
-            hue_group: put(out, &self.hue_group),
-            folder_id: put(out, &self.folder_id),
-            is_selected: put(out, &self.is_selected),
-            imported_at: put_time(out, self.imported_at, zone),
-            source_path: put_path(out, &self.source_path),
-            in_place: put(out, &self.in_place),
-            position: put(out, &self.position),
-            thumbnails: self.put_thumbnails(out),
-        }
-        if let Some(path) = &self.preview_path {
-            put_fields! { out; preview_path: put_path(out, path), }
-        }
-        if let Some(meta) = &self.web_meta {
-            put_fields! { out; web_meta: put(out, meta), }
-        }
-        if let Some(overrides) = &self.wallpaper_config_overrides {
-            put_fields! { out; wallpaper_config_overrides: put(out, overrides), }
-        }
-        out.push(b'}');
-        Ok(())
-    }
-
-    fn put_checksum(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        out.extend(br#""sha256:"#);
-        out.extend(hex_of(&self.checksum).as_flattened());
-        out.push(b'"');
-        Ok(())
-    }
-
-    fn put_colors(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        out.push(b'[');
-        for (at, color) in self.colors.iter().enumerate() {
-            let [r, g, b] = hex_of(color);
-            let text = [
-                *b",\"",
-                [b'#', r[0]],
-                [r[1], g[0]],
-                [g[1], b[0]],
-                [b[1], b'"'],
-            ];
-            // No comma precedes the first.
-            out.extend(&text.as_flattened()[usize::from(at == 0)..]);
-        }
-        out.push(b']');
-        Ok(())
-    }
-
-    fn put_thumbnails(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        let checksum = hex_of(&self.checksum);
-        out.push(b'{');
-        for (at, (size, directory)) in self.thumbnails.sizes.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            put_word(out, size)?;
-            out.extend(br#":""#);
-            let cache = &*self.thumbnails.cache;
-            for part in [
-                cache,
-                b"/",
-                directory.as_bytes(),
-                b"/",
-                checksum.as_flattened(),
-            ] {
-                out.extend(part);
-            }
-            out.extend(br#".webp""#);
-        }
-        out.push(b'}');
-        Ok(())
-    }
 }
 
-impl Serialize for Image {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut json = Vec::new();
-        self.write(&mut json, &zone::local())
-            .map_err(serde::ser::Error::custom)?;
-        let json: Box<RawValue> =
-            serde_json::from_slice(&json).map_err(serde::ser::Error::custom)?;
-        json.serialize(serializer)
-    }
+fn put_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    own_path(path).serialize(serializer)
+}
+
+fn put_checksum<S: Serializer>(checksum: &Checksum, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("sha256:{}", digest::hex(checksum)))
+}
+
+fn put_colors<S: Serializer>(colors: &[Rgb], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(colors.iter().map(|&color| hex(color)))
 }
 
 /// An object, kept as text. A list carries hundreds of up to 64 KiB each that nobody looks into;
@@ -290,42 +190,6 @@ pub struct WebCapabilities {
     pub audio_reactive: bool,
     pub parallax_aware: bool,
     pub pointer_interactive: bool,
-}
-
-fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
-    serde_json::to_writer(out, value)
-}
-
-/// Appends one of our own words, which need no escapes.
-fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
-    out.push(b'"');
-    out.extend(word.as_bytes());
-    out.push(b'"');
-    Ok(())
-}
-
-/// The database has only UTF-8 paths.
-fn put_path(out: &mut Vec<u8>, path: &Path) -> serde_json::Result<()> {
-    let Some(text) = path.to_str() else {
-        return put(out, &path.to_string_lossy());
-    };
-    put_text(out, text)
-}
-
-fn put_time(out: &mut Vec<u8>, time: Timestamp, zone: &TimeZone) -> serde_json::Result<()> {
-    out.push(b'"');
-    time.write(out, zone);
-    out.push(b'"');
-    Ok(())
-}
-
-/// Most texts need no escapes: one scan for them takes a third of the time.
-fn put_text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
-    let needs_escape = |found, &byte: &u8| found | (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    if text.as_bytes().iter().fold(false, needs_escape) {
-        return put(out, text);
-    }
-    put_word(out, text)
 }
 
 /// The size of a colour's file: enough for programs that blend edges when they scale.

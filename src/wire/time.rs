@@ -30,7 +30,7 @@ impl Timestamp {
     }
 
     /// Appends the time as the API shows it, in this zone.
-    pub(crate) fn write(self, out: &mut Vec<u8>, zone: &TimeZone) {
+    fn write(self, out: &mut Vec<u8>, zone: &TimeZone) {
         // A damaged row may hold any number: it is shown as 1970, not refused.
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
         let printed = PRINTER.print_timestamp_with_offset(&time, zone.to_offset(time), out);

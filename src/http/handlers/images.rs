@@ -35,11 +35,11 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         limit: paging.per_page,
         ..filter
     };
-    let look = api.library.thumbnails().look();
+    let thumbnails = api.library.thumbnails();
     page(paging, |json| {
         Ok(api
             .store
-            .write_page(&query, json, |row, json| look.write(row, json))?)
+            .write_page(&query, json, |row, json| thumbnails.write(row, json))?)
     })
 }
 
@@ -67,10 +67,10 @@ pub(in crate::http) fn ids(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let mut json = Vec::with_capacity(ROW_BYTES);
-    let look = api.library.thumbnails().look();
+    let thumbnails = api.library.thumbnails();
     match api
         .store
-        .write_row(id, &mut json, |row, json| look.write(row, json))?
+        .write_row(id, &mut json, |row, json| thumbnails.write(row, json))?
     {
         true => {
             add_files(api, id, &mut json)?;

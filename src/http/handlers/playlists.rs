@@ -139,8 +139,8 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let paging = Paging::read(request.query())?;
     let (offset, limit) = (paging.offset(), paging.per_page);
     let playlist = find(api, id)?;
-    let look = api.library.thumbnails().look();
-    let write = |row: Image, json: &mut Vec<u8>| look.write(row, json);
+    let thumbnails = api.library.thumbnails();
+    let write = |row: Image, json: &mut Vec<u8>| thumbnails.write(row, json);
     page(paging, |json| match &playlist.source {
         Some(source) => {
             let query = Query {

@@ -80,7 +80,7 @@ fn page_names_only_existing_thumbnails() {
         .thumbnail(&image, Resolution::Default)
         .unwrap();
     let page = || -> Vec<bool> {
-        let look = alive.library.thumbnails().look();
+        let look = alive.library.thumbnails();
         let (mut json, query) = (b"[".to_vec(), Query::default());
         scene
             .store
@@ -115,7 +115,7 @@ fn page_names_only_existing_previews() {
     alive.batch(&started.batch_id);
     let thumbnails = alive.library.thumbnails();
     let page = || {
-        let look = thumbnails.look();
+        let look = &thumbnails;
         let (mut json, query) = (Vec::new(), Query::default());
         scene
             .store
