@@ -168,8 +168,6 @@ fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
         })?;
         going.extend(files.iter().cloned());
     }
-    let copy = |(_, file): &(i64, Option<PathBuf>)| Some((file.clone()?, ExpectedFile::File));
-    going.extend(gone.unreadable.iter().filter_map(copy));
     Ok(going)
 }
 

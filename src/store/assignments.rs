@@ -43,7 +43,7 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
         "SELECT {COLUMNS} FROM assignments WHERE substr(monitor, 1, 1) NOT IN ('*', '@') \
          ORDER BY monitor"
     );
-    row::readable(connection.prepare_cached(&sql)?.query([])?, from_row)
+    row::all(connection.prepare_cached(&sql)?.query([])?, from_row)
 }
 
 /// The image that was last set for all monitors.
@@ -58,7 +58,7 @@ pub(crate) fn default(connection: &Connection) -> Result<Option<Assignment>, Err
 
 fn of(connection: &Connection, monitor: &str) -> Result<Option<Assignment>, Error> {
     let sql = format!("SELECT {COLUMNS} FROM assignments WHERE monitor = ?1");
-    Ok(row::readable(connection.prepare_cached(&sql)?.query([monitor])?, from_row)?.pop())
+    Ok(row::all(connection.prepare_cached(&sql)?.query([monitor])?, from_row)?.pop())
 }
 
 /// Stores the image that was set for all monitors; the monitor in `assignment` is ignored.
@@ -193,7 +193,7 @@ pub(super) fn note_deleted(connection: &Connection, image_id: i64) -> Result<(),
 /// Returns the last deleted image of each monitor. Only the backend knows if it is still shown.
 pub(crate) fn deleted(connection: &Connection) -> Result<Vec<Deleted>, Error> {
     let mut statement = connection.prepare_cached("SELECT * FROM deleted")?;
-    row::readable(statement.query([])?, deleted_from_row)
+    row::all(statement.query([])?, deleted_from_row)
 }
 
 fn deleted_from_row(row: &Row<'_>) -> Result<Deleted, Error> {

@@ -9,10 +9,10 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::connection::{open_reader, problems};
-use super::{Error, images, migrations};
+use super::{Error, migrations};
 use crate::paths::make_directories;
 
 const KEPT: usize = 3;
@@ -38,14 +38,27 @@ pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, 
 /// Adds a backup without removing old ones, for callers that must first see if it is worth keeping.
 pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
     let directory = directory(database);
+    let (new, path) = (
+        directory.join(".new"),
+        directory.join(format!("{BEGINNING}{}{END}", now())),
+    );
     let failed = |source| Error::Copy {
-        path: directory.clone(),
+        path: path.clone(),
         source,
     };
     make_directories(&directory).map_err(failed)?;
-    let path = directory.join(format!("{BEGINNING}{}{END}", now()));
-    save(connection, &directory.join(".new"), &path)?;
-    Ok(path)
+    // A daemon that was killed during a backup leaves half of one.
+    fs::remove_file(&new)
+        .or_else(missing_is_fine)
+        .map_err(failed)?;
+    let written = connection
+        .execute("VACUUM INTO ?1", [new.to_string_lossy()])
+        .map_err(Error::from)
+        .and_then(|_| put(&new, &path).map_err(failed));
+    if written.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    written.map(|()| path)
 }
 
 /// Removes old backups; `newest` is kept whatever its name.
@@ -65,9 +78,8 @@ pub(crate) fn list(database: &Path) -> Vec<PathBuf> {
         .flatten();
     let mut copies: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| name(path).ends_with(END))
+        .filter(|path| name(path).starts_with(BEGINNING) && name(path).ends_with(END))
         .collect();
-    copies.retain(|path| name(path).starts_with(BEGINNING));
     copies.sort_unstable_by(|a, b| b.cmp(a));
     copies
 }
@@ -83,84 +95,71 @@ pub(super) fn is_of_today(database: &Path) -> bool {
 /// Replaces the database with the backup `from`, or with the newest intact one; the old database is
 /// renamed. The caller holds the lock of the daemon, so nobody else has the database open.
 pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
+    let from = match from {
+        Some(path) => expect_intact(path).map(|()| path.to_owned())?,
+        None => list(database)
+            .into_iter()
+            .find(|path| expect_intact(path).is_ok())
+            .ok_or_else(|| Error::NoBackup {
+                path: directory(database),
+            })?,
+    };
     let new = beside(database, ".new");
-    let restored = put_in_place(database, from, &new);
-    if restored.is_err() {
-        fs::remove_file(&new).ok();
-    }
-    restored
-}
-
-fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Restored, Error> {
     let failed = |source| Error::Copy {
         path: database.to_owned(),
         source,
     };
-    let from = match from {
-        Some(path) => match prepare(path, new)? {
-            None => path.to_owned(),
-            Some(what) => {
-                return Err(Error::NotIntact {
-                    path: path.to_owned(),
-                    what,
-                });
-            }
-        },
-        None => {
-            let copies = list(database);
-            let whole = copies
-                .iter()
-                .find(|path| matches!(prepare(path, new), Ok(None)));
-            // If all backups have lost rows, the newest is better than none.
-            let found = whole.or_else(|| copies.iter().find(|path| prepare(path, new).is_ok()));
-            found
-                .ok_or_else(|| Error::NoBackup {
-                    path: directory(database),
-                })?
-                .to_owned()
+    let restored = fs::copy(&from, &new)
+        .map_err(failed)
+        .and_then(|_| forget_pending(&new))
+        .and_then(|()| set_aside(database).map_err(failed))
+        .and_then(|aside| put(&new, database).map(|()| aside).map_err(failed));
+    if restored.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    restored.map(|aside| Restored { from, aside })
+}
+
+/// Fails if a file is not a database of murald that SQLite can read.
+fn expect_intact(path: &Path) -> Result<(), Error> {
+    let look = || -> Result<Option<String>, Error> {
+        let reader = open_reader(path)?;
+        migrations::see_known(&reader)?;
+        match migrations::version(&reader)? {
+            0 => Ok(Some("it has no tables".to_owned())),
+            _ => Ok(problems(&reader)?.into_iter().next()),
         }
     };
-    let aside = set_aside(database).map_err(failed)?;
-    let home = database.parent().unwrap_or(Path::new("/"));
-    fs::rename(new, database)
-        .and_then(|()| sync(home))
-        .map_err(failed)?;
-    Ok(Restored { from, aside })
-}
-
-/// Writes a database to `new` from a backup that is intact and has murald's tables. Returns a
-/// description of the first lost row, if any.
-fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
-    copy(&open_intact(from)?, new)?;
-    let mut restored = Connection::open(new)?;
-    let not_intact = |what: String| Error::NotIntact {
-        path: from.to_owned(),
-        what,
+    let what = match look() {
+        Ok(None) => return Ok(()),
+        Ok(Some(what)) => what,
+        Err(Error::Query(source)) => source.to_string(),
+        Err(error) => return Err(error),
     };
-    migrations::run(&mut restored, migrations::STEPS).map_err(|error| match error {
-        Error::Query(source) => not_intact(source.to_string()),
-        other => other,
-    })?;
-    if let Some(what) = migrations::difference(&restored)? {
-        return Err(not_intact(format!(
-            "its tables differ from murald's ({what})"
-        )));
-    }
-    // These files may be images by now: files without a row are adopted, never removed.
-    restored.execute("DELETE FROM pending_file", [])?;
-    unreadable(&restored)
+    Err(Error::NotIntact {
+        path: path.to_owned(),
+        what,
+    })
 }
 
-/// Describes the first row that cannot be read or refers to a missing row.
-fn unreadable(connection: &Connection) -> Result<Option<String>, Error> {
-    if let Some((id, error)) = images::unreadable(connection)?.first() {
-        return Ok(Some(format!("image {id} cannot be read: {error}")));
-    }
-    let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
-    let table = statement
-        .query_row([], |row| row.get::<_, String>(0))
-        .optional()?;
-    Ok(table.map(|table| format!("a row of {table} refers to a missing row")))
+/// Removes the notes about unfinished work: their files may be those of images by now.
+fn forget_pending(new: &Path) -> Result<(), Error> {
+    fs::set_permissions(new, fs::Permissions::from_mode(0o600)).map_err(|source| Error::Copy {
+        path: new.to_owned(),
+        source,
+    })?;
+    let connection = Connection::open(new)?;
+    connection.execute("DELETE FROM pending_file", [])?;
+    Ok(())
+}
+
+/// Gives a finished file its name, so that half a copy never has it.
+fn put(new: &Path, path: &Path) -> io::Result<()> {
+    let file = File::open(new)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.sync_all()?;
+    fs::rename(new, path)?;
+    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
 /// The write-ahead log of a database.
@@ -168,54 +167,10 @@ pub(super) fn log_of(database: &Path) -> PathBuf {
     beside(database, "-wal")
 }
 
-/// Writes all that `connection` reads to `to` and syncs it; a file left there by an earlier attempt
-/// is replaced.
-fn copy(connection: &Connection, to: &Path) -> Result<(), Error> {
-    let failed = |source| Error::Copy {
-        path: to.to_owned(),
-        source,
-    };
-    fs::remove_file(to)
-        .or_else(missing_is_fine)
-        .map_err(failed)?;
-    let written = connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]);
-    let written = written
-        .map_err(Error::from)
-        .and_then(|_| settle(to).map_err(failed));
-    if written.is_err() {
-        fs::remove_file(to).ok();
-    }
-    written
-}
-
-/// Copies a database to `new` and renames it to `to`, so that `to` is never half a copy.
-pub(super) fn save(connection: &Connection, new: &Path, to: &Path) -> Result<(), Error> {
-    copy(connection, new)?;
-    let home = to.parent().unwrap_or(Path::new("/"));
-    let landed = fs::rename(new, to).and_then(|()| sync(home));
-    landed.map_err(|source| Error::Copy {
-        path: to.to_owned(),
-        source,
-    })
-}
-
-fn settle(path: &Path) -> io::Result<()> {
-    let file = File::open(path)?;
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
-    file.sync_all()
-}
-
-/// Gives the database another name as well, and renames its log: otherwise SQLite would apply the
-/// old log to the new database.
+/// Renames a database and its log: SQLite would apply the old log to the new database.
 fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
-    let aside = free_name_beside(database, "before");
-    // Copies the file if the filesystem has no hard links.
-    let kept = fs::hard_link(database, &aside).or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists => Err(error),
-        // It is a directory, for example.
-        _ if !database.is_file() => fs::rename(database, &aside),
-        _ => fs::copy(database, &aside).map(drop),
-    });
+    let aside = free_name(database);
+    let kept = fs::rename(database, &aside);
     fs::rename(log_of(database), log_of(&aside)).or_else(missing_is_fine)?;
     fs::remove_file(beside(database, "-shm")).or_else(missing_is_fine)?;
     match kept {
@@ -224,38 +179,15 @@ fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// Returns an unused name beside the database, made of `what`, the time, and a number if necessary.
-pub(super) fn free_name_beside(database: &Path, what: &str) -> PathBuf {
-    let wanted = beside(database, &format!(".{what}-{}", now()));
+/// Returns an unused name beside the database, made of the time, and a number if necessary.
+fn free_name(database: &Path) -> PathBuf {
+    let wanted = beside(database, &format!(".before-{}", now()));
     let is_taken = |path: &Path| path.symlink_metadata().is_ok();
     let numbered = (1u32..).map(|number| beside(&wanted, &format!(".{number}")));
     let mut names = std::iter::once(wanted.clone()).chain(numbered);
     names
         .find(|name| !is_taken(name) && !is_taken(&log_of(name)))
         .unwrap_or(wanted)
-}
-
-/// Opens a database for reading; fails if it is damaged or not murald's.
-fn open_intact(path: &Path) -> Result<Connection, Error> {
-    let not_intact = |what: String| Error::NotIntact {
-        path: path.to_owned(),
-        what,
-    };
-    let look = |reader: &Connection| -> Result<Option<String>, Error> {
-        let (found, known) = (migrations::version(reader)?, migrations::STEPS.len() as i64);
-        match found {
-            0 => Ok(Some("it has no tables".to_owned())),
-            _ if found > known => Err(Error::Newer { found, known }),
-            _ => Ok(problems(reader, "quick_check")?.into_iter().next()),
-        }
-    };
-    let reader = open_reader(path)?;
-    match look(&reader) {
-        Ok(None) => Ok(reader),
-        Ok(Some(what)) => Err(not_intact(what)),
-        Err(Error::Query(source)) => Err(not_intact(source.to_string())),
-        Err(error) => Err(error),
-    }
 }
 
 fn directory(database: &Path) -> PathBuf {
@@ -275,11 +207,7 @@ fn now() -> String {
         .to_string()
 }
 
-fn sync(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

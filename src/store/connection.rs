@@ -80,10 +80,9 @@ pub(super) fn is_given_up(error: &Error) -> bool {
         if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
 }
 
-/// Returns up to ten problems that SQLite finds, one line each. `check` is `quick_check` or
-/// `integrity_check`.
-pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
-    let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
+/// Returns up to ten problems that SQLite finds, one line each.
+pub(super) fn problems(connection: &Connection) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare("PRAGMA quick_check(10)")?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     let found: Vec<String> = found.collect::<Result<_, _>>()?;
     // One row may contain several problems below a heading.

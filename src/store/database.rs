@@ -1,6 +1,6 @@
 //! The store: one writer, a pool of readers, and state that all threads share.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -12,11 +12,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::connection::{BUSY, configure, expect_file, open_reader};
 use super::query::LastList;
-use super::replaced::OpenFile;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, FOR_START, has_descriptors, lock, read, unpoisoned, write};
-use crate::wire::{DatabaseHealth, Timestamp};
+use crate::wire::Timestamp;
 
 /// How long a thread waits for another thread's reader if few file descriptors are left.
 const SCARCE: Duration = Duration::from_millis(100);
@@ -37,7 +36,6 @@ pub struct Store {
 
 pub(super) struct Shared {
     pub(super) path: PathBuf,
-    file: OpenFile,
     pub(super) writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     reader_kept: Condvar,
@@ -57,8 +55,6 @@ pub(super) struct Shared {
     /// Images whose files are not available now.
     missing: RwLock<HashSet<i64>>,
     pub(super) last_list: Mutex<Option<LastList>>,
-    /// Images with unreadable rows; they are in no list.
-    pub(super) unreadable: Mutex<BTreeSet<i64>>,
     /// The last run left a log behind: it did not shut down cleanly.
     pub(super) had_unclean_shutdown: bool,
     /// The day of the last commit.
@@ -116,7 +112,6 @@ impl Store {
         let store = Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
-                file: OpenFile::of(path),
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
                 reader_kept: Condvar::new(),
@@ -129,7 +124,6 @@ impl Store {
                 keeps_rows: AtomicBool::new(false),
                 missing: RwLock::default(),
                 last_list: Mutex::default(),
-                unreadable: Mutex::default(),
                 had_unclean_shutdown,
                 written_on: AtomicI64::new(0),
                 upkeep: bounded(1),
@@ -149,8 +143,7 @@ impl Store {
     ) -> Result<T, E> {
         let reader = match self.reader() {
             Ok(reader) => reader,
-            // If no reader can be opened (no descriptors, or the file was replaced), read with the
-            // writer.
+            // If no reader can be opened (no descriptors), read with the writer.
             Err(error) => match self.shared.writer.try_lock() {
                 Ok(writer) => return body(&writer),
                 Err(_) => self.await_reader(BUSY).ok_or(error)?,
@@ -257,7 +250,6 @@ impl Store {
 
     /// Moves the write-ahead log into the database file; called when the daemon shuts down.
     pub fn checkpoint(&self) -> Result<(), Error> {
-        self.save_replaced();
         lock(&self.shared.readers).clear();
         let writer = lock(&self.shared.writer);
         writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -294,11 +286,6 @@ impl Store {
             && let Some(reader) = self.await_reader(patience)
         {
             return Ok(reader);
-        }
-        if !self.is_in_place() {
-            return Err(Error::Replaced {
-                path: self.shared.path.clone(),
-            });
         }
         open_reader(&self.shared.path)
     }
@@ -338,38 +325,16 @@ impl Store {
             return Err(Error::from(error).into());
         }
         self.wake_on_new_day();
-        self.shared.file.is_in_place(true, || self.wake_upkeep());
-        self.reread_unreadable(writer);
         Ok(value)
-    }
-
-    /// Whether the database file is still at its path. If not, wakes the upkeep thread, which saves
-    /// a copy.
-    pub(super) fn is_in_place(&self) -> bool {
-        self.shared.file.is_in_place(false, || self.wake_upkeep())
-    }
-
-    /// Saves a copy of a database that is no longer at its path, unless that is done already.
-    pub(super) fn save_replaced(&self) {
-        self.shared.file.save(&self.shared.writer);
-    }
-
-    /// The state of the database file for clients.
-    pub(crate) fn health(&self) -> DatabaseHealth {
-        self.shared.file.health()
     }
 
     /// Wakes the thread `database` if this is the first commit of the day (UTC) or of this run.
     fn wake_on_new_day(&self) {
         let today = Timestamp::now().as_micros().div_euclid(DAY);
         if self.shared.written_on.swap(today, Ordering::Relaxed) != today {
-            self.wake_upkeep();
+            // A full channel means that the thread will wake anyway.
+            self.shared.upkeep.0.try_send(()).ok();
         }
-    }
-
-    fn wake_upkeep(&self) {
-        // A full channel means that the thread will wake anyway.
-        self.shared.upkeep.0.try_send(()).ok();
     }
 
     /// Sets whether the writer's commits wait for the disk.

@@ -26,9 +26,6 @@ pub enum Error {
     /// The file to open or restore is not an intact database of murald.
     #[error("{} is not an intact murald database: {what}", path.display())]
     NotIntact { path: PathBuf, what: String },
-    /// The path leads to another file or is missing.
-    #[error("the database {} was deleted or replaced", path.display())]
-    Replaced { path: PathBuf },
     /// There is no intact backup.
     #[error("no intact backup in {}", path.display())]
     NoBackup { path: PathBuf },
@@ -38,27 +35,18 @@ impl Error {
     /// The disk is full, or the file is locked or not writable: the user can fix it.
     pub fn is_storage(&self) -> bool {
         match self {
-            Self::Directory { .. } | Self::Copy { .. } | Self::Replaced { .. } => true,
+            Self::Directory { .. } | Self::Copy { .. } => true,
             Self::Open { source, .. } | Self::Query(source) => is_storage(source),
             _ => false,
         }
     }
 
-    /// The error affects one row; others can be read.
-    pub(super) fn is_of_a_row(&self) -> bool {
-        match self {
-            Self::Damaged { .. } => true,
-            Self::Query(source) => is_of_a_row(source),
-            _ => false,
-        }
-    }
-
-    /// The file is damaged: only a backup helps.
+    /// The file or a row is damaged: only a backup helps.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Open { source, .. } => is_corrupt(source),
-            Self::Query(source) => is_damage(source),
-            _ => self.is_of_a_row(),
+            Self::Damaged { .. } => true,
+            Self::Open { source, .. } | Self::Query(source) => is_damage(source),
+            _ => false,
         }
     }
 
@@ -101,29 +89,21 @@ fn is_storage(source: &rusqlite::Error) -> bool {
     )
 }
 
-fn is_of_a_row(source: &rusqlite::Error) -> bool {
+fn is_damage(source: &rusqlite::Error) -> bool {
     use rusqlite::Error::{
         FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
     };
-    matches!(
-        source,
-        FromSqlConversionFailure(..)
-            | IntegralValueOutOfRange(..)
-            | InvalidColumnType(..)
-            | Utf8Error(..)
-    )
-}
-
-fn is_corrupt(source: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    matches!(
-        source.sqlite_error_code(),
-        Some(DatabaseCorrupt | NotADatabase)
-    )
-}
-
-fn is_damage(source: &rusqlite::Error) -> bool {
-    is_corrupt(source) || is_of_a_row(source)
+    match source {
+        FromSqlConversionFailure(..)
+        | IntegralValueOutOfRange(..)
+        | InvalidColumnType(..)
+        | Utf8Error(..) => true,
+        source => matches!(
+            source.sqlite_error_code(),
+            Some(DatabaseCorrupt | NotADatabase)
+        ),
+    }
 }
 
 /// The message for a failed statement. Clients do not see the source, so the message names the
@@ -170,7 +150,6 @@ mod tests {
     fn kinds(error: &Error) -> Vec<&'static str> {
         let kinds = [
             (error.is_storage(), "storage"),
-            (error.is_of_a_row(), "row"),
             (error.is_damage(), "damage"),
             (error.is_taken(), "taken"),
         ];
@@ -228,10 +207,10 @@ mod tests {
             (failure(ffi::SQLITE_CANTOPEN), storage, unwritten, ""),
             (failure(ffi::SQLITE_CORRUPT), &["damage"], damaged, ""),
             (failure(ffi::SQLITE_NOTADB), &["damage"], damaged, ""),
-            (unfit(), &["row", "damage"], damaged, ""),
+            (unfit(), &["damage"], damaged, ""),
             (
                 rusqlite::Error::IntegralValueOutOfRange(1, -1),
-                &["row", "damage"],
+                &["damage"],
                 damaged,
                 "",
             ),
@@ -276,7 +255,7 @@ mod tests {
             (open(ffi::SQLITE_NOTADB), &["damage"], true),
             (open(ffi::SQLITE_CONSTRAINT), &[], true),
             (Error::Newer { found: 9, known: 8 }, &[], false),
-            (Error::Damaged { what: what() }, &["row", "damage"], false),
+            (Error::Damaged { what: what() }, &["damage"], false),
             (
                 Error::NotIntact {
                     path: path(),

@@ -153,14 +153,14 @@ pub(crate) fn assigned(connection: &Connection, id: i64) -> Result<Option<Image>
     }
 }
 
-/// Returns the images of assignments, skipping missing and unreadable ones.
+/// Returns the images of assignments, skipping missing ones.
 pub(crate) fn all_assigned(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let colors = ids.iter().filter_map(|&id| color::of_image(id));
     let colors = colors.map(|color| Image::of_color(color, Path::new("")));
     Ok(by_ids(connection, ids)?.into_iter().chain(colors).collect())
 }
 
-/// Whether the image has a row, even an unreadable one.
+/// Whether the image has a row.
 pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
     Ok(connection
         .prepare_cached("SELECT 1 FROM image WHERE id = ?1")?
@@ -176,24 +176,21 @@ pub(crate) fn by_checksum(
     one(connection, &sql, [checksum])
 }
 
-/// Returns images in the order of `ids`, skipping missing and unreadable ones.
+/// Returns images in the order of `ids`, skipping missing ones.
 pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let mut images = Vec::with_capacity(ids.len());
-    each(connection, ids, |id, row| match row {
-        Err(error) if error.is_of_a_row() => {
-            log::warn!("skipping unreadable image {id}: {error}");
-            Ok(())
-        }
-        image => image.map(|image| images.push(image)),
+    each(connection, ids, |image| {
+        images.push(image);
+        Ok(())
     })?;
     Ok(images)
 }
 
-/// Calls `hand` with the row of each id while it reads, in the order of `ids`; skips missing rows.
+/// Calls `hand` with the image of each id while it reads, in the order of `ids`; skips missing ones.
 pub(super) fn each(
     connection: &Connection,
     ids: &[i64],
-    mut hand: impl FnMut(i64, Result<Image, Error>) -> Result<(), Error>,
+    mut hand: impl FnMut(Image) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     // An unfinished statement keeps one snapshot, so all rows are of the same moment and the file
@@ -206,7 +203,7 @@ pub(super) fn each(
     let mut statement = connection.prepare_cached(&sql)?;
     for &id in ids {
         if let Some(row) = statement.query([id])?.next()? {
-            hand(id, row::image(row))?;
+            hand(row::image(row)?)?;
         }
     }
     Ok(())
@@ -216,23 +213,7 @@ pub(super) fn each(
 pub fn after(connection: &Connection, id: i64, limit: usize) -> Result<Vec<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id > ?1 ORDER BY id LIMIT ?2");
     let mut statement = connection.prepare_cached(&sql)?;
-    row::readable(statement.query((id, limit as i64))?, row::image)
-}
-
-/// Returns all images with unreadable rows, and the errors.
-pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, Error> {
-    let mut statement =
-        connection.prepare(&format!("SELECT {IMAGE_COLUMNS} FROM image ORDER BY id"))?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        match row::image(row) {
-            Ok(_) => {}
-            Err(error) if error.is_of_a_row() => found.push((row.get(0)?, error)),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(found)
+    row::all(statement.query((id, limit as i64))?, row::image)
 }
 
 /// Whether an image has exactly this file size.
@@ -273,11 +254,8 @@ pub(crate) fn by_path(connection: &Connection, path: &Path) -> Result<Option<Ima
 
 /// Whether a row has this file or package.
 pub(crate) fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
-    // A package with unreadable metadata owns every directory above its page.
     let mut statement = connection.prepare_cached(
-        "SELECT 1 FROM image WHERE path = ?1 OR CASE WHEN json_valid(web_meta) \
-         THEN web_meta ->> '$.package_root' = ?1 \
-         ELSE web_meta NOT NULL AND substr(path, 1, length(?1) + 1) = ?1 || '/' END",
+        "SELECT 1 FROM image WHERE path = ?1 OR web_meta ->> '$.package_root' = ?1",
     )?;
     Ok(statement.exists([path.to_string_lossy()])?)
 }
@@ -303,19 +281,18 @@ pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error
     let sql = "SELECT id, media_type, animated FROM image INDEXED BY image_list";
     let mut statement = connection.prepare_cached(sql)?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, word(row, 1)?, row.get(2)?));
-    let mut ids = row::readable(statement.query([])?, read)?;
+    let mut ids = row::all(statement.query([])?, read)?;
     ids.sort_unstable_by_key(|(id, ..)| *id);
     Ok(ids)
 }
 
-/// Returns id, path of the file or package, and checksum of all imported images. Unreadable ones
-/// are skipped, so that their files are not treated as missing.
+/// Returns id, path of the file or package, and checksum of all imported images.
 pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, ifnull(web_meta ->> '$.package_root', path), checksum FROM image \
-         WHERE json_valid(ifnull(web_meta, '{}')) AND NOT in_place",
+         WHERE NOT in_place",
     )?;
-    row::readable(statement.query([])?, |row| {
+    row::all(statement.query([])?, |row| {
         Ok((
             row.get(0)?,
             PathBuf::from(row.get::<_, String>(1)?),
@@ -337,7 +314,7 @@ pub(crate) fn sizes(connection: &Connection) -> Result<Vec<(PathBuf, u64)>, Erro
     let mut statement = connection.prepare_cached(
         "SELECT path, file_size FROM image WHERE web_meta IS NULL AND NOT in_place",
     )?;
-    row::readable(statement.query([])?, |row| {
+    row::all(statement.query([])?, |row| {
         Ok((
             row.get::<_, String>(0)?.into(),
             row.get::<_, i64>(1)?.unsigned_abs(),

@@ -1,7 +1,5 @@
 //! The database schema, as the migrations from each version to the next.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::Error;
@@ -208,23 +206,4 @@ pub(super) fn see_known(connection: &Connection) -> Result<(), Error> {
 /// Returns the version of the schema; 0 if there are no tables.
 pub(super) fn version(connection: &Connection) -> Result<i64, Error> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
-}
-
-/// Returns the first table, index, trigger or column that differs from the migrated schema, if any:
-/// a foreign database may have the same version.
-pub(super) fn difference(connection: &Connection) -> Result<Option<String>, Error> {
-    let mut ours = Connection::open_in_memory()?;
-    run(&mut ours, STEPS)?;
-    let (ours, found) = (shape(&ours)?, shape(connection)?);
-    Ok(ours.symmetric_difference(&found).next().cloned())
-}
-
-fn shape(connection: &Connection) -> Result<BTreeSet<String>, Error> {
-    let mut statement = connection.prepare(
-        "SELECT thing.type || ' ' || thing.name || coalesce('.' || part.name || ' ' || part.type, '')
-         FROM sqlite_schema AS thing LEFT JOIN pragma_table_info(thing.name) AS part
-         WHERE thing.name NOT LIKE 'sqlite_%'",
-    )?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    Ok(names.collect::<Result<_, _>>()?)
 }

@@ -27,14 +27,13 @@ pub(crate) mod pending_files;
 pub(crate) mod playlists;
 pub(crate) mod purge;
 pub(crate) mod query;
-mod replaced;
 mod row;
 mod select;
 mod upkeep;
 pub(crate) mod watched;
 pub(crate) mod workspaces;
 
-pub(crate) use check::{QuickCheck, check, quick_check};
+pub(crate) use check::{check, problem};
 pub use database::Store;
 #[cfg(test)]
 pub(crate) use database::tests;

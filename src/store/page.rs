@@ -21,28 +21,20 @@ impl Store {
         out: &mut Vec<u8>,
         write: impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<u64, Error> {
-        let begin = out.len();
-        loop {
-            let (total, unreadable) = self.read_moment(|moment| {
-                let hits = self.hits(moment, query)?;
-                let unreadable = put_rows(moment, page(&hits, query), out, &write)?;
-                Ok((hits.len() as u64, unreadable))
-            })?;
-            if unreadable.is_empty() {
-                return Ok(total);
-            }
-            out.truncate(begin);
-            self.exclude(&unreadable)?;
-        }
+        self.read_moment(|moment| {
+            let hits = self.hits(moment, query)?;
+            put_rows(moment, page(&hits, query), out, &write)?;
+            Ok(hits.len() as u64)
+        })
     }
 
-    /// Appends the records of images; returns the ids of those that cannot be read.
+    /// Appends the records of images.
     pub(crate) fn write_rows(
         &self,
         ids: &[i64],
         out: &mut Vec<u8>,
         write: impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
-    ) -> Result<Vec<i64>, Error> {
+    ) -> Result<(), Error> {
         self.read(|connection| put_rows(connection, ids, out, &write))
     }
 
@@ -54,7 +46,7 @@ impl Store {
         write: impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<bool, Error> {
         let begin = out.len();
-        self.read(|connection| images::each(connection, &[id], |_, row| put(row?, out, &write)))?;
+        self.read(|connection| images::each(connection, &[id], |row| put(row, out, &write)))?;
         Ok(out.len() > begin)
     }
 
@@ -118,45 +110,20 @@ impl Store {
 
     /// Returns the ids on all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
-        let excluded: Vec<i64> = lock(&self.shared.unreadable).iter().copied().collect();
-        let (version, query) = ((version(moment)?, excluded), query.without_page());
+        let (version, query) = (version(moment)?, query.without_page());
         if let Some(last) = &*lock(&self.shared.last_list)
-            && (&last.version, &last.query) == (&version, &query)
+            && last.version == version
+            && last.query == query
         {
             return Ok(Arc::clone(&last.hits));
         }
-        let hits = Arc::new(select::ids(moment, &query, &version.1)?);
+        let hits = Arc::new(select::ids(moment, &query)?);
         *lock(&self.shared.last_list) = Some(LastList {
             version,
             query,
             hits: Arc::clone(&hits),
         });
         Ok(hits)
-    }
-
-    /// Skips unreadable images in lists until their rows are written again.
-    fn exclude(&self, ids: &[i64]) -> Result<(), Error> {
-        // Read again with the writer locked: the row may have changed.
-        let writer = lock(&self.shared.writer);
-        for &id in ids {
-            match images::get(&writer, id) {
-                Ok(_) => {}
-                Err(error) if error.is_of_a_row() => self.note_unreadable(id, &error),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn note_unreadable(&self, id: i64, error: &Error) {
-        if lock(&self.shared.unreadable).insert(id) {
-            log::error!("skipping image {id} in lists: {error}");
-        }
-    }
-
-    /// Checks the unreadable images again after a commit, which may have repaired them.
-    pub(super) fn reread_unreadable(&self, writer: &Connection) {
-        lock(&self.shared.unreadable).retain(|&id| images::get(writer, id).is_err());
     }
 }
 
@@ -176,29 +143,20 @@ fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
 }
 
-/// Appends the records of images; returns the ids of those that cannot be read.
+/// Appends the records of images.
 fn put_rows(
     connection: &Connection,
     ids: &[i64],
     out: &mut Vec<u8>,
     write: &impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
-) -> Result<Vec<i64>, Error> {
+) -> Result<(), Error> {
     let begin = out.len();
-    let mut unreadable = Vec::new();
-    images::each(connection, ids, |id, row| match row {
-        Ok(row) => {
-            if out.len() > begin {
-                out.push(b',');
-            }
-            put(row, out, write)
+    images::each(connection, ids, |row| {
+        if out.len() > begin {
+            out.push(b',');
         }
-        Err(error) if error.is_of_a_row() => {
-            unreadable.push(id);
-            Ok(())
-        }
-        Err(error) => Err(error),
-    })?;
-    Ok(unreadable)
+        put(row, out, write)
+    })
 }
 
 fn put(

@@ -94,7 +94,7 @@ const ITEMS: &str = "SELECT playlist_id, ifnull(image_id, color_id), ifnull(medi
 pub(crate) fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
     let sql = format!("{SELECT} ORDER BY id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut found = row::readable(statement.query([])?, head)?;
+    let mut found = row::all(statement.query([])?, head)?;
     found.sort_by_cached_key(|(playlist, _)| sort_key(&playlist.name));
     found
         .into_iter()
@@ -327,7 +327,7 @@ pub(crate) fn shows_everywhere(connection: &Connection) -> Result<Option<bool>, 
 fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>, Error> {
     let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY playlist_image.position");
     let mut statement = connection.prepare_cached(&sql)?;
-    row::readable(statement.query([id])?, |row| {
+    row::all(statement.query([id])?, |row| {
         let (media_type, time) = (word(row, 2)?, row.get(4)?);
         let text: Option<String> = row.get(5)?;
         let at = text.as_deref().and_then(|text| text.parse().ok());

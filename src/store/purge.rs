@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::{Error, assignments, history, images, watched};
 use crate::wire::{GalleryDomain, Image};
@@ -96,14 +96,12 @@ pub(crate) fn set_guarded(connection: &Connection, on: bool) -> Result<(), Error
 pub(crate) struct Gone {
     pub images: Vec<Image>,
     pub references: Purged,
-    /// Unreadable rows that were deleted, with their files if these belong to the library.
-    pub unreadable: Vec<(i64, Option<PathBuf>)>,
     /// Whether files used in place are removed too.
     pub with_files: bool,
 }
 
 impl Gone {
-    /// Returns the readable images that [`delete`] would delete.
+    /// Returns the images that [`delete`] would delete.
     pub(crate) fn would_be(
         connection: &Connection,
         ids: &[i64],
@@ -122,7 +120,7 @@ impl Gone {
 
     /// How many images there were.
     pub(crate) fn count(&self) -> usize {
-        self.images.len() + self.unreadable.len()
+        self.images.len()
     }
 
     /// Whether the image's file is removed too.
@@ -142,26 +140,7 @@ pub(crate) fn delete(
     for image in &gone.images {
         gone.references += one(connection, image.id)?;
     }
-    for &id in BTreeSet::from_iter(ids) {
-        let Some(file) = unreadable(connection, id)? else {
-            continue;
-        };
-        gone.references += one(connection, id)?;
-        gone.unreadable.push((id, file));
-    }
     Ok(gone)
-}
-
-/// Returns the file of a row that still exists, so is unreadable. The inner `None` means that the
-/// file is used in place or may be a package.
-fn unreadable(connection: &Connection, id: i64) -> Result<Option<Option<PathBuf>>, Error> {
-    let file = connection
-        .prepare_cached(
-            "SELECT iif(in_place OR web_meta IS NOT NULL, NULL, path) FROM image WHERE id = ?1",
-        )?
-        .query_row([id], |row| row.get::<_, Option<String>>(0))
-        .optional()?;
-    Ok(file.map(|file| file.map(PathBuf::from)))
 }
 
 /// Returns the image's file or package unless used in place, and its preview; not its thumbnails.

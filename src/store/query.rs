@@ -61,8 +61,8 @@ pub(super) type Hits = Arc<Vec<i64>>;
 
 /// The last list, so that a client that reads one page after the other does not query for each page.
 pub(super) struct LastList {
-    /// The version of the lists (see the table `library`), and the unreadable images, which no list has.
-    pub(super) version: (i64, Vec<i64>),
+    /// The version of the lists (see the table `library`).
+    pub(super) version: i64,
     /// Without its page.
     pub(super) query: Query,
     pub(super) hits: Hits,

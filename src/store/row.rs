@@ -43,22 +43,16 @@ pub(super) fn update(
         .execute(params_from_iter(values.into_iter().chain([id.into()])))
 }
 
-/// Reads all rows; skips unreadable ones and logs a warning.
-pub(super) fn readable<T>(
+/// Reads all rows.
+pub(super) fn all<T>(
     mut rows: Rows<'_>,
     read: impl Fn(&Row<'_>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        match read(row) {
-            Ok(value) => found.push(value),
-            Err(error) if error.is_of_a_row() => {
-                log::warn!("skipping an unreadable row of the database: {error}");
-            }
-            Err(error) => return Err(error),
-        }
+        all.push(read(row)?);
     }
-    Ok(found)
+    Ok(all)
 }
 
 /// Defines the list of an image's columns and the function that reads them. Columns and fields have

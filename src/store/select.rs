@@ -36,7 +36,7 @@ impl Conditions {
         self.is_narrow = true;
     }
 
-    fn of(connection: &Connection, query: &Query, excluded: &[i64]) -> Result<Self, Error> {
+    fn of(connection: &Connection, query: &Query) -> Result<Self, Error> {
         let mut all = Self::default();
         match query.media_type {
             Some(MediaFilter::Gif) => all.add("animated", []),
@@ -83,12 +83,6 @@ impl Conditions {
         }
         all.add_place(query);
         all.add_texts(query);
-        if !excluded.is_empty() {
-            all.add(
-                "id NOT IN (SELECT value FROM json_each(?))",
-                [list(excluded.iter().copied())],
-            );
-        }
         Ok(all)
     }
 
@@ -148,16 +142,12 @@ fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
 }
 
 /// Returns the matching images in the order of the query; ties are sorted by id.
-pub(super) fn ids(
-    connection: &Connection,
-    query: &Query,
-    excluded: &[i64],
-) -> Result<Vec<i64>, Error> {
+pub(super) fn ids(connection: &Connection, query: &Query) -> Result<Vec<i64>, Error> {
     let Conditions {
         all,
         values,
         is_narrow,
-    } = Conditions::of(connection, query, excluded)?;
+    } = Conditions::of(connection, query)?;
     let colors = WantedColors::of(connection, query)?;
     let (columns, is_filtered) = match colors {
         Some(_) => ("id, colors", true),

@@ -45,7 +45,7 @@ impl WorkspacePicture {
 pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
     let sql = "SELECT workspace, monitor, ifnull(image_id, color_id), backend, set_at, sound \
                FROM workspace_picture LEFT JOIN workspace_sound USING (workspace, image_id) ORDER BY monitor";
-    row::readable(connection.prepare_cached(sql)?.query([])?, from_row)
+    row::all(connection.prepare_cached(sql)?.query([])?, from_row)
 }
 
 /// Returns the sound settings of a workspace's video.

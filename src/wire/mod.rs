@@ -43,9 +43,8 @@ pub(crate) use record::{
     Workspace,
 };
 pub(crate) use report::{
-    ApplyFailure, DatabaseHealth, DatabaseReport, DatabaseState, DebugFailure, DebugQueue, Finding,
-    FindingState, HookFailure, InfoPaths, LibraryHealth, LibraryWatch, NextChange, Session,
-    WatchState, WatchedDirectory, Why,
+    ApplyFailure, DatabaseReport, DebugFailure, DebugQueue, Finding, FindingState, HookFailure,
+    InfoPaths, LibraryHealth, LibraryWatch, NextChange, Session, WatchState, WatchedDirectory, Why,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{

@@ -152,25 +152,6 @@ pub struct LibraryHealth {
     pub guarded: bool,
 }
 
-/// Whether the database is the file that the daemon has open.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DatabaseHealth {
-    pub state: DatabaseState,
-    /// The copy of the database that the daemon has open.
-    pub saved: Option<PathBuf>,
-    /// For people; none if all is well.
-    pub message: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum DatabaseState {
-    #[default]
-    Ok,
-    /// Its path leads to another file, or to none.
-    Replaced,
-}
-
 /// The result of a full check of the database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatabaseReport {

@@ -310,22 +310,6 @@ fn concurrent_deletions_delete_each_image_once() {
 }
 
 #[test]
-fn file_of_an_unreadable_row_is_moved_to_the_trash() {
-    let mut daemon = daemon(2);
-    assert_eq!(daemon.stop(), Some(0));
-    let connection = rusqlite::Connection::open(daemon.database()).unwrap();
-    connection
-        .execute("UPDATE image SET tags = '[broken' WHERE id = 1", [])
-        .unwrap();
-    drop(connection);
-    daemon.start();
-    let body = br#"{"ids":[1],"trash":true}"#;
-    let answer = daemon.client().send("DELETE", "/images", "", body);
-    assert_eq!(answer.ok()["deleted"], 1);
-    assert_eq!(trash(&daemon), ["p0.png"]);
-}
-
-#[test]
 fn files_in_place_are_kept_when_their_folder_is_deleted() {
     let daemon = daemon(2);
     let file = daemon.root().join("own.png");

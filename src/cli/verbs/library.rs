@@ -31,7 +31,7 @@ pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
                backups, which \"library check\" lists. Later changes are lost, but pictures that \
                were imported later are imported again at \
                the next start. The old database is kept beside the new one. A file that is not an \
-               intact murald database is refused, and nothing is changed. Exits \
+               intact database is refused, and nothing is changed. Exits \
                with 75 if the daemon is running."),
     Verb::send(&["library", "purge-missing"], "Remove images whose files are missing",
         "POST /library/purge-missing", &[]).shows(&[&PURGED])

@@ -1,14 +1,10 @@
 //! Examines the daemon: whether it answers at the socket, and if not, why; and the database and
 //! processes that a stopped daemon has left.
-//!
-//! Opens the database read-only, and only if it was closed cleanly, as SQLite would otherwise
-//! create files beside it.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use serde::Deserialize;
@@ -19,7 +15,7 @@ use super::Report;
 use crate::error_chain::chain;
 use crate::lock::Holder;
 use crate::process::ProcessRecords;
-use crate::store::{self, QuickCheck, backup};
+use crate::store::{self, backup};
 use crate::sys::{connect, is_queue_full};
 use crate::wire::Why;
 
@@ -193,9 +189,6 @@ fn silent(report: &mut Report, socket: &Path) {
     report.fix(SUBJECT, text, step);
 }
 
-/// Time limit; checking a library of 100,000 images takes a second on a fast disk.
-const WITHIN: Duration = Duration::from_secs(5);
-
 pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
     database(report, &paths.database);
     let gone = ProcessRecords::at(&paths.backends).gone();
@@ -230,31 +223,13 @@ fn database(report: &mut Report, database: &Path) {
         };
         report.fix(SUBJECT, format!("{shown} is damaged: {problem}"), step);
     };
-    match store::quick_check(database, Instant::now() + WITHIN) {
-        Ok(QuickCheck::None) => {
-            report.ok(
-                SUBJECT,
-                format!("no database yet; the first start creates {shown}"),
-            );
-        }
-        Ok(QuickCheck::Intact) => report.ok(SUBJECT, format!("{shown} is intact")),
-        Ok(QuickCheck::Damaged(problem)) => damaged(report, problem),
-        Ok(QuickCheck::Open) => {
-            let text = format!("{shown} is in use, or was not closed cleanly");
-            report.note(
-                SUBJECT,
-                text,
-                Some("nothing to do: the next start checks it"),
-            );
-        }
-        Ok(QuickCheck::TooLarge) => {
-            let text = format!("{shown} is too large for a quick check");
-            report.note(
-                SUBJECT,
-                text,
-                Some("`murald library check` checks all of it"),
-            );
-        }
+    if !database.exists() {
+        let text = format!("no database yet; the first start creates {shown}");
+        return report.ok(SUBJECT, text);
+    }
+    match store::problem(database) {
+        Ok(None) => report.ok(SUBJECT, format!("{shown} is intact")),
+        Ok(Some(problem)) => damaged(report, problem),
         Err(error) if error.is_damage() => damaged(report, chain(&error)),
         Err(error @ store::Error::Newer { .. }) => {
             let step = "start the newer murald, or run `murald library restore` for the newest backup that this version can read";

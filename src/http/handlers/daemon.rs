@@ -41,7 +41,6 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
         // Null while no compositor is found.
         "session": api.session().map(|session| session.record()),
         "library": api.library.health(),
-        "database": api.store.health(),
     });
     let warnings = api.warnings();
     if !warnings.is_empty() {

@@ -4,7 +4,6 @@ use super::*;
 use crate::digest;
 use crate::store::tests::scratch;
 use crate::store::{pending_files, purge};
-use crate::wire::ThumbnailPaths;
 
 pub(crate) fn picture(name: &str, size: u64) -> NewImage {
     NewImage {
@@ -97,13 +96,12 @@ fn record_has_all_fields_as_json() {
         Ok(ids)
     });
     let mut written = Vec::new();
-    let check = |_, image: Result<Image, Error>| {
-        let mut image = image?;
-        let sizes = [("4k", "720p"), ("720p", "720p")][..written.len()].to_vec();
-        image.thumbnails = ThumbnailPaths {
-            cache: br#"/a\""#[..].into(),
-            sizes,
-        };
+    let check = |mut image: Image| {
+        let sizes = [("4k", "720p"), ("720p", "720p")][..written.len()].iter();
+        let hex = digest::hex(&image.checksum);
+        image.thumbnails = sizes
+            .map(|(size, directory)| (*size, format!("/a\"/{directory}/{hex}.webp")))
+            .collect();
         let json = serde_json::to_string(&image).unwrap();
         let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
         written.push((json, parsed));
@@ -158,8 +156,9 @@ fn each_reads_all_rows_in_one_snapshot() {
     let ids = [one.unwrap(), other.unwrap()];
     let look = || {
         let mut names = Vec::new();
-        let hand = |id, row: Result<Image, Error>| {
-            names.push(row?.name.to_owned());
+        let hand = |image: Image| {
+            let id = image.id;
+            names.push(image.name);
             let rename = "UPDATE image SET name = ?1 || id WHERE id != ?2";
             store.write(|c| Ok::<_, Error>(c.execute(rename, ("new", id)).map(drop)?))
         };
@@ -277,40 +276,6 @@ fn ids_of(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error>
 }
 
 #[test]
-fn error_that_does_not_affect_a_row_is_returned() {
-    let (_directory, store) = scratch();
-    for name in ["a", "b", "c"] {
-        store.write(|c| insert(c, &picture(name, 1))).unwrap();
-    }
-    let spoil = "UPDATE image SET tags = '{' WHERE id = 2";
-    store
-        .write(|c| Ok::<_, Error>(c.execute(spoil, [])?))
-        .unwrap();
-    let mut reader = crate::store::connection::open_reader(&store.shared.path).unwrap();
-    let read = by_ids(&reader, &[1, 2, 3, 99]).unwrap();
-    assert_eq!(
-        read.iter().map(|image| image.id).collect::<Vec<_>>(),
-        [1, 3]
-    );
-    let spoilt: Vec<i64> = unreadable(&reader)
-        .unwrap()
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect();
-    assert_eq!(spoilt, [2]);
-    // Interrupt the statements, as the end of the daemon does.
-    reader.progress_handler(1, Some(|| true)).unwrap();
-    let given_up = [
-        by_ids(&reader, &[1, 2, 3]).map(drop),
-        unreadable(&reader).map(drop),
-        super::ids(&reader).map(drop),
-    ];
-    for error in given_up.map(Result::unwrap_err) {
-        assert!(!error.is_of_a_row(), "{error:?}");
-    }
-}
-
-#[test]
 fn file_in_place_is_deleted_only_on_request() {
     let (_directory, store) = scratch();
     let [copy, own] = [false, true].map(|in_place| {
@@ -334,28 +299,4 @@ fn file_in_place_is_deleted_only_on_request() {
         let taken: Vec<bool> = gone.images.iter().map(|image| gone.takes(image)).collect();
         assert_eq!(taken, takes);
     }
-}
-
-#[test]
-fn unreadable_row_can_be_deleted() {
-    let (_directory, store) = scratch();
-    let ids = ["a", "b", "c"].map(|name| {
-        store
-            .write(|c| insert(c, &picture(name, name.as_bytes()[0].into())))
-            .unwrap()
-    });
-    store
-        .write(|c| -> Result<_, Error> {
-            c.execute("UPDATE image SET tags = '[broken' WHERE id <> ?1", [ids[2]])?;
-            c.execute("UPDATE image SET in_place = 1 WHERE id = ?1", [ids[1]])?;
-            Ok(())
-        })
-        .unwrap();
-    let gone = store
-        .write(|c| purge::delete(c, &[ids[0], ids[0], ids[1], ids[2] + 9], false))
-        .unwrap();
-    let file = PathBuf::from("/library/a.png");
-    let unreadable = [(ids[0], Some(file)), (ids[1], None)];
-    assert_eq!((gone.images.len(), &*gone.unreadable), (0, &unreadable[..]));
-    assert_eq!(store.read(count).unwrap(), 1);
 }

@@ -1,13 +1,11 @@
 //! Tests the work of the thread `database`, without the thread.
 
-use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::*;
-use crate::store::check;
 use crate::store::images::tests::picture;
-use crate::store::page::tests::names;
-use crate::store::query::Query;
 use crate::store::tests::scratch;
+use crate::store::{check, images};
 
 #[test]
 fn first_write_of_a_day_is_backed_up() {
@@ -59,7 +57,7 @@ fn damage_is_found_after_an_unclean_shutdown() {
     let (_end, ended) = bounded(0);
     let found = || {
         let store = Store::open(&path).unwrap();
-        store.check_after_unclean_shutdown(&ended).unwrap();
+        store.check_file(&ended);
         store.back_up(&ended);
         store.warnings()
     };
@@ -106,86 +104,30 @@ fn log_without_checkpoint_means_unclean_shutdown() {
 }
 
 #[test]
-fn unreadable_row_is_skipped_with_a_warning() {
+fn work_is_aborted_at_shutdown() {
     let (_directory, store) = scratch();
-    for (name, number) in [("a", 1), ("b", 2), ("c", 3)] {
-        store
-            .write(|c| images::insert(c, &picture(name, number)))
-            .unwrap();
-    }
-    let names = || names(&store).concat();
-    assert_eq!(names(), "cba");
-    let spoil = |sql: &str| {
-        store
-            .write(|c| Ok::<_, Error>(c.execute(sql, [])?))
-            .unwrap()
+    let (end, ended) = bounded(0);
+    let look = || -> Result<i64, Error> {
+        let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90000) \
+                    SELECT max(i) FROM n";
+        let reader = store.reader_until(&ended)?;
+        Ok(reader.query_row(long, [], |row| row.get(0))?)
     };
-    spoil("UPDATE image SET web_meta = '{' WHERE name = 'b'");
-    assert_eq!(names(), "ca");
-    spoil("UPDATE image SET tags = 'x' WHERE name = 'c'");
-    assert_eq!(names(), "a");
-    assert!(store.warnings()[0].starts_with("2 of the library's images cannot be read"));
-    let report = check(&store.shared.path);
-    assert_eq!(report.problems.len(), 2, "{report:?}");
-    assert_eq!(
-        store.read(images::files).unwrap().len(),
-        2,
-        "b has a place that nobody knows"
-    );
-    for owned in ["/library/b.png", "/library"] {
-        assert!(
-            store
-                .read(|c| images::has_path(c, Path::new(owned)))
-                .unwrap(),
-            "{owned}"
-        );
-    }
-    assert!(
-        !store
-            .read(|c| images::has_path(c, Path::new("/lib")))
-            .unwrap()
-    );
-    // The next start finds the rows before a client lists them.
-    let next = Store::open(&store.shared.path).unwrap();
-    next.look_for_unreadable();
-    assert!(next.warnings()[0].starts_with("2 of the library's images cannot be read"));
-    assert_eq!(next.find_all(&Query::default()).unwrap(), [1]);
-    // Repaired rows are in lists again.
-    spoil("UPDATE image SET tags = '[]', web_meta = NULL");
-    assert_eq!(names(), "cba");
-    assert!(store.warnings().is_empty());
-}
-#[test]
-fn work_is_aborted_at_shutdown_and_at_its_deadline() {
-    let (_directory, store) = scratch();
+    assert_eq!(look().unwrap(), 90_000);
+    drop(end);
+    assert!(is_given_up(&look().unwrap_err()));
+    // Aborted work is not an error and leaves no files.
     let many = "INSERT INTO pending_file (path) WITH RECURSIVE n(i) AS \
                 (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n";
     store
         .write(|c| Ok::<_, Error>(c.execute(many, [])?))
         .unwrap();
-    let (end, ended) = bounded(0);
-    let look = |until| -> Result<i64, Error> {
-        let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90000) \
-                    SELECT max(i) FROM n";
-        let reader = store.reader_until(&ended, until)?;
-        Ok(reader.query_row(long, [], |row| row.get(0))?)
-    };
-    let later = Some(Instant::now() + Duration::from_secs(600));
-    assert_eq!(
-        (look(None).unwrap(), look(later).unwrap()),
-        (90_000, 90_000)
-    );
-    assert!(is_given_up(&look(Some(Instant::now())).unwrap_err()));
-    drop(end);
-    for until in [None, later] {
-        assert!(is_given_up(&look(until).unwrap_err()));
-    }
-    // Aborted work is not an error and leaves no files.
     store.back_up(&ended);
-    store.check_after_unclean_shutdown(&ended).unwrap();
+    store.check_file(&ended);
     assert_eq!(store.warnings(), [""; 0]);
     assert!(backup::list(&store.shared.path).is_empty());
 }
+
 #[test]
 fn failed_backup_is_reported_and_damage_is_not_backed_up() {
     let (_directory, store) = scratch();
@@ -211,42 +153,26 @@ fn failed_backup_is_reported_and_damage_is_not_backed_up() {
 }
 
 #[test]
-fn only_damage_is_reported_as_damage() {
-    let look_at = |damaged: bool, look: &dyn Fn(&Store)| {
-        let (_directory, store) = scratch();
-        for number in 0..200 {
-            let name = format!("{number:032}");
-            store
-                .write(|c| images::insert(c, &picture(&name, number)))
-                .unwrap();
-        }
-        let path = store.shared.path.clone();
-        if damaged {
-            store.checkpoint().unwrap();
-            drop(store);
-            let mut bytes = std::fs::read(&path).unwrap();
-            let page = bytes.len() * 3 / 4 / 4096 * 4096;
-            bytes[page..page + 4096].fill(0xa5);
-            std::fs::write(&path, bytes).unwrap();
-            let store = Store::open(&path).unwrap();
-            look(&store);
-            return store.warnings();
-        }
-        let gone = "ALTER TABLE image RENAME TO was";
+fn row_that_cannot_be_read_is_damage() {
+    let (_directory, store) = scratch();
+    for (name, number) in [("a", 1), ("b", 2)] {
         store
-            .write(|c| Ok::<_, Error>(c.execute(gone, [])?))
+            .write(|c| images::insert(c, &picture(name, number)))
             .unwrap();
-        look(&store);
-        store.warnings()
-    };
-    let (_end, ended) = bounded(0);
-    let warned = look_at(true, &|store| store.back_up(&ended));
-    assert!(
-        warned[0].starts_with("the database is damaged ("),
-        "{warned:?}"
-    );
-    assert_eq!(
-        look_at(false, &|store| store.look_for_unreadable()),
-        [""; 0]
-    );
+    }
+    let spoil = "UPDATE image SET web_meta = '{' WHERE name = 'b'";
+    store
+        .write(|c| Ok::<_, Error>(c.execute(spoil, [])?))
+        .unwrap();
+    assert!(store.read(|c| images::get(c, 1)).unwrap().is_some());
+    let mut out = Vec::new();
+    let write = |row: crate::wire::Image, out: &mut Vec<u8>| serde_json::to_writer(out, &row.name);
+    let list = store.write_page(&crate::store::query::Query::default(), &mut out, write);
+    for error in [
+        store.read(|c| images::get(c, 2)).unwrap_err(),
+        store.read(|c| images::by_ids(c, &[1, 2])).unwrap_err(),
+        list.unwrap_err(),
+    ] {
+        assert!(error.is_damage(), "{error:?}");
+    }
 }

@@ -110,5 +110,5 @@ fn error_that_does_not_affect_a_row_fails_the_list() {
         .write(|c| Ok::<_, Error>(c.execute_batch(lost)?))
         .unwrap();
     let error = store.write_page(&query, &mut out, write).unwrap_err();
-    assert!(!error.is_of_a_row(), "{error:?}");
+    assert!(!error.is_damage(), "{error:?}");
 }
