@@ -20,7 +20,7 @@ use crate::decode::{self, Decoder};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
-use crate::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop};
+use crate::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop, raise_descriptors};
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
@@ -110,9 +110,8 @@ impl Base {
         .map_err(start("the signals"))?;
         let log_settings = log_settings(&settings.daemon, &paths, options, dirs.env());
         let is_watched = options.is_watched(dirs.env());
-        let mut log = Log::start(&log_settings, is_watched).map_err(Error::Log)?;
+        let log = Log::start(&log_settings, is_watched).map_err(Error::Log)?;
         config.log_warnings();
-        log.log_requests(&spawner).map_err(start("the log"))?;
         // Daemons on different sockets must not share a library: they would remove each other's
         // unfinished files.
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
@@ -350,7 +349,8 @@ impl Daemon {
             dirs: base.dirs.clone(),
         };
         let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
-        let server = Server::start(listening, spawner, router, Limits::fitted())
+        raise_descriptors();
+        let server = Server::start(listening, spawner, router, Limits::default())
             .map_err(start("the server"))?;
         // Started last: while it copies the database, starting a thread could fail for lack of file
         // descriptors.

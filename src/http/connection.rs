@@ -7,7 +7,6 @@ mod answer;
 mod body;
 
 use std::io;
-use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -24,8 +23,7 @@ use crate::sys::Waker;
 
 /// Answers to pipelined requests are gathered up to this size.
 const GATHERED: usize = 16 << 10;
-/// How often a silent connection checks its idle time, whose limit shrinks when connections are
-/// scarce.
+/// How often a connection that waits checks its deadline.
 const CHECK: Duration = Duration::from_secs(5);
 
 /// The state that all connections of a server share.
@@ -78,8 +76,6 @@ impl Drop for Connection<'_> {
 enum Next {
     Request,
     Close,
-    /// The client may still be sending.
-    Linger,
 }
 
 /// Why nothing more is read.
@@ -111,8 +107,7 @@ impl<'s> Connection<'s> {
     /// Serves requests until the connection ends.
     pub(super) fn serve(mut self) {
         let limits = &self.shared.limits;
-        let idle = limits.idle.min(limits.idle_when_full);
-        let check = CHECK.min(idle).min(limits.head_time).min(limits.body_pause);
+        let check = CHECK.min(limits.idle).min(limits.pause);
         let check = check.min(limits.body_time);
         let socket = &self.client.socket;
         if socket.set_read_timeout(Some(check)).is_err()
@@ -125,12 +120,6 @@ impl<'s> Connection<'s> {
                 Ok(Next::Request) => {}
                 Ok(Next::Close) => {
                     self.flush().ok();
-                    return;
-                }
-                Ok(Next::Linger) => {
-                    if self.flush().is_ok() {
-                        self.linger();
-                    }
                     return;
                 }
                 Err(_) => return,
@@ -180,20 +169,17 @@ impl<'s> Connection<'s> {
                 since = since.or_else(|| Some(Instant::now()));
             }
             match since {
-                None => {
-                    let idle = || idle_since + shared.connections.idle_time(limits);
-                    self.fill(idle, Stop::Quietly)?;
-                }
-                Some(since) => self.fill(|| since + limits.head_time, LATE)?,
+                None => self.fill(idle_since + limits.idle, Stop::Quietly)?,
+                Some(since) => self.fill(since + limits.pause, LATE)?,
             }
         }
     }
 
     /// Waits for bytes until the deadline. Sends pending answers first.
-    fn fill(&mut self, deadline: impl Fn() -> Instant, late: Stop) -> Result<(), Stop> {
+    fn fill(&mut self, deadline: Instant, late: Stop) -> Result<(), Stop> {
         self.flush()?;
         self.input.trim();
-        while Instant::now() < deadline() {
+        while Instant::now() < deadline {
             match self.input.fill(&self.client.socket) {
                 Ok(0) => return Err(Stop::Quietly),
                 Ok(_) => return Ok(()),
@@ -204,28 +190,6 @@ impl<'s> Connection<'s> {
             }
         }
         Err(late)
-    }
-
-    /// After a refusal: reads what the client still sends, within limits. If the connection were
-    /// closed with unread bytes, the client's writes would fail, and it might never read the
-    /// refusal.
-    fn linger(&mut self) {
-        let limits = &self.shared.limits;
-        let deadline = Instant::now() + limits.linger;
-        let socket = &self.client.socket;
-        if socket.shutdown(Shutdown::Write).is_err()
-            || socket.set_read_timeout(Some(limits.linger)).is_err()
-        {
-            return;
-        }
-        let mut left = limits.linger_bytes;
-        while left > 0 && Instant::now() < deadline {
-            self.input.clear();
-            match self.input.fill(socket) {
-                Ok(read) if read > 0 => left = left.saturating_sub(read),
-                _ => return,
-            }
-        }
     }
 
     /// The context of a request that cannot be read.
@@ -246,6 +210,7 @@ mod tests {
     use super::*;
     use crate::http::{Error, Request, Response, Service};
     use std::io::{Read, Write};
+    use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
 
     struct Plain;

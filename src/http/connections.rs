@@ -4,9 +4,8 @@
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::error::Error;
 use super::limits::Limits;
@@ -27,8 +26,6 @@ pub(super) struct Client {
 pub(super) struct Connections {
     open: Mutex<Vec<Arc<Client>>>,
     emptied: Condvar,
-    /// The process has no descriptor for another client.
-    scarce: AtomicBool,
 }
 
 impl Connections {
@@ -50,21 +47,6 @@ impl Connections {
 
     pub(super) fn number(&self) -> usize {
         self.lock().len()
-    }
-
-    pub(super) fn set_scarce(&self, scarce: bool) {
-        self.scarce.store(scarce, Ordering::Relaxed);
-    }
-
-    /// How long a connection may wait for its next request: shorter if few more clients fit.
-    pub(super) fn idle_time(&self, limits: &Limits) -> Duration {
-        let is_full = self.number() + limits.reserve() > limits.connections;
-        let is_scarce = self.scarce.load(Ordering::Relaxed);
-        if is_full || is_scarce {
-            limits.idle_when_full
-        } else {
-            limits.idle
-        }
     }
 
     /// Ends all reads, or all reads and writes. Bytes that have arrived can still be read.
@@ -175,28 +157,14 @@ mod tests {
     use std::io::{Read, Write};
 
     #[test]
-    fn connections_are_closed_sooner_when_few_more_fit() {
-        let limits = Limits {
-            connections: 32,
-            ..Limits::default()
-        };
+    fn reads_of_all_connections_are_ended() {
         let connections = Connections::default();
-        let mut pairs: Vec<_> = (0..30)
+        let mut pairs: Vec<_> = (0..2)
             .map(|_| {
                 let (near, far) = UnixStream::pair().unwrap();
                 (connections.add(near), far)
             })
             .collect();
-        assert_eq!(connections.idle_time(&limits), limits.idle);
-        connections.set_scarce(true);
-        assert_eq!(connections.idle_time(&limits), limits.idle_when_full);
-        connections.set_scarce(false);
-        let (near, _far) = UnixStream::pair().unwrap();
-        let client = connections.add(near);
-        assert_eq!(connections.idle_time(&limits), limits.idle_when_full);
-        connections.remove(&client);
-        assert_eq!(connections.idle_time(&limits), limits.idle);
-
         pairs[0].1.write_all(b"G").unwrap();
         connections.shut(Shutdown::Read);
         let mut piece = [0; 2];

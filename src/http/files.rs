@@ -4,7 +4,6 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use tiny_http::Method;
 
@@ -38,9 +37,6 @@ pub fn file(
 /// range that the file does not have. A missing file is a 404.
 fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Result<Response, Error> {
     let (file, metadata) = open(path)?;
-    // HTTP's dates begin in 1970.
-    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    let modified = modified.max(SystemTime::UNIX_EPOCH);
     let tag = tag(&metadata);
     let size = metadata.len();
     let full = |status, offset, length| {
@@ -51,47 +47,30 @@ fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Resul
         };
         Response::new(status, content_type, body)
             .header("ETag", tag.as_str())
-            .header("Last-Modified", httpdate::fmt_http_date(modified))
             .header("Accept-Ranges", "bytes")
     };
-    if is_fresh(fields, &tag, modified) {
+    if fields.if_none_match.is_some_and(|tags| has_tag(tags, &tag)) {
         return Ok(full(304, 0, 0));
     }
-    Ok(match range(fields, &tag, modified, size) {
-        Range::Whole => full(200, 0, size),
-        Range::Part { first, last } => full(206, first, last - first + 1)
-            .header("Content-Range", format!("bytes {first}-{last}/{size}")),
-        Range::Beyond => {
-            return Err(Error::new(416, "the file does not have this range")
-                .details(format!("it has {size} bytes"))
-                .header("Content-Range", format!("bytes */{size}")));
-        }
-    })
+    Ok(
+        match fields.range.map_or(Range::Whole, |text| part(text, size)) {
+            Range::Whole => full(200, 0, size),
+            Range::Part { first, last } => full(206, first, last - first + 1)
+                .header("Content-Range", format!("bytes {first}-{last}/{size}")),
+            Range::Beyond => {
+                return Err(Error::new(416, "the file does not have this range")
+                    .details(format!("it has {size} bytes"))
+                    .header("Content-Range", format!("bytes */{size}")));
+            }
+        },
+    )
 }
 
-/// Whether the client has this very file. The date counts only without a tag.
-fn is_fresh(fields: &Fields<'_>, tag: &str, modified: SystemTime) -> bool {
-    match (fields.if_none_match, fields.if_modified_since) {
-        // The header demands a weak comparison.
-        (Some(tags), _) => tags
-            .split(',')
-            .map(str::trim)
-            .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag),
-        (None, Some(date)) => {
-            httpdate::parse_http_date(date).is_ok_and(|date| whole_seconds(modified) <= date)
-        }
-        (None, None) => false,
-    }
-}
-
-/// The requested part of the file: one range of bytes, if the client's earlier part is of this very
-/// file.
-fn range(fields: &Fields<'_>, tag: &str, modified: SystemTime, size: u64) -> Range {
-    let is_same = |condition| condition == tag || condition == httpdate::fmt_http_date(modified);
-    match fields.range {
-        Some(text) if fields.if_range.is_none_or(is_same) => part(text, size),
-        _ => Range::Whole,
-    }
+/// Whether the client has this very file. The header demands a weak comparison.
+fn has_tag(tags: &str, tag: &str) -> bool {
+    tags.split(',')
+        .map(str::trim)
+        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 fn open(path: &Path) -> Result<(File, Metadata), Error> {
@@ -116,14 +95,6 @@ fn tag(metadata: &Metadata) -> String {
         metadata.mtime(),
         metadata.mtime_nsec()
     )
-}
-
-/// HTTP's dates have no fractions.
-fn whole_seconds(time: SystemTime) -> SystemTime {
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
 }
 
 #[derive(Debug, PartialEq, Eq)]

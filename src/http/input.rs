@@ -49,13 +49,6 @@ impl Input {
         self.at = 0;
     }
 
-    /// Discards all bytes, and frees the memory of a large body.
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.at = 0;
-        self.trim();
-    }
-
     pub(super) fn trim(&mut self) {
         if self.is_empty() && self.bytes.capacity() > KEPT {
             *self = Self::default();

@@ -3,9 +3,7 @@
 //! It never waits for a client. It survives a shortage of descriptors and of threads. While nobody is
 //! connected it releases the memory that the service keeps for the next request.
 
-use std::collections::VecDeque;
 use std::io::Write;
-use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,9 +25,6 @@ use crate::sys::{Waker, peer, poll_until};
 const PAUSE: Duration = Duration::from_millis(50);
 /// The shortest time between two warnings about that in the log.
 const COMPLAINT: Duration = Duration::from_secs(60);
-/// Refused clients whose sockets stay open for a while: if the socket were closed, a client that is
-/// still sending would get an error and never read why it was refused.
-const REFUSED: usize = 16;
 
 pub(super) struct Listener {
     /// Shut down by the server when another socket replaces it.
@@ -39,7 +34,6 @@ pub(super) struct Listener {
     end: Arc<Waker>,
     /// When the last warning about a shortage was logged.
     complained: Option<Instant>,
-    refused: VecDeque<Arc<Client>>,
     /// When to check whether any client is connected.
     release_at: Option<Instant>,
 }
@@ -50,13 +44,12 @@ impl Listener {
         shared: Arc<ServerState>,
         end: Arc<Waker>,
     ) -> Self {
-        let (complained, refused, release_at) = (None, VecDeque::new(), None);
+        let (complained, release_at) = (None, None);
         Self {
             socket,
             shared,
             end,
             complained,
-            refused,
             release_at,
         }
     }
@@ -91,7 +84,6 @@ impl Listener {
     /// Releases the caches of readers and the free memory that a burst of requests leaves, once no
     /// client is connected.
     fn release(&mut self) {
-        self.refused.clear();
         if self.shared.connections.number() > 0 {
             self.release_at = Some(Instant::now() + self.shared.limits.release_after);
             return;
@@ -106,16 +98,11 @@ impl Listener {
         self.release_at = Some(Instant::now() + self.shared.limits.release_after);
         while !self.is_ending() {
             match accept_with(&*self.socket, SocketFlags::CLOEXEC) {
-                Ok(socket) => {
-                    self.shared.connections.set_scarce(false);
-                    self.serve(socket.into());
-                }
+                Ok(socket) => self.serve(socket.into()),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(Errno::AGAIN) => return,
                 Err(error) => {
                     self.complain(error);
-                    self.refused.clear();
-                    self.shared.connections.set_scarce(true);
                     self.shared.service.release_memory();
                     let mut end = [PollFd::new(&*self.end, PollFlags::IN)];
                     poll_until(&mut end, Some(Instant::now() + PAUSE)).ok();
@@ -124,7 +111,7 @@ impl Listener {
         }
     }
 
-    fn serve(&mut self, socket: UnixStream) {
+    fn serve(&self, socket: UnixStream) {
         let client = self.shared.connections.add(socket);
         let started = if is_ours(&client.socket) {
             let (shared, client) = (Arc::clone(&self.shared), Arc::clone(&client));
@@ -136,12 +123,12 @@ impl Listener {
         };
         if let Err(error) = started {
             self.shared.connections.remove(&client);
-            self.refuse(client, error);
+            self.refuse(&client, error);
         }
     }
 
-    /// Sends the reason, as far as the socket accepts it, and closes its writing side.
-    fn refuse(&mut self, client: Arc<Client>, error: Error) {
+    /// Sends the reason, as far as the socket accepts it.
+    fn refuse(&self, client: &Client, error: Error) {
         let id = self.shared.ids.take(None);
         let answer = error.into_response(&id);
         let mut bytes = Vec::new();
@@ -150,14 +137,8 @@ impl Listener {
             bytes.extend_from_slice(body);
         }
         // The buffer of a new socket is empty, so this does not block.
-        let mut socket = &client.socket;
-        socket
-            .write_all(&bytes)
-            .and_then(|()| socket.shutdown(Shutdown::Write))
-            .ok();
+        (&client.socket).write_all(&bytes).ok();
         log::info!(target: "http", request_id = id; "refused a client: {}", answer.status);
-        self.refused.truncate(REFUSED - 1);
-        self.refused.push_front(client);
     }
 
     fn complain(&mut self, error: Errno) {
@@ -166,7 +147,7 @@ impl Listener {
             .is_none_or(|last| last.elapsed() >= COMPLAINT)
         {
             self.complained = Some(Instant::now());
-            log::warn!(target: "http", "cannot accept clients: {error}; closing idle connections");
+            log::warn!(target: "http", "cannot accept clients: {error}");
         }
     }
 }

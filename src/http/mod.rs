@@ -41,6 +41,7 @@ pub use error::Error;
 pub use files::file;
 pub use handlers::{Api, Stop};
 pub use limits::Limits;
+pub(crate) use limits::raise_descriptors;
 pub(crate) use query::Paging;
 pub use request::Request;
 pub use response::Response;

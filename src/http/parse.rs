@@ -9,6 +9,8 @@ use super::limits::Limits;
 
 /// httparse's limit, and ours (431).
 const HEADERS: usize = 64;
+/// Bytes of a path (414).
+const PATH: usize = 8 << 10;
 
 /// A complete head, borrowed from the bytes it was read from.
 #[derive(Debug)]
@@ -45,9 +47,7 @@ impl Framing {
 pub(super) struct Fields<'b> {
     pub(super) request_id: Option<&'b str>,
     pub(super) if_none_match: Option<&'b str>,
-    pub(super) if_modified_since: Option<&'b str>,
     pub(super) range: Option<&'b str>,
-    pub(super) if_range: Option<&'b str>,
     /// `1` if a hook sends the request: its changes run no hook.
     pub(super) hook: Option<&'b str>,
 }
@@ -78,7 +78,7 @@ pub(super) fn head<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Option<Head<'
     };
     lines(&bytes[..size])?;
     let (path, query) = target(request.path.unwrap_or_default())?;
-    if path.len() > limits.path {
+    if path.len() > PATH {
         return Err(refusal(414, "the path is too long"));
     }
     let method = request.method.unwrap_or_default().parse();
@@ -153,12 +153,8 @@ fn fields<'b>(headers: &[httparse::Header<'b>]) -> Fields<'b> {
         let field = match header.name.len() {
             12 if header.name.eq_ignore_ascii_case("x-request-id") => &mut fields.request_id,
             13 if header.name.eq_ignore_ascii_case("if-none-match") => &mut fields.if_none_match,
-            17 if header.name.eq_ignore_ascii_case("if-modified-since") => {
-                &mut fields.if_modified_since
-            }
             5 if header.name.eq_ignore_ascii_case("range") => &mut fields.range,
             13 if header.name.eq_ignore_ascii_case("x-murald-hook") => &mut fields.hook,
-            8 if header.name.eq_ignore_ascii_case("if-range") => &mut fields.if_range,
             _ => continue,
         };
         *field = std::str::from_utf8(header.value).ok();
@@ -389,7 +385,7 @@ mod tests {
                 }
             }
             if let Ok(Some(head)) = head(&bytes, &limits) {
-                assert!(head.size <= bytes.len() && head.path.len() <= limits.path);
+                assert!(head.size <= bytes.len() && head.path.len() <= PATH);
             }
         }
     }

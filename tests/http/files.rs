@@ -7,6 +7,12 @@ fn server() -> TestServer {
     let server = TestServer::new();
     std::fs::write(server.directory.path().join("ten"), b"0123456789").unwrap();
     std::fs::write(server.directory.path().join("none"), b"").unwrap();
+    // A time before 1970 does no harm.
+    let old = std::time::SystemTime::UNIX_EPOCH - std::time::Duration::from_secs(1 << 20);
+    let ten = std::fs::File::options()
+        .write(true)
+        .open(server.directory.path().join("ten"));
+    ten.unwrap().set_modified(old).unwrap();
     server
 }
 
@@ -17,14 +23,8 @@ fn files_are_sent_with_cache_headers() {
     let whole = client.get("/file/ten");
     assert_eq!((whole.status, whole.text()), (200, "0123456789"));
     assert_eq!(whole.header("Content-Type"), Some("image/png"));
-    let (tag, date) = (
-        whole.header("ETag").unwrap(),
-        whole.header("Last-Modified").unwrap(),
-    );
-    assert!(
-        tag.starts_with('"') && date.ends_with("GMT"),
-        "{tag} {date}"
-    );
+    let tag = whole.header("ETag").unwrap();
+    assert!(tag.starts_with('"'), "{tag}");
 
     let mut check = |headers: &str, status: u16, body: &str, range: Option<&str>| {
         client.say(format!("GET /file/ten HTTP/1.1\r\n{headers}\r\n\r\n"));
@@ -48,17 +48,9 @@ fn files_are_sent_with_cache_headers() {
     check(&format!("If-None-Match: \"other\", {tag}"), 304, "", None);
     check("If-None-Match: *", 304, "", None);
     check("If-None-Match: \"other\"", 200, "0123456789", None);
-    check(&format!("If-Modified-Since: {date}"), 304, "", None);
+    // Other conditions are ignored.
     check(
-        "If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT",
-        200,
-        "0123456789",
-        None,
-    );
-    check("If-Modified-Since: yesterday", 200, "0123456789", None);
-    // If both are sent, the tag decides.
-    check(
-        &format!("If-None-Match: \"other\"\r\nIf-Modified-Since: {date}"),
+        "If-Modified-Since: Thu, 01 Jan 2037 00:00:00 GMT",
         200,
         "0123456789",
         None,
@@ -69,22 +61,10 @@ fn files_are_sent_with_cache_headers() {
     check("Range: bytes=10-", 416, "", Some("bytes */10"));
     check("Range: bytes=0-1,3-4", 200, "0123456789", None);
     check(
-        &format!("Range: bytes=0-0\r\nIf-Range: {tag}"),
-        206,
-        "0",
-        Some("bytes 0-0/10"),
-    );
-    check(
-        &format!("Range: bytes=0-0\r\nIf-Range: {date}"),
-        206,
-        "0",
-        Some("bytes 0-0/10"),
-    );
-    check(
         "Range: bytes=0-0\r\nIf-Range: \"old\"",
-        200,
-        "0123456789",
-        None,
+        206,
+        "0",
+        Some("bytes 0-0/10"),
     );
     server.end();
 }

@@ -49,8 +49,8 @@ fn serve_apart() {
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
     let site = odd_router(&EventBus::new(), channel().0, Path::new(&socket));
-    let mut limits = Limits::fitted();
-    limits.idle_when_full = SOON;
+    let mut limits = Limits::default();
+    limits.idle = SOON;
     let _server = Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
     println!("\nserving");
     // The process runs until it is killed.
@@ -263,7 +263,7 @@ fn connection_is_refused_if_no_thread_can_start() {
 fn connection_beyond_the_limit_is_refused_until_a_silent_one_times_out() {
     let limits = Limits {
         connections: 4,
-        idle_when_full: SOON,
+        idle: SOON,
         ..Limits::default()
     };
     let server = TestServer::with(limits);
@@ -301,11 +301,9 @@ fn slow_connections_of_every_kind_time_out() {
     for bytes in slow {
         let limits = Limits {
             connections: 4,
-            idle_when_full: SOON,
-            head_time: SOON,
-            body_pause: SOON,
+            idle: SOON,
+            pause: SOON,
             write_pause: SOON,
-            linger: SOON,
             ..Limits::default()
         };
         let server = TestServer::with(limits);
@@ -323,15 +321,11 @@ fn slow_connections_of_every_kind_time_out() {
 
 #[test]
 fn endless_head_is_refused() {
-    let server = TestServer::with(Limits {
-        linger: Duration::from_secs(600),
-        ..Limits::default()
-    });
+    let server = TestServer::new();
     let mut client = server.connect();
     client.say("GET /tiny HTTP/1.1\r\nX: ");
     let piece = vec![b'a'; 1 << 20];
     let mut sent = 0;
-    // The server discards some more input, then closes the connection.
     while client.socket.write_all(&piece).is_ok() {
         sent += 1;
         assert!(sent < 100, "the server reads without end");

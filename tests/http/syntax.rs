@@ -29,7 +29,6 @@ fn check(server: &TestServer, bytes: &[u8], statuses: &[u16], closed: bool) {
         );
     }
     if closed {
-        client.socket.shutdown(std::net::Shutdown::Write).unwrap();
         assert!(client.is_hung_up(), "{shown:?}");
     } else {
         assert_eq!(client.get("/tiny").text(), "tiny", "{shown:?}");
@@ -63,17 +62,12 @@ fn refused_requests_are_answered_and_the_connection_closed() {
         "3\r\nabcd\r\n0\r\n\r\n",
         "\r\n\r\n",
         "-1\r\n",
-        "0\r\nno field\r\n\r\n",
+        "0\r\nTrailer: x\r\n\r\n",
         "0\n\n",
     ] {
         let head = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         check(format!("{head}{chunks}").as_bytes(), 400);
     }
-    // Refused at once, before any of the body has come.
-    check(
-        b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-        413,
-    );
     check(b"GET /tiny HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
     check(
         b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",

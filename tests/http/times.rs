@@ -35,18 +35,17 @@ fn unfinished_head_or_body_times_out() {
         server.is_well();
         for client in &mut clients {
             assert_eq!(client.reply().status, 408);
-            client.socket.shutdown(std::net::Shutdown::Write).unwrap();
             assert!(client.is_hung_up());
         }
         server.is_well();
         server.end();
     };
     check(
-        one(|limits| limits.head_time = SHORT),
+        one(|limits| limits.pause = SHORT),
         "GET / HTTP/1.1\r\nHost: ",
     );
     check(
-        one(|limits| limits.body_pause = SHORT),
+        one(|limits| limits.pause = SHORT),
         "POST /echo HTTP/1.1\r\nContent-Length: 9\r\n\r\na",
     );
     check(
@@ -57,7 +56,7 @@ fn unfinished_head_or_body_times_out() {
 
 #[test]
 fn slowly_sent_head_does_not_extend_its_deadline() {
-    let server = one(|limits| limits.head_time = SHORT);
+    let server = one(|limits| limits.pause = SHORT);
     let mut client = server.connect();
     client.say("GET / HTTP/1.1\r\nX: ");
     client
@@ -187,7 +186,7 @@ fn chunked_body_may_come_in_pieces_and_times_out() {
     let mut client = server.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(client.reply().status, 100);
-    for byte in b"5;name=value\r\nhello\r\n6\r\n world\r\n0\r\nSum: 1\r\nB:\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
+    for byte in b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
         client.say([*byte]);
     }
     assert_eq!(
@@ -195,7 +194,7 @@ fn chunked_body_may_come_in_pieces_and_times_out() {
         ("hello world", "tiny")
     );
     server.end();
-    let server = one(|limits| limits.body_pause = SHORT);
+    let server = one(|limits| limits.pause = SHORT);
     let mut client = server.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel");
     assert_eq!(client.reply().status, 408);

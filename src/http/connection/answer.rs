@@ -51,8 +51,7 @@ impl Connection<'_> {
 
     pub(super) fn refuse(&mut self, context: &RequestContext<'_>, refusal: Refusal) -> Next {
         let error = Error::new(refusal.status, refusal.why);
-        self.put(context, error.into_response(&context.id));
-        Next::Linger
+        self.put(context, error.into_response(&context.id))
     }
 
     /// Writes an answer, after the answers to earlier requests.
