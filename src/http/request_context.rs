@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use log::Level;
 use tiny_http::Method;
 
-use crate::logging::{self, RequestLine};
 use crate::random;
 
 const ID_MOST: usize = 64;
@@ -66,13 +66,17 @@ impl RequestContext<'_> {
 
     /// Logs the request under the id that its client gets.
     pub(super) fn log(&self, status: u16) {
-        logging::request(&RequestLine {
-            id: &self.id,
-            method: self.method.as_str(),
-            path: &self.path,
-            status,
-            duration: self.began.elapsed(),
-        });
+        let duration_ms = self.began.elapsed().as_micros() as f64 / 1000.0;
+        let (request_id, method, path) = (&*self.id, self.method.as_str(), &*self.path);
+        let level = if status >= 500 {
+            Level::Error
+        } else {
+            Level::Info
+        };
+        log::log!(
+            target: "http", level, request_id, method, path, status, duration_ms;
+            "{method} {path} {status} in {duration_ms:.3} ms"
+        );
     }
 }
 

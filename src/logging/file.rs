@@ -132,13 +132,6 @@ pub(crate) struct Settings {
     pub backups: u32,
 }
 
-/// The minimum level for stderr, and whether stderr is a terminal.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stderr {
-    pub(super) level: LevelFilter,
-    pub(super) is_terminal: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

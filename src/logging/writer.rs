@@ -1,38 +1,58 @@
-//! Formats log lines as JSON and as text, and writes flexi_logger's lines to the file.
+//! Formats log lines as JSON and as text, and writes them to the file and to stderr.
 //!
-//! Runs on the thread that logs.
+//! Runs on the thread that logs. Lines of successful GET requests go to the file only.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use flexi_logger::DeferredNow;
 use flexi_logger::writers::LogWriter;
-use log::Record;
 use log::kv::{Error, Key, Value, VisitSource};
+use log::{LevelFilter, Record};
 use serde_json::{Map, Value as Json};
 
 use super::file::RotatedFile;
-use super::requests::Requests;
 use crate::wire::Timestamp;
 
-pub(super) struct Writer(pub(super) Arc<RotatedFile>, pub(super) Arc<Requests>);
+pub(super) struct Writer {
+    pub(super) file: Arc<RotatedFile>,
+    /// The minimum level for stderr.
+    pub(super) level: LevelFilter,
+    /// Whether stderr is a terminal, which gets text.
+    pub(super) is_terminal: bool,
+}
 
 impl LogWriter for Writer {
     fn write(&self, now: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(256);
-        json_line(&mut bytes, now, record)?;
-        bytes.push(b'\n');
-        // Lines gathered earlier are written first.
-        self.1.flush();
+        let mut line = Vec::with_capacity(320);
+        json_line(&mut line, now, record)?;
+        line.push(b'\n');
         // If the disk is full, lines are lost.
-        self.0.write(&bytes).ok();
+        self.file.write(&line).ok();
+        let is_for_file = is_successful_get(record) && self.file.is_open();
+        if record.level() > self.level || is_for_file {
+            return Ok(());
+        }
+        if self.is_terminal {
+            line.clear();
+            plain_line(&mut line, now, record)?;
+            line.push(b'\n');
+        }
+        // A closed stderr must not stop the daemon.
+        io::stderr().write_all(&line).ok();
         Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.1.flush();
         Ok(())
     }
+}
+
+/// Whether a record is the line of such a request: these are many.
+fn is_successful_get(record: &Record<'_>) -> bool {
+    let field = |name: &str| record.key_values().get(Key::from_str(name));
+    let is_get = field("method").is_some_and(|method| method.to_string() == "GET");
+    is_get && field("status").and_then(|status| status.to_u64()) < Some(400)
 }
 
 /// Formats a JSON line: `ts`, `level`, `target`, `msg`, then the record's own fields.
@@ -97,6 +117,25 @@ impl<'kvs> VisitSource<'kvs> for Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn successful_gets_are_recognised() {
+        let check = |method: &str, status: u16, expected: bool| {
+            let fields = [
+                ("method", Value::from(method)),
+                ("status", Value::from(status)),
+            ];
+            let mut record = Record::builder();
+            let record = record.key_values(&fields).build();
+            assert_eq!(is_successful_get(&record), expected, "{method} {status}");
+        };
+        check("GET", 200, true);
+        check("GET", 304, true);
+        check("GET", 404, false);
+        check("POST", 200, false);
+        check("HEAD", 200, false);
+        assert!(!is_successful_get(&Record::builder().build()));
+    }
 
     #[test]
     fn log_lines_as_text_and_json() {
