@@ -2,22 +2,18 @@
 //!
 //! Runs in the thread that calls. Never writes into the file itself: a new file replaces it.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
-
 use super::Error;
-use crate::paths::{Presence, make_directories, open_regular, presence};
+use crate::paths::{
+    Presence, Replacement, flush_directory, make_directories, open_regular, presence,
+};
 
 /// Larger than any configuration: a larger file is not one.
 const MAX: u64 = 1 << 20;
-/// Copies of the file that are kept: `.bak`, `.bak.1`...
-const BACKUPS: u32 = 5;
 /// Links followed, as the kernel does.
 const MAX_LINKS: usize = 40;
 
@@ -62,30 +58,27 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces the file that `path` leads to through links, if its text is still the one that was
-/// `seen`. The mode is kept; a new file and its directories are private, because the file may hold
+/// `seen`. A copy of it gets its name before. The mode is kept; a new file and its directories are private, because the file may hold
 /// a key of a remote service.
-pub(super) fn write(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
+pub(super) fn write(
+    path: &Path,
+    text: &str,
+    seen: Option<&str>,
+    backup: Option<Replacement>,
+) -> io::Result<Written> {
     let (target, mode) = writable(path)?;
-    let temporary = temporary(&target);
-    let written = fill(&temporary, text, mode).and_then(|()| {
-        at_pause(Pause::Filled);
-        // The flush takes long: an edit that was saved in between wins. The file is read by its name,
-        // because links may have changed.
-        if read(path)?.as_deref() != seen {
-            return Ok(Written::Overtaken);
-        }
-        at_pause(Pause::Seen);
-        take_place(&temporary, &target, seen)
-    });
-    // Remove the new text if it was not used, or the old file after the exchange.
-    fs::remove_file(&temporary).ok();
-    if matches!(written, Ok(Written::Yes)) {
-        // The rename is done, even if the directory could not be flushed.
-        File::open(directory_of(&target))
-            .and_then(|directory| directory.sync_all())
-            .ok();
+    let new = Replacement::of(&target)?;
+    new.fill(text.as_bytes(), mode)?;
+    // The flush takes long: an edit that was saved in between wins. The file is read by its name,
+    // because links may have changed.
+    if read(path)?.as_deref() != seen {
+        return Ok(Written::Overtaken);
     }
-    written
+    backup.map_or(Ok(()), Replacement::land)?;
+    new.land()?;
+    // The rename is done, even if the directory could not be flushed.
+    flush_directory(directory_of(&target)).ok();
+    Ok(Written::Yes)
 }
 
 /// The file that [`write`] replaces for a path, and the mode that it will have. Fails if the write
@@ -117,146 +110,14 @@ fn directory_of(target: &Path) -> &Path {
     target.parent().unwrap_or(Path::new("/"))
 }
 
-/// A copy of a file that is about to be replaced. It is named `.bak` after the file was replaced, and
-/// removed otherwise.
-pub(super) struct Backup {
-    path: PathBuf,
-    /// `None` after the copy was named.
-    copy: Option<PathBuf>,
-}
-
-impl Backup {
-    /// Writes a copy next to the file that `path` names.
-    pub(super) fn write(path: &Path, text: &str) -> io::Result<Self> {
-        let copy = backup_name(path, BACKUPS);
-        let backup = Self {
-            path: path.to_owned(),
-            copy: Some(copy.clone()),
-        };
-        fill(&copy, text, 0o600).map(|()| backup)
-    }
-
-    /// Names the copy `.bak`. Older copies move to `.bak.1` and on; the oldest of more than five is
-    /// removed.
-    pub(super) fn keep(mut self) -> PathBuf {
-        let copy = self.copy.take().expect("it is kept once");
-        let name = |number| backup_name(&self.path, number);
-        // Only up to the first free name: files beyond a gap keep their names.
-        let free = (0..BACKUPS)
-            .find(|number| !name(*number).exists())
-            .unwrap_or(BACKUPS - 1);
-        let moved = (0..free)
-            .rev()
-            .try_for_each(|number| fs::rename(name(number), name(number + 1)));
-        match moved.and_then(|()| fs::rename(&copy, name(0))) {
-            Ok(()) => name(0),
-            // The copy is kept even if it cannot be renamed.
-            Err(_) => copy,
-        }
-    }
-}
-
-impl Drop for Backup {
-    fn drop(&mut self) {
-        self.copy
-            .iter()
-            .for_each(|copy| drop(fs::remove_file(copy)));
-    }
-}
-
-fn backup_name(path: &Path, number: u32) -> PathBuf {
+/// A copy of a file that is about to be replaced; it replaces the last one when it lands.
+pub(super) fn backup(path: &Path, text: &str) -> io::Result<(Replacement, PathBuf)> {
     let mut name = path.as_os_str().to_owned();
     name.push(".bak");
-    match number {
-        0 => {}
-        // A temporary name, which is not one of the five.
-        BACKUPS => name.push(".new"),
-        _ => name.push(format!(".{number}")),
-    }
-    name.into()
-}
-
-fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
-    // A killed daemon may have left the temporary file.
-    fs::remove_file(temporary).ok();
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(temporary)?;
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
-    file.write_all(text.as_bytes())?;
-    // Flushed before the rename, or a crash could leave an empty file under the name.
-    file.sync_all()
-}
-
-/// Renames a file over another, unless the other changed since it was read: exchanges the two, and
-/// renames the old file back if it is not the one that was `seen`.
-fn take_place(temporary: &Path, target: &Path, seen: Option<&str>) -> io::Result<Written> {
-    let how = if seen.is_some() {
-        RenameFlags::EXCHANGE
-    } else {
-        RenameFlags::NOREPLACE
-    };
-    match rustix::fs::renameat_with(CWD, temporary, CWD, target, how) {
-        Ok(()) => {}
-        Err(Errno::EXIST | Errno::NOENT) => return Ok(Written::Overtaken),
-        // Some file systems support neither: the comparison a moment ago must suffice.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            return fs::rename(temporary, target).map(|()| Written::Yes);
-        }
-        Err(error) => return Err(error.into()),
-    }
-    match seen.is_none() || matches!(read(temporary), Ok(out) if out.as_deref() == seen) {
-        true => Ok(Written::Yes),
-        false => fs::rename(temporary, target).map(|()| Written::Overtaken),
-    }
-}
-
-/// The moments at which a test may insert an edit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pause {
-    /// The new text is on the disk, and the file has not been read again.
-    Filled,
-    /// The file was unchanged, and is not yet replaced.
-    Seen,
-}
-
-#[cfg(not(test))]
-fn at_pause(_: Pause) {}
-
-#[cfg(test)]
-pub(super) use pauses::{at_pause, on_pause};
-
-#[cfg(test)]
-mod pauses {
-    use super::Pause;
-    use std::cell::RefCell;
-
-    type Act = Box<dyn FnMut(Pause)>;
-
-    thread_local! {
-        static ON_PAUSE: RefCell<Option<Act>> = const { RefCell::new(None) };
-    }
-
-    /// Runs the action at each pause, until it is dropped.
-    pub(in crate::config) struct OnPause(());
-
-    impl Drop for OnPause {
-        fn drop(&mut self) {
-            ON_PAUSE.set(None);
-        }
-    }
-
-    /// Runs something at each pause of this thread's writes.
-    pub(in crate::config) fn on_pause(act: impl FnMut(Pause) + 'static) -> OnPause {
-        ON_PAUSE.set(Some(Box::new(act)));
-        OnPause(())
-    }
-
-    pub(in crate::config) fn at_pause(pause: Pause) {
-        ON_PAUSE.with_borrow_mut(|on_pause| on_pause.iter_mut().for_each(|act| act(pause)));
-    }
+    let copy = PathBuf::from(name);
+    let backup = Replacement::of(&copy)?;
+    backup.fill(text.as_bytes(), 0o600)?;
+    Ok((backup, copy))
 }
 
 /// The target of the last link, whether it exists or not.
@@ -269,13 +130,6 @@ pub(super) fn follow(path: &Path) -> io::Result<PathBuf> {
         path = path.parent().unwrap_or(Path::new("/")).join(link);
     }
     Err(io::Error::other("too many links"))
-}
-
-fn temporary(target: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(".murald-new");
-    target.with_file_name(name)
 }
 
 fn is_missing(error: &io::Error) -> bool {
@@ -304,7 +158,7 @@ mod tests {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
         symlink("real.toml", dir.path().join("middle")).unwrap();
         symlink("middle", &link).unwrap();
-        let written = write(&link, "new", Some("old")).unwrap();
+        let written = write(&link, "new", Some("old"), None).unwrap();
         assert_eq!(written, Written::Yes);
         assert_eq!(read(&real).unwrap().as_deref(), Some("new"));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -316,48 +170,38 @@ mod tests {
     }
 
     #[test]
-    fn five_backups_are_kept_and_the_oldest_is_removed() {
+    fn file_that_has_changed_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
-        let texts = || {
-            let name = |number| backup_name(&path, number);
-            (0..BACKUPS)
-                .map_while(|number| fs::read_to_string(name(number)).ok())
-                .collect::<String>()
-        };
-        for (text, kept) in [
-            ("a", "a"),
-            ("b", "ba"),
-            ("c", "cba"),
-            ("d", "dcba"),
-            ("e", "edcba"),
-            ("f", "fedcb"),
-        ] {
-            let backup = Backup::write(&path, text).unwrap();
-            assert!(
-                !texts().contains(text),
-                "it has its name once the file is replaced"
-            );
-            let backup = backup.keep();
-            assert_eq!(
-                (&backup, texts().as_str()),
-                (&dir.path().join("c.toml.bak"), kept)
-            );
-            assert_eq!(
-                fs::metadata(&backup).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
+        fs::write(&path, "theirs").unwrap();
+        for seen in [None, Some("seen")] {
+            assert_eq!(write(&path, "new", seen, None).unwrap(), Written::Overtaken);
         }
-        drop(Backup::write(&path, "g").unwrap());
-        fs::remove_file(dir.path().join("c.toml.bak.2")).unwrap();
-        Backup::write(&path, "h").unwrap().keep();
-        assert_eq!(texts(), "hfecb", "what lies beyond a gap stays");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5);
-        let nowhere = dir.path().join("none/c.toml");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(
-            Backup::write(&nowhere, "d").err().unwrap().kind(),
-            io::ErrorKind::NotFound
+            write(&path, "new", Some("theirs"), None).unwrap(),
+            Written::Yes
         );
+    }
+
+    #[test]
+    fn one_backup_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        for text in ["a", "b"] {
+            let (new, copy) = backup(&path, text).unwrap();
+            assert_eq!(copy, dir.path().join("c.toml.bak"));
+            new.land().unwrap();
+            assert_eq!(fs::read_to_string(&copy).unwrap(), text);
+            let mode = fs::metadata(&copy).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        // Without the file that it is a copy of, it keeps the last one.
+        drop(backup(&path, "c").unwrap());
+        let kept = fs::read_to_string(dir.path().join("c.toml.bak")).unwrap();
+        assert_eq!(kept, "b");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
@@ -365,14 +209,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.toml");
         assert_eq!(read(&path).unwrap(), None);
-        write(&path, "x", None).unwrap();
+        write(&path, "x", None, None).unwrap();
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
         let dangling = dir.path().join("dangling");
         symlink("a/later.toml", &dangling).unwrap();
-        write(&dangling, "y", None).unwrap();
+        write(&dangling, "y", None, None).unwrap();
         assert_eq!(
             read(&dir.path().join("a/later.toml")).unwrap().as_deref(),
             Some("y")
@@ -386,13 +230,15 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
         assert_eq!(
-            write(&path, "new", Some("old")).unwrap_err().to_string(),
+            write(&path, "new", Some("old"), None)
+                .unwrap_err()
+                .to_string(),
             "it is marked read-only"
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
         assert!(
-            write(&path, "new", Some("old"))
+            write(&path, "new", Some("old"), None)
                 .unwrap_err()
                 .to_string()
                 .contains("directory")
@@ -402,7 +248,7 @@ mod tests {
         let within = dir.path().join("d");
         fs::create_dir(&within).unwrap();
         for refused in [
-            write(&within, "new", None).map(drop),
+            write(&within, "new", None, None).map(drop),
             writable(&within).map(drop),
         ] {
             assert_eq!(refused.unwrap_err().to_string(), "it is not a regular file");
@@ -414,7 +260,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_err());
         assert!(read(Path::new("/dev/zero")).is_err());
-        assert!(write(Path::new("/dev/null"), "x", None).is_err());
+        assert!(write(Path::new("/dev/null"), "x", None, None).is_err());
         let path = dir.path().join("c.toml");
         fs::write(&path, b"a = 1\n\xff").unwrap();
         assert_eq!(
@@ -424,6 +270,6 @@ mod tests {
         fs::write(&path, vec![b' '; MAX as usize + 1]).unwrap();
         assert!(read(&path).is_err());
         symlink("loop", dir.path().join("loop")).unwrap();
-        assert!(write(&dir.path().join("loop"), "x", None).is_err());
+        assert!(write(&dir.path().join("loop"), "x", None, None).is_err());
     }
 }

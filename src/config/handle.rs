@@ -4,7 +4,7 @@
 //! file, `main` for SIGHUP. The snapshot follows from the file's text alone, so the two never disagree.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 
 use super::file::Written;
 use super::schema::Section;
@@ -34,6 +34,8 @@ struct SharedConfig {
     /// Separate from `state`, so that readers never wait for the disk.
     current: RwLock<Arc<Config>>,
     state: Mutex<FileState>,
+    /// Notified when the file has been read again.
+    loaded: Condvar,
     /// Why edits of the file are not noticed, if so.
     unwatched: Mutex<Option<String>>,
 }
@@ -82,6 +84,7 @@ impl ConfigHandle {
             bus,
             current,
             state,
+            loaded: Condvar::new(),
             unwatched,
         })))
     }
@@ -98,7 +101,7 @@ impl ConfigHandle {
         if state.seen.as_ref() == Some(&filled) {
             return;
         }
-        match file::write(&self.0.path, &filled, state.seen.as_deref()) {
+        match file::write(&self.0.path, &filled, state.seen.as_deref(), None) {
             Ok(Written::Yes) => {
                 state.seen = Some(filled.clone());
                 state.good = filled;
@@ -173,7 +176,12 @@ impl ConfigHandle {
         if file::answers(&self.0.path).is_err() {
             return Settled::Yes;
         }
-        let mut state = self.lock();
+        let settled = self.load(&mut self.lock(), patience);
+        self.0.loaded.notify_all();
+        settled
+    }
+
+    fn load(&self, state: &mut FileState, patience: bool) -> Settled {
         let (text, problem) = match file::read(&self.0.path) {
             Ok(seen) if seen == state.seen && state.trouble.is_none() => return Settled::Yes,
             Ok(Some(text)) if text.trim().is_empty() => {
@@ -181,7 +189,7 @@ impl ConfigHandle {
             }
             Ok(Some(text)) => match parse(&text, &self.0.path) {
                 Ok(parsed) => {
-                    self.adopt(&mut state, text, parsed.config, ChangeSource::File);
+                    self.adopt(state, text, parsed.config, ChangeSource::File);
                     return Settled::Yes;
                 }
                 Err(error) => (Some(text), error.to_string()),
@@ -196,7 +204,7 @@ impl ConfigHandle {
             return Settled::Perhaps;
         }
         state.seen = text;
-        self.keep_last_good(&mut state, problem);
+        self.keep_last_good(state, problem);
         Settled::Yes
     }
 

@@ -173,6 +173,10 @@ pub struct Changed {
 }
 
 impl ChangeSource {
+    pub(super) fn is_reset(self) -> bool {
+        matches!(self, Self::ResetAll | Self::ResetBackend)
+    }
+
     /// The name in `config_changed`; nothing for a plain patch.
     pub(super) fn event_name(self) -> Option<&'static str> {
         match self {

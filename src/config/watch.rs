@@ -22,10 +22,10 @@ use crate::sys::{Cancel, CancelOnDrop, Inotify, WatchPaths, poll_until};
 use crate::thread::{Spawner, Thread};
 
 /// The delay from a change until the file is read: editors make several changes in a row.
-pub(super) const SETTLE: Duration = Duration::from_millis(250);
+const SETTLE: Duration = Duration::from_millis(250);
 /// The delay from the last write until the file is read even if it is still open, missing, empty or
 /// broken: the edit is reported within two seconds.
-pub(super) const LAST: Duration = Duration::from_millis(1800);
+const LAST: Duration = Duration::from_millis(1800);
 /// `CLOSE_WRITE` ends an edit. With `OPEN`, each reader would wake the thread.
 const CHANGES: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::CLOSE_WRITE)

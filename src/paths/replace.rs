@@ -1,13 +1,12 @@
 //! Replaces files that others may read at any time: a new file is written beside the old one and
 //! renamed.
 //!
-//! Runs on the calling thread. Nothing is flushed, so files that must survive a power loss are not
-//! written here.
+//! Runs on the calling thread.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Prefix of a new file's name before the rename: hides it from programs that read all files of a
@@ -29,6 +28,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) struct Replacement {
     path: PathBuf,
     target: PathBuf,
+    has_landed: bool,
 }
 
 impl Replacement {
@@ -39,26 +39,43 @@ impl Replacement {
         temporary.push(name);
         let path = target.with_file_name(temporary);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        File::create(&path)?;
+        // A killed daemon may have left one. A link of this name is not followed.
+        fs::remove_file(&path).ok();
+        let mut new = OpenOptions::new();
+        new.write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(Self {
             path,
             target: target.to_owned(),
+            has_landed: false,
         })
+    }
+
+    /// Writes and flushes the whole file, with this mode: before the rename, or a power loss could
+    /// leave an empty file.
+    pub(crate) fn fill(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.write_all(bytes)?;
+        file.sync_all()
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn land(self) -> io::Result<()> {
-        fs::rename(&self.path, &self.target)
+    pub(crate) fn land(mut self) -> io::Result<()> {
+        fs::rename(&self.path, &self.target)?;
+        self.has_landed = true;
+        Ok(())
     }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // There is nothing to remove after the rename.
-        fs::remove_file(&self.path).ok();
+        // After the rename, the name may be that of another new file.
+        if !self.has_landed {
+            fs::remove_file(&self.path).ok();
+        }
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
         "POST /config/{BACKEND=backends}/{BACKEND}/reset", &[])
         .takes(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")])
         .shows(&[&RESET])
-        .help("The old file is kept as config.toml.bak, also if it is damaged; five copies are kept."),
+        .help("The old file is kept as config.toml.bak, also if it is damaged; the next reset replaces it."),
     Verb::own(&["config", "path"], "Print the path of the configuration file (works without a \
                daemon)", path),
     Verb::own(&["config", "check"], "Check a configuration file (works without a daemon)", check)

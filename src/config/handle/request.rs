@@ -2,19 +2,21 @@
 //!
 //! Runs in the thread of the connection that has the request.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value as Json};
 
-use super::super::file::{Backup, Written};
+use super::super::file::Written;
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
 use super::super::snapshot::{ChangeSource, Changed};
-use super::super::watch::{LAST, SETTLE};
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, FileState, parse};
+use crate::sys::{lock, unpoisoned};
 use crate::wire::{Difference, ListChange};
 
+/// How long a request waits until an edit of the file is complete and loaded.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The most bytes that the file may have. The generated file has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
 
@@ -82,7 +84,7 @@ impl ConfigHandle {
     /// Fails if no change can be written.
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;
-        self.take_up_edits(&mut self.lock(), self.read_file()?)?;
+        self.lock().expect_good()?;
         let failed = |source| Error::Write {
             path: self.0.path.clone(),
             source,
@@ -101,55 +103,48 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
-    /// Waits until other programs have finished writing the file: after a replacement, they would
-    /// write the remainder into an unlinked file.
-    fn let_writers_finish(&self) -> Result<(), Error> {
-        let deadline = Instant::now() + LAST;
-        let mut found = self.read_file()?;
-        while found != self.lock().seen && Instant::now() < deadline {
-            std::thread::sleep(SETTLE);
-            let before = std::mem::replace(&mut found, self.read_file()?);
-            if found == before {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes the edits and writes the file; tries once more if another program saves it at the same
-    /// time.
+    /// Makes the edits and writes the file. Waits until an edit by another program is loaded; a reset
+    /// replaces an edit that takes longer.
     fn change(
         &self,
         source: ChangeSource,
         edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
         file::answers(&self.0.path)?;
-        self.let_writers_finish()?;
-        let mut tried = self.try_to_change(source, &edits);
-        if matches!(tried, Ok(None) | Err(Error::Broken { .. })) {
-            // The file may be only half written so far.
-            std::thread::sleep(SETTLE);
-            tried = self.try_to_change(source, &edits);
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.lock();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut found = self.read_file()?;
+            if found != state.seen && lock(&self.0.unwatched).is_some() {
+                self.load(&mut state, false);
+                found = self.read_file()?;
+            }
+            if found == state.seen || (source.is_reset() && left.is_zero()) {
+                if !source.is_reset() {
+                    state.expect_good()?;
+                }
+                if let Some(changed) = self.try_to_change(&mut state, found, source, &edits)? {
+                    return Ok(changed);
+                }
+            }
+            if left.is_zero() {
+                return Err(Error::BeingWritten {
+                    path: self.0.path.clone(),
+                });
+            }
+            state = unpoisoned(self.0.loaded.wait_timeout(state, left)).0;
         }
-        tried?.ok_or_else(|| Error::BeingWritten {
-            path: self.0.path.clone(),
-        })
     }
 
-    /// `None` if the file changed in between.
+    /// `None` if the file is no longer as it was `found`.
     fn try_to_change(
         &self,
+        state: &mut FileState,
+        found: Option<String>,
         source: ChangeSource,
         edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Option<Changed>, Error> {
-        let mut state = self.lock();
-        let found = self.read_file()?;
-        let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
-        match self.take_up_edits(&mut state, found.clone()) {
-            // A reset starts from the last good settings; the backup has the broken file.
-            Err(Error::Broken { .. }) if resets => {}
-            taken => taken?,
-        }
         let edits = edits(&self.current());
         let (text, parsed) = self.edited(&state.good, &edits)?;
         let warnings = warnings_of(&edits, parsed.warned);
@@ -164,15 +159,14 @@ impl ConfigHandle {
             path: self.0.path.clone(),
             source,
         };
-        let backup = found.as_deref().filter(|_| resets);
-        let backup = backup.map(|found| Backup::write(&self.0.path, found));
-        let backup = backup.transpose().map_err(failed)?;
-        let written = file::write(&self.0.path, &text, found.as_deref());
+        let backup = found.as_deref().filter(|_| source.is_reset());
+        let backup = backup.map(|found| file::backup(&self.0.path, found));
+        let (copy, backup) = backup.transpose().map_err(failed)?.unzip();
+        let written = file::write(&self.0.path, &text, found.as_deref(), copy);
         if !matches!(written, Ok(Written::Yes)) {
             return written.map(|_| None).map_err(failed);
         }
-        let backup = backup.map(Backup::keep);
-        let sections = self.adopt(&mut state, text, parsed.config, source);
+        let sections = self.adopt(state, text, parsed.config, source);
         let restart_required = writes_daemon || sections.contains(&Section::Daemon);
         Ok(Some(Changed {
             sections,
@@ -187,30 +181,6 @@ impl ConfigHandle {
             path: self.0.path.clone(),
             source,
         })
-    }
-
-    /// Adopts an edit that was saved a moment ago, or our change would undo it.
-    fn take_up_edits(&self, state: &mut FileState, found: Option<String>) -> Result<(), Error> {
-        let broken = |message: String| Error::Broken { message };
-        match found {
-            None => Ok(()),
-            seen if seen == state.seen => match &state.trouble {
-                None => Ok(()),
-                Some(trouble) => Err(broken(trouble.clone())),
-            },
-            Some(text) if text.trim().is_empty() => {
-                let path = self.0.path.display();
-                Err(broken(format!(
-                    "{path} is empty, another program may be writing it"
-                )))
-            }
-            Some(text) => {
-                let parsed = parse(&text, &self.0.path);
-                let parsed = parsed.map_err(|error| broken(error.to_string()))?;
-                self.adopt(state, text, parsed.config, ChangeSource::File);
-                Ok(())
-            }
-        }
     }
 
     /// The text with the edits, if it can be read again, and its settings.
@@ -248,6 +218,18 @@ impl ConfigHandle {
                 patch::KEYS_MAX
             )),
             None => Ok(()),
+        }
+    }
+}
+
+impl FileState {
+    /// Fails if the file is broken: a person is editing it.
+    fn expect_good(&self) -> Result<(), Error> {
+        match (&self.seen, &self.trouble) {
+            (Some(_), Some(trouble)) => Err(Error::Broken {
+                message: trouble.clone(),
+            }),
+            _ => Ok(()),
         }
     }
 }

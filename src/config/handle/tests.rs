@@ -346,6 +346,7 @@ fn only_a_reset_makes_a_backup() {
     assert_eq!(fs::read_to_string(backup).unwrap(), before);
     // A reset loses nothing if there is no file.
     fs::remove_file(room.handle.path()).unwrap();
+    room.handle.reload();
     assert_eq!(room.handle.reset_all().unwrap().backup, None);
     assert_eq!(room.handle.current().app.theme, "dark");
     assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 2);
