@@ -314,7 +314,6 @@ fn refusal(outcome: Outcome) -> Error {
                 why,
             };
         }
-        Outcome::NoMemory(why) => return Error::NoMemory(why),
         Outcome::Refused(why) => why,
         Outcome::Superseded => "another change replaced it".to_owned(),
         Outcome::NotUnderstood | Outcome::Replace | Outcome::Shown(_) => {

@@ -167,9 +167,6 @@ pub enum Error {
     /// The backend runs, but does not show this.
     #[error("{0}")]
     Refused(String),
-    /// The backend has too little memory for the picture; another backend may have enough.
-    #[error("{0}")]
-    NoMemory(String),
     /// This file cannot be read.
     #[error("cannot show {}: {why}", path.display())]
     File { path: PathBuf, why: String },

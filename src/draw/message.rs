@@ -109,8 +109,6 @@ pub(crate) enum Outcome {
     },
     /// The picture cannot be shown here, and a retry would not change that.
     Refused(String),
-    /// There is no shared memory for the frames.
-    NoMemory(String),
     /// Another request came before this one was carried out.
     Superseded,
     /// A new process must draw the pictures: this one's surfaces would be in the wrong order.

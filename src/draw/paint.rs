@@ -141,7 +141,7 @@ fn beside<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> 
 
 fn no_memory((width, height): Size, error: &std::io::Error) -> Outcome {
     let what = format!("a frame of {width} × {height} pixels");
-    Outcome::NoMemory(format!("cannot allocate shared memory for {what}: {error}"))
+    Outcome::Refused(format!("cannot allocate shared memory for {what}: {error}"))
 }
 
 fn is_same(one: &Task, other: &Task) -> bool {

@@ -1,7 +1,6 @@
 //! Chooses the backend for each kind of content, from the settings and the available backends. Pure.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 
 use crate::backends::{Kind, Registration};
 use crate::config::{BackendName, Config, SelectionMode};
@@ -46,38 +45,21 @@ pub(super) enum NoChoice {
 #[derive(Debug, Default)]
 pub(super) struct FoundBackends {
     found: RefCell<Option<Vec<BackendName>>>,
-    /// Backends that ran out of memory for a picture.
-    excluded: BTreeSet<BackendName>,
 }
 
 impl FoundBackends {
-    /// Removes backends that were installed since the last search, and those that ran out of memory.
+    /// Removes backends that were installed since the last search.
     pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
         let mut found = self.found.borrow_mut();
         match found.as_ref().filter(|_| draws_itself) {
             Some(found) => available.retain(|one| found.contains(&one.name)),
             None => *found = Some(available.iter().map(|one| one.name).collect()),
         }
-        available.retain(|one| !self.excluded.contains(&one.name));
-    }
-
-    /// Skips a backend until it is activated or settings change.
-    pub(super) fn exclude(&mut self, backend: BackendName) {
-        self.excluded.insert(backend);
-    }
-
-    pub(super) fn readmit(&mut self, backend: BackendName) {
-        self.excluded.remove(&backend);
-    }
-
-    pub(super) fn readmit_all(&mut self) {
-        self.excluded.clear();
     }
 
     /// Uses all installed backends again.
     pub(super) fn forget(&mut self) {
         self.found.replace(None);
-        self.readmit_all();
     }
 }
 
@@ -279,10 +261,6 @@ mod tests {
             false,
             &[Awww, Swaybg, Builtin],
         );
-        found.exclude(Builtin);
-        check(&found, &[Swaybg, Builtin], false, &[Swaybg]);
-        found.forget();
-        check(&found, &[Swaybg, Builtin], false, &[Swaybg, Builtin]);
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl WorldState {
         })
     }
 
-    /// Removes backends that were installed while the builtin one is in use, and those without memory.
+    /// Removes backends that were installed while the builtin one is in use.
     pub(super) fn keep_found(&mut self, found: &FoundBackends, draws_itself: bool) {
         found.keep(&mut self.available, draws_itself);
     }

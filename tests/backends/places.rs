@@ -8,11 +8,10 @@ use std::path::PathBuf;
 use murald::internals::config::BackendName;
 use serde_json::json;
 
-use crate::desktop::{Desktop, wait_until};
-use crate::frames::Watcher;
+use crate::desktop::Desktop;
 use crate::hosted::Hosted;
 use crate::support::TestDaemon;
-use crate::wall::{BLUE, RED, Wall, near};
+use crate::wall::{BLUE, RED, Wall};
 
 #[test]
 fn without_layer_shell_no_backend_is_used_and_the_desktops_own_command_is_named() {
@@ -111,10 +110,6 @@ fn x_server_without_true_colour_is_left_to_other_backends() {
     assert!(r > 150 && g < 90 && b < 90, "{r} {g} {b}");
 }
 
-fn why(daemon: &TestDaemon) -> String {
-    String::from_utf8(daemon.murald(&["why"]).output().unwrap().stdout).unwrap()
-}
-
 /// Checks what is reported about the builtin backend.
 fn has_no_place(daemon: &TestDaemon, lacks: &str) {
     let client = daemon.client();
@@ -160,58 +155,6 @@ fn without_shared_memory_the_old_picture_stays() {
     builtin.show(&blue, &wall.cancel).unwrap();
     wall.pixels("HEADLESS-1").is_all(BLUE);
     assert_eq!(wall.processes("builtin"), process);
-}
-
-#[test]
-fn without_shared_memory_the_next_backend_shows_the_picture() {
-    let desktop = Desktop::wayland(&["640x480"]);
-    let mut daemon = TestDaemon::on(&desktop);
-    daemon.only(&["swaybg"]);
-    daemon.configure("[backend]\ntype = 'builtin'\n");
-    daemon.start();
-    let client = daemon.client();
-    let images = [("red.png", RED), ("blue.png", BLUE)].map(|(name, color)| {
-        let path = daemon.root().join(name);
-        image::RgbImage::from_pixel(64, 36, image::Rgb(color))
-            .save(&path)
-            .unwrap();
-        daemon.import(&[&path])[0]
-    });
-    let set = |image: i64| {
-        let body = json!({ "image_id": image, "transition": "none" });
-        client.post("/wallpaper/set", &body).ok()
-    };
-    assert_eq!(set(images[0])["backend"], "builtin");
-    let watcher = Watcher::start(&desktop, "HEADLESS-1");
-    let process = daemon.drawing();
-    desktop.output(
-        "prlimit",
-        &["--pid", &process[0].to_string(), "--fsize=4096:"],
-    );
-    let answer = set(images[1]);
-    assert_eq!(answer["backend"], "swaybg");
-    let expected =
-        "using swaybg instead: cannot allocate shared memory for a frame of 640 × 480 pixels";
-    let said = answer["warnings"][0].as_str().unwrap();
-    assert!(said.starts_with(expected), "{said}");
-    wait_until("the new picture", || near(watcher.latest(), BLUE));
-    // The old picture is removed once the other backend shows the new one.
-    wait_until("the end of the process that drew", || {
-        daemon.drawing().is_empty()
-    });
-    assert!(why(&daemon).ends_with(" drawn by swaybg. No change is scheduled.\n"));
-    assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
-    assert!(daemon.log().contains("no longer using builtin"));
-    // The other backend also shows the next picture, until builtin is activated.
-    assert_eq!(set(images[0])["backend"], "swaybg");
-    client.post("/backends/builtin/activate", &json!({})).ok();
-    assert_eq!(set(images[1])["backend"], "builtin");
-    wait_until("the new picture", || near(watcher.latest(), BLUE));
-    let frames = watcher.finish();
-    let neither = frames
-        .iter()
-        .find(|&&seen| !near(seen, RED) && !near(seen, BLUE));
-    assert_eq!(neither, None, "{frames:?}");
 }
 
 /// A Wayland compositor with an output but without layer shell, which sway cannot be. It speaks just

@@ -280,7 +280,7 @@ impl Reconciler {
             self.activated = *before;
         }
         match job.purpose {
-            Purpose::Apply(apply) => self.fall_back(*apply, key.backend, error),
+            Purpose::Apply(apply) => self.apply_failed(*apply, error.clone()),
             _ => job.refuse(Error::Backend {
                 backend: key.backend,
                 source: error.clone(),
@@ -288,7 +288,7 @@ impl Reconciler {
         }
     }
 
-    /// Handles failures of restored pictures, which another backend may be able to show.
+    /// Handles failures of restored pictures.
     fn pictures_failed(&mut self, restored: &mut [Picture], failures: &[Failed]) {
         for failed in failures {
             for lost in restored
@@ -299,9 +299,7 @@ impl Reconciler {
                 self.refuse_for_workspace(&lost, failed);
             }
         }
-        if !self.others_may(failures) {
-            self.restore_failed(failures);
-        }
+        self.restore_failed(failures);
     }
 
     /// Whether an output of a step has gone or changed since the step was planned.

@@ -1,9 +1,4 @@
-//! Handles, in the reconciler, changed settings and images, pauses, changes of the sound, and processes
-//! that use too much memory.
-//!
-//! Processes that keep growing are replaced. A backend that runs out of memory for a picture is skipped
-//! until it is activated or settings change. Memory is only checked while something plays and the
-//! settings have a limit.
+//! Handles, in the reconciler, changed settings and images, pauses, and changes of the sound.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +51,6 @@ impl Reconciler {
         }
         if changes.anything {
             self.refusals.clear();
-            self.found.readmit_all();
         }
         let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
         // A picture that is being shown just now may use the old settings.
@@ -80,11 +74,8 @@ impl Reconciler {
 
     /// Shows the assignment again if the picture of a workspace cannot be shown in its place.
     pub(super) fn refuse_for_workspace(&mut self, lost: &Picture, failed: &Failed) {
-        // Another backend may have the memory, and after a change of outputs the step is planned again.
-        if !lost.of_workspace
-            || failed.outdated
-            || matches!(failed.error, backends::Error::NoMemory(_))
-        {
+        // After a change of outputs, the step is planned again.
+        if !lost.of_workspace || failed.outdated {
             return;
         }
         for row in &lost.rows {
@@ -229,141 +220,5 @@ impl Reconciler {
             .map(ask)
             .collect::<Result<_, Error>>()?;
         Ok(AskedSound { named, asked })
-    }
-}
-
-/// The time between two memory checks, in milliseconds, if a test has set it. The default is half a
-/// minute.
-pub(super) fn memory_look_interval(env: &Env) -> Option<Duration> {
-    let every = env.var("MURALD_MEMORY_LOOKS")?.to_str()?.parse().ok()?;
-    Some(Duration::from_millis(every))
-}
-
-impl Reconciler {
-    /// The time of the next memory check.
-    pub(super) fn next_look(&mut self) -> Option<Instant> {
-        let is_wanted = self.limit_kb() > 0 && self.playing().next().is_some();
-        self.children.next_look(is_wanted, Instant::now())
-    }
-
-    pub(super) fn look_at_children(&mut self) {
-        let running = self.backends.records.all_running();
-        let seen: Vec<ProcessMemory> = self
-            .playing()
-            .flat_map(|key| {
-                let its = running.iter().filter(move |(backend, output, _)| {
-                    *backend == key.backend.as_str() && *output == key.output
-                });
-                its.filter_map(move |(_, _, who)| Some((key.clone(), *who, who.memory_kb()?)))
-            })
-            .collect();
-        for (key, who, kb) in &seen {
-            log::debug!("{key} (process {}) uses {} MiB", who.pid, kb >> 10);
-        }
-        let limit = self.limit_kb();
-        let replaced = self.children.look(&seen, limit, Instant::now());
-        for (key, who, kb) in &replaced {
-            let (pid, has, limit) = (who.pid, kb >> 10, limit >> 10);
-            log::warn!(
-                "restarting {key} (process {pid}): it uses {has} MiB, and power.max_child_memory_mb \
-                 is {limit}"
-            );
-        }
-        let keys = || replaced.iter().map(|(key, ..)| key.clone());
-        self.renew.extend(keys());
-        self.stale.extend(keys());
-        if !replaced.is_empty() {
-            self.reconcile();
-        }
-    }
-
-    fn limit_kb(&self) -> u64 {
-        u64::from((self.backends.settings)().power.max_child_memory_mb) << 10
-    }
-
-    /// The workers whose videos and HTML wallpapers are not paused.
-    fn playing(&self) -> impl Iterator<Item = &WorkerKey> {
-        let plays = |shown: &[Placement]| {
-            let paused = self.pause.paused(shown, &[]);
-            shown.iter().any(|one| {
-                matches!(one.kind, Kind::Video | Kind::Web)
-                    && !paused.contains_key(&one.output.name)
-            })
-        };
-        self.current
-            .iter()
-            .filter(move |(_, shown)| plays(shown))
-            .map(|(key, _)| key)
-    }
-}
-
-impl Reconciler {
-    /// Lets another backend show a request if this one has run out of memory and there is another.
-    /// Otherwise the request fails.
-    pub(super) fn fall_back(
-        &mut self,
-        apply: PendingApply,
-        backend: BackendName,
-        error: &backends::Error,
-    ) {
-        if !matches!(error, backends::Error::NoMemory(_)) {
-            return self.apply_failed(apply, error.clone());
-        }
-        let mut request = apply.request.clone();
-        request.settle(&apply.feasible.applied);
-        self.found.exclude(backend);
-        match self.planned(&request) {
-            Ok((mut feasible, world)) => {
-                let other = feasible.applied.backend;
-                feasible
-                    .applied
-                    .warnings
-                    .push(format!("using {other} instead: {error}"));
-                self.note_excluded(backend, &world);
-                self.apply(
-                    PendingApply {
-                        request,
-                        feasible,
-                        reply: apply.reply,
-                    },
-                    world,
-                );
-            }
-            Err(_) => {
-                self.found.readmit(backend);
-                self.apply_failed(apply, error.clone());
-            }
-        }
-    }
-
-    fn planned(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
-        let world = self.world_state()?;
-        Ok((world.feasible(&self.store, request)?, world))
-    }
-
-    /// Skips a backend that has run out of memory for a restored picture; returns whether another
-    /// backend can show the picture.
-    pub(super) fn others_may(&mut self, failures: &[Failed]) -> bool {
-        let is_it = |failed: &&Failed| matches!(failed.error, backends::Error::NoMemory(_));
-        let Some(backend) = failures.iter().find(is_it).map(|failed| failed.key.backend) else {
-            return false;
-        };
-        self.found.exclude(backend);
-        let Ok(world) = self.world_state() else {
-            return false;
-        };
-        if world.active().is_none() {
-            self.found.readmit(backend);
-            return false;
-        }
-        self.note_excluded(backend, &world);
-        self.reconcile_again = true;
-        true
-    }
-
-    fn note_excluded(&self, backend: BackendName, world: &WorldState) {
-        let remedy = format!("`murald backends activate {backend}` tries it again");
-        log::warn!("no longer using {backend}: {remedy}");
-        self.note_active(world);
     }
 }

@@ -17,10 +17,6 @@ fn refused() -> backends::Error {
     backends::Error::Refused("on purpose".to_owned())
 }
 
-fn no_memory() -> backends::Error {
-    backends::Error::NoMemory("on purpose".to_owned())
-}
-
 fn moved(name: &str) -> Output {
     Output {
         x: 7,
@@ -176,43 +172,6 @@ fn activation_fails_if_the_new_backend_fails_but_not_if_the_old_one_does() {
             .current
             .contains_key(&WorkerKey::of(Swaybg, "A"))
     );
-}
-
-#[test]
-fn backend_without_memory_is_used_again_if_no_other_can_show_the_picture() {
-    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
-    let id = desk.room.add("one");
-    desk.fail(Swaybg, "A", no_memory());
-    assert!(matches!(
-        desk.set(id, &[]),
-        Err(Error::Backend {
-            backend: Swaybg,
-            ..
-        })
-    ));
-    assert_eq!(desk.set(id, &[]).unwrap().backend, Swaybg);
-    // Without a request, the failure is reported like any other.
-    desk.heard();
-    desk.fail(Swaybg, "A", no_memory());
-    desk.reconciler.stale.insert(WorkerKey::of(Swaybg, "A"));
-    desk.reconcile();
-    assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
-}
-
-#[test]
-fn restored_picture_moves_from_a_backend_without_memory_to_another() {
-    let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
-    let id = desk.room.add("one");
-    desk.room.set(request(Ask::Image(id), &[]));
-    let [first, other] = ["awww", "swaybg"].map(|name| format!("{name}: A={id}"));
-    desk.fail(Awww, "A", refused());
-    desk.reconcile();
-    assert_eq!(desk.orders(), std::slice::from_ref(&first));
-    assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
-    desk.fail(Awww, "A", no_memory());
-    desk.reconcile();
-    assert_eq!(desk.orders(), [first, other]);
-    assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
 }
 
 #[test]
