@@ -11,15 +11,18 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
-use super::Error;
 use super::copies::Copies;
 use super::fit_and_transition::with_transition;
+use super::registry::registration;
+use super::{Error, Kind};
 use crate::compositor::{Outputs, Session, note_root_painter, root_painter};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::paths::Dirs;
-use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper, Versions};
+use crate::process::{
+    self, BackendProcess, Child, Launch, ProcessRecords, Reaper, ResourceLimits, Versions,
+};
 use crate::sys::Cancel;
 use crate::thread::Spawner;
 
@@ -141,10 +144,22 @@ impl Context {
         launch: impl FnOnce(&Path) -> Launch,
     ) -> Result<BackendProcess, Error> {
         let (name, output) = (self.name.as_str(), self.output.as_deref());
+        let limits = ResourceLimits {
+            data: self.memory_limit(),
+            ..ResourceLimits::default()
+        };
+        let launch = |socket: &Path| launch(socket).limits(limits);
         let process = self.shared.records.start_with(name, output, launch)?;
         log::info!("started {}", process.record().shown());
         self.watch(&process);
         Ok(process)
+    }
+
+    /// The bytes that a process may allocate, if the backend shows videos or HTML wallpapers.
+    fn memory_limit(&self) -> Option<u64> {
+        let plays = |kind: &Kind| matches!(kind, Kind::Video | Kind::Web);
+        let limit = u64::from((self.shared.settings)().power.max_child_memory_mb) << 20;
+        (limit > 0 && registration(self.name).kinds.iter().any(plays)).then_some(limit)
     }
 
     /// The processes that an earlier daemon left running, the oldest first.

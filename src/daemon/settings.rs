@@ -170,9 +170,6 @@ pub(super) fn tell_changes(
         let chosen =
             |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
         let backends: Vec<_> = backends.collect();
-        if change.sections.contains(&Section::Power) {
-            wallpaper.limit_changed();
-        }
         if change.sections.contains(&Section::Desktop) {
             desktop.changed(Vec::new(), Box::new(|| ()));
         }

@@ -182,7 +182,7 @@ fn start(
     flock(&held, FlockOperation::LockShared).map_err(|e| Error::io("lock", &log_path, e))?;
     let limits = ResourceLimits {
         output: Some(OUTPUT_MAX),
-        ..ResourceLimits::default()
+        ..launch.limits
     };
     let launch = launch.clone().limits(limits);
     let errors = log

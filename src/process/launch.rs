@@ -32,7 +32,7 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Variables that are added to the daemon's environment or replace it.
     pub env: Vec<(OsString, OsString)>,
-    limits: ResourceLimits,
+    pub(super) limits: ResourceLimits,
     makes_our_files: bool,
     /// The working directory; `None` means `/`.
     directory: Option<PathBuf>,

@@ -21,6 +21,8 @@ static INHERITED_UMASK: OnceLock<Mode> = OnceLock::new();
 pub struct ResourceLimits {
     /// Address space in bytes; beyond it, allocations fail.
     pub memory: Option<u64>,
+    /// Data segment in bytes: writable memory that no other process shares. Beyond it, allocations fail.
+    pub data: Option<u64>,
     /// Processor time of all threads, in whole seconds; beyond it, the process is killed.
     pub cpu: Option<Duration>,
     /// Size in bytes of each file that it writes, including shared memory; beyond it, writes fail.
@@ -108,6 +110,7 @@ impl ResourceLimits {
             CPU_GRACE,
         )?;
         // Set last, as the steps before may need memory.
+        set(Resource::Data, self.data, 0)?;
         set(Resource::As, self.memory, 0)?;
         Ok(())
     }

@@ -219,6 +219,7 @@ impl Ffmpeg {
             memory,
             cpu: Some(cpu),
             output,
+            ..ResourceLimits::default()
         }
     }
 

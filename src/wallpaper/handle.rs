@@ -121,11 +121,6 @@ impl Handle {
         });
     }
 
-    /// The memory limit of the backends' processes has changed.
-    pub(crate) fn limit_changed(&self) {
-        self.ring();
-    }
-
     /// The wallpapers of workspaces have changed in the settings.
     pub(crate) fn workspaces_changed(&self) {
         self.note(Changes {
@@ -376,8 +371,6 @@ mod tests {
         assert_eq!(noted().paused, Some(Some(PauseReason::Idle)));
         // One message wakes the reconciler for all of them.
         assert!(mailbox.changed.try_recv().is_ok() && mailbox.changed.is_empty());
-        handle.limit_changed();
-        assert!(status.take_changes().is_none() && mailbox.changed.try_recv().is_ok());
         assert!(mailbox.commands.is_empty());
     }
 

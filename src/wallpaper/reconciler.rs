@@ -34,7 +34,6 @@ use super::backoff::Backoffs;
 use super::handle::{Command, Mailbox};
 use super::jobs::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::orphan;
-use super::paused_outputs::Children;
 use super::paused_outputs::Pause;
 use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
@@ -89,7 +88,6 @@ pub(super) struct Reconciler {
     activated: Option<Activation>,
     found: FoundBackends,
     pause: Pause,
-    children: Children,
     /// Workers that must use new processes for their next order.
     renew: BTreeSet<WorkerKey>,
     /// The pictures of workspaces, as they are in the database.
@@ -115,7 +113,6 @@ impl Reconciler {
         // ones.
         let workspaces = store.read(store::workspaces::all).unwrap_or_default();
         status.restore_workspaces(&workspaces);
-        let children = Children::new(settings::memory_look_interval(backends.dirs.env()));
         Self {
             store,
             bus,
@@ -139,7 +136,6 @@ impl Reconciler {
             activated: None,
             found: FoundBackends::default(),
             pause: Pause::default(),
-            children,
             renew: BTreeSet::new(),
             workspaces,
             refusals: Refusals::new(),
@@ -156,7 +152,6 @@ impl Reconciler {
         self.status.looked.open();
         loop {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
-            let look = self.next_look().map_or_else(never, at);
             let library = self
                 .library
                 .as_ref()
@@ -177,7 +172,6 @@ impl Reconciler {
                 recv(outputs) -> _ => self.reconcile(),
                 recv(library) -> message => if let Ok(message) = message { self.on_library(message) },
                 recv(retry) -> _ => self.retry(),
-                recv(look) -> _ => self.look_at_children(),
             }
         }
         self.end();

@@ -418,7 +418,6 @@ fn mpvpaper(role: &Role) {
     let socket = socket.unwrap_or_else(|| role.fail("no socket"));
     fs::remove_file(socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
-    let _leak = (role.cue() == "grow").then(|| vec![1_u8; 200 << 20]);
     let plays = Mutex::new(file.to_owned());
     let paused = Arc::new(AtomicBool::new(false));
     let mut sound = json!({ "aid": 1, "mute": false, "volume": 100.0 });

@@ -86,7 +86,7 @@ settings! {
         pause_when_idle: bool = Key::flag(false),
         /// Pause videos on a monitor while a window is full screen on it
         pause_when_covered: bool = Key::flag(false),
-        /// Restart a video or HTML backend that uses more than this many MiB; 0 disables the limit
+        /// Memory in MiB that a process of a video or HTML backend may allocate; 0 disables the limit
         max_child_memory_mb: u32 = Key::integer(0).within(0, 1 << 20),
     }
 }

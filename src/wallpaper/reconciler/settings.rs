@@ -1,21 +1,17 @@
 //! Handles, in the reconciler, changed settings and images, pauses, and changes of the sound.
 
-use std::time::{Duration, Instant};
-
 use super::Reconciler;
-use crate::backends::{self, Kind, Placement, registration};
+use crate::backends::{Placement, registration};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::Message;
-use crate::paths::Env;
 use crate::wallpaper::Error;
 use crate::wallpaper::handle::Command;
-use crate::wallpaper::jobs::{Activation, Failed, Feasible, Job, PendingApply, Picture, Purpose};
-use crate::wallpaper::paused_outputs::{PausedOutputs, ProcessMemory};
+use crate::wallpaper::jobs::{Activation, Failed, Job, Picture, Purpose};
+use crate::wallpaper::paused_outputs::PausedOutputs;
 use crate::wallpaper::plan::{self, WorkerKey};
-use crate::wallpaper::request::{Activated, Reply, Request, Targets};
+use crate::wallpaper::request::{Activated, Reply, Targets};
 use crate::wallpaper::sound::{self, AskedSound};
 use crate::wallpaper::workspaces::Refusal;
-use crate::wallpaper::world_state::WorldState;
 use crate::wire::{EventKind, GalleryDomain, SoundChange};
 
 impl Reconciler {

@@ -12,12 +12,11 @@ use std::time::Duration;
 use crossbeam_channel::{Sender, unbounded};
 
 use super::*;
-use crate::backends::{self, Backend, Kind};
+use crate::backends::{self, Backend};
 use crate::compositor::{Output, Outputs};
 use crate::config::BackendName::Mpvpaper;
 use crate::config::Config;
 use crate::events::{EventFilter, Subscription};
-use crate::paths::Env;
 use crate::sys::Cancel;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::status::Changes;

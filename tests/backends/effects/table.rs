@@ -52,7 +52,7 @@ const REST: (&str, &str) = (
     "playlists_pause_while_locked_or_idle_if_set",
 );
 const BATTERY: &str = "playlists_pause_on_battery_if_set";
-const MEMORY: &str = "video_whose_process_keeps_growing_gets_another_process";
+const MEMORY: &str = "memory_of_a_process_that_plays_videos_is_limited";
 const SUN: (&str, &str) = (
     "tests/playlists/light.rs",
     "sun_times_need_latitude_and_longitude",

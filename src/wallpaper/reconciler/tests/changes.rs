@@ -124,32 +124,6 @@ fn random_request_skips_a_limited_number_of_missing_files() {
 }
 
 #[test]
-fn memory_is_checked_while_a_video_plays_and_a_limit_is_set() {
-    let every =
-        |text: &str| settings::memory_look_interval(&Env::from([("MURALD_MEMORY_LOOKS", text)]));
-    assert_eq!(every("250"), Some(Duration::from_millis(250)));
-    assert_eq!(every("soon"), None);
-    let looks = |limit, kind, rests: bool| {
-        let limited = |config: &mut Config| config.power.max_child_memory_mb = limit;
-        let mut desk = Desk::new(&["A"], &["mpvpaper"], limited);
-        let shown = Placement {
-            kind,
-            ..placement("A", 1)
-        };
-        desk.reconciler
-            .current
-            .insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
-        desk.reconciler
-            .pause
-            .set(rests.then_some(PauseReason::Idle));
-        desk.reconciler.next_look().is_some()
-    };
-    assert!(looks(1, Kind::Video, false) && looks(1, Kind::Web, false));
-    assert!(!looks(0, Kind::Video, false) && !looks(1, Kind::StaticImage, false));
-    assert!(!looks(1, Kind::Video, true));
-}
-
-#[test]
 fn changed_settings_of_a_backend_show_its_pictures_again() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
     let (still, video) = (desk.room.add("still"), desk.video("video"));
