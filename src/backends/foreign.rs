@@ -5,10 +5,10 @@
 //! recognized by its executable, and its compositor by its environment; over X11, by its window. Runs on
 //! the caller's thread and takes a millisecond or two.
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -56,84 +56,8 @@ const PROGRAMS: [&str; 24] = [
     "xfdesktop",
 ];
 
-/// The remedy for a program that should not simply be ended.
-const REMEDIES: [(&str, &str); 10] = [
-    (
-        "caja",
-        "`gsettings set org.mate.background show-desktop-icons false`",
-    ),
-    (
-        "cosmic-bg",
-        "set the wallpaper in COSMIC's settings instead",
-    ),
-    (
-        "murald",
-        "end this process, which an earlier murald has left",
-    ),
-    (
-        "nemo-desktop",
-        "`gsettings set org.nemo.desktop show-desktop-icons false`",
-    ),
-    ("noctalia", "turn the wallpaper off in the shell's settings"),
-    ("pcmanfm", "`pcmanfm --desktop-off`"),
-    ("pcmanfm-qt", "`pcmanfm-qt --desktop-off`"),
-    (
-        "plasmashell",
-        "`plasma-apply-wallpaperimage FILE` sets Plasma's wallpaper instead",
-    ),
-    ("qs", "turn the wallpaper off in the shell's settings"),
-    (
-        "quickshell",
-        "turn the wallpaper off in the shell's settings",
-    ),
-];
-
-/// The configuration file of a compositor, which may start programs.
-struct Reads {
-    compositor: &'static str,
-    /// `-c` and `--config` name another file.
-    has_config_flag: bool,
-    /// The compositor reads the first of these that exists. Relative paths are below the user's
-    /// configuration directory.
-    files: &'static [&'static str],
-}
-
-const CONFIGURATIONS: [Reads; 6] = [
-    Reads {
-        compositor: "sway",
-        has_config_flag: true,
-        files: &["sway/config", "/etc/sway/config"],
-    },
-    Reads {
-        compositor: "Hyprland",
-        has_config_flag: true,
-        files: &["hypr/hyprland.lua", "hypr/hyprland.conf"],
-    },
-    Reads {
-        compositor: "river",
-        has_config_flag: false,
-        files: &["river/init"],
-    },
-    Reads {
-        compositor: "labwc",
-        has_config_flag: false,
-        files: &["labwc/autostart", "/etc/xdg/labwc/autostart"],
-    },
-    Reads {
-        compositor: "wayfire",
-        has_config_flag: true,
-        files: &["wayfire.ini"],
-    },
-    Reads {
-        compositor: "niri",
-        has_config_flag: true,
-        files: &["niri/config.kdl", "/etc/niri/config.kdl"],
-    },
-];
 /// Hyprland answers from memory, within a frame.
 const LAYERS_WITHIN: Duration = Duration::from_secs(1);
-/// The largest configuration that is read, in bytes.
-const CONFIGURATION_MAX: u64 = 256 << 10;
 
 /// The conflicting programs that run on our compositor now.
 pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
@@ -236,17 +160,14 @@ pub(super) fn warning(Conflict { program, pid }: &Conflict) -> String {
     )
 }
 
-/// How to stop a conflicting program.
-pub(super) fn remedy(conflict: &Conflict, backends: &Backends) -> String {
-    let Conflict { program, pid } = conflict;
-    if let Some((_, remedy)) = REMEDIES.iter().find(|(name, _)| name == program) {
-        return (*remedy).to_owned();
-    }
-    let end = pid.map_or_else(|| format!("stop {program}"), |pid| format!("`kill {pid}`"));
-    let paths = configurations(backends);
-    match paths.into_iter().find_map(|path| line_of(program, path)) {
-        Some(line) => format!("{end}, and remove {line}"),
-        None => format!("{end}, and remove the command that starts it"),
+/// What the user can do about a conflicting program, in a sentence. Sway passes the swaybg that it starts
+/// a connection.
+pub(super) fn remedy(Conflict { program, pid }: &Conflict) -> &'static str {
+    let is_of_sway = || pid.is_some_and(|pid| variable(pid, b"WAYLAND_SOCKET").is_some());
+    if program == "swaybg" && is_of_sway() {
+        "remove `output * bg` from sway's configuration, and log in again"
+    } else {
+        "stop it and what starts it, or turn off its wallpaper"
     }
 }
 
@@ -293,143 +214,23 @@ pub(super) fn is_used(backend: BackendName, program: &str) -> bool {
 
 /// Whether a process is a client of the compositor at this socket.
 fn is_on(pid: i32, socket: &Path) -> bool {
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let var = |name: &[u8]| {
-        let mut all = environment.split(|&byte| byte == 0);
-        let value = all.find_map(|one| one.strip_prefix(name)?.strip_prefix(b"="))?;
-        (!value.is_empty()).then(|| PathBuf::from(std::ffi::OsString::from_vec(value.to_vec())))
-    };
-    let display = var(b"WAYLAND_DISPLAY").unwrap_or_else(|| "wayland-0".into());
-    let path = var(b"XDG_RUNTIME_DIR").unwrap_or_default().join(display);
+    let display = variable(pid, b"WAYLAND_DISPLAY").unwrap_or_else(|| "wayland-0".into());
+    let runtime = variable(pid, b"XDG_RUNTIME_DIR").unwrap_or_default();
     let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-    file(&path).is_some_and(|it| Some(it) == file(socket))
+    file(&runtime.join(display)).is_some_and(|it| Some(it) == file(socket))
 }
 
-/// A line of a configuration.
-struct Line {
-    path: PathBuf,
-    number: usize,
-    text: String,
-}
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "line {} of {}: {}",
-            self.number,
-            self.path.display(),
-            self.text
-        )
-    }
-}
-
-/// The file that the compositor has read, and those that it includes.
-fn configurations(Backends { outputs, dirs, .. }: &Backends) -> Vec<PathBuf> {
-    let Some(Session::Wayland { socket }) = outputs.session() else {
-        return Vec::new();
-    };
-    let Some(first) = configuration(&socket, dirs) else {
-        return Vec::new();
-    };
-    let text = text(&first).unwrap_or_default();
-    let included = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("include "));
-    let mut paths = vec![first.clone()];
-    for pattern in included {
-        let pattern = pattern.trim();
-        let path = dirs.expand(pattern).unwrap_or_else(|_| pattern.into());
-        let path = first.parent().unwrap_or(Path::new("/")).join(path);
-        // A pattern stands for all files of its directory, as nearly everybody writes it.
-        match path
-            .parent()
-            .filter(|_| path.to_string_lossy().contains('*'))
-        {
-            Some(directory) => {
-                let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-                paths.extend(entries.map(|entry| entry.path()));
-            }
-            None => paths.push(path),
-        }
-    }
-    paths
-}
-
-/// The configuration file that the compositor at this socket was given, or reads by itself.
-fn configuration(socket: &Path, dirs: &Dirs) -> Option<PathBuf> {
-    let compositor = listener(socket)?.identity().pid;
-    let name = program(compositor)?;
-    let reads = CONFIGURATIONS
-        .iter()
-        .find(|reads| reads.compositor == name)?;
-    let words = fs::read(format!("/proc/{compositor}/cmdline")).ok()?;
-    let mut words = words.split(|&byte| byte == 0);
-    if reads.has_config_flag && words.any(|word| matches!(word, b"-c" | b"--config")) {
-        let path = PathBuf::from(std::ffi::OsStr::from_bytes(words.next()?));
-        return path.is_absolute().then_some(path);
-    }
-    let mut files = reads.files.iter().map(|file| dirs.config_home().join(file));
-    files.find(|file| file.exists())
-}
-
-fn line_of(program: &str, path: PathBuf) -> Option<Line> {
-    let text = text(&path)?;
-    let mut lines = text.lines().map(str::trim).zip(1..);
-    let (text, number) = lines.find(|(line, _)| starts(line, program))?;
-    Some(Line {
-        path,
-        number,
-        text: text.to_owned(),
-    })
-}
-
-/// The content of a file, if reading it cannot block.
-fn text(path: &Path) -> Option<String> {
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let mut text = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(CONFIGURATION_MAX)
-        .read_to_end(&mut text)
-        .ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Whether a line of a configuration starts this program.
-fn starts(line: &str, program: &str) -> bool {
-    if line.starts_with(['#', ';']) || line.starts_with("//") || line.starts_with("--") {
-        return false;
-    }
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let mut words = line.split(|c: char| !is_part(c));
-    // Sway starts swaybg for each configured background.
-    let is_background = program == "swaybg"
-        && words.clone().next() == Some("output")
-        && words
-            .clone()
-            .any(|word| matches!(word, "bg" | "background"));
-    is_background || words.any(|word| word == program)
+/// A variable that a process was started with, if it is not empty.
+fn variable(pid: i32, name: &[u8]) -> Option<PathBuf> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut all = environment.split(|&byte| byte == 0);
+    let value = all.find_map(|one| one.strip_prefix(name)?.strip_prefix(b"="))?;
+    (!value.is_empty()).then(|| PathBuf::from(OsString::from_vec(value.to_vec())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn line_that_starts_a_program_is_recognized() {
-        let check = |line, program, expected| assert_eq!(starts(line, program), expected, "{line}");
-        check("output * bg /usr/share/sway.png fill", "swaybg", true);
-        check("output \"DP-1\" { bg /x.png fill }", "swaybg", true);
-        check("output * bg #000000 solid_color", "mpvpaper", false);
-        check("exec_always /usr/bin/swaybg -i /x.png", "swaybg", true);
-        check("exec-once = hyprpaper", "hyprpaper", true);
-        check("exec-once = hyprpaper-picker", "hyprpaper", false);
-        check("# exec swaybg", "swaybg", false);
-        check("-- hl.exec_cmd(\"swaybg -i /x.png\")", "swaybg", false);
-        check("hl.exec_cmd(\"swaybg -i /x.png\")", "swaybg", true);
-        check("output * mode 1920x1080", "swaybg", false);
-    }
 
     #[test]
     fn command_line_shows_whether_a_program_draws() {

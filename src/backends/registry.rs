@@ -273,16 +273,11 @@ impl Backends {
     }
 
     /// The programs that conflict with this backend: a warning and a remedy for each. May take a second.
-    pub fn in_the_way(&self, name: BackendName) -> Vec<(String, String)> {
+    pub fn in_the_way(&self, name: BackendName) -> Vec<(String, &'static str)> {
         let found = foreign::find(self).into_iter();
         let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
         found
-            .map(|conflict| {
-                (
-                    foreign::warning(&conflict),
-                    foreign::remedy(&conflict, self),
-                )
-            })
+            .map(|conflict| (foreign::warning(&conflict), foreign::remedy(&conflict)))
             .collect()
     }
 
