@@ -23,18 +23,10 @@ use crate::sys::{connect, is_listened_on, is_queue_full};
 
 /// Number of connections that may wait to be accepted; the kernel's limit may be lower.
 const BACKLOG: i32 = 1024;
-/// How long to wait for a killed process to release its lock: on a busy machine it ends late.
-const ENDING: Duration = Duration::from_secs(10);
-/// How long to wait for a process that does not listen: it may be shutting down.
-const DEAF: Duration = Duration::from_secs(1);
-/// How long to wait for any other holder.
-const MOMENT: Duration = Duration::from_millis(200);
+/// How long to wait for a process that is shutting down or was killed.
+const ENDING: Duration = Duration::from_secs(2);
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
-/// PF_EXITING in the kernel's `sched.h`.
-const EXITING: u64 = 0x4;
-/// The bit of SIGKILL in a set of signals.
-const SIGKILL: u64 = 1 << 8;
 /// Maximum size of a lock file in bytes: a process ID and the path of a socket.
 const HOLDER_MAX: u64 = 4096;
 
@@ -63,18 +55,7 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path).map_err(failed("open"))?;
-        // A killed process holds its locks until the kernel has ended it.
-        let mut ends = false;
-        let patience = || {
-            let holder = Holder::noted(&path);
-            ends = ends || holder.as_ref().is_some_and(Holder::is_ending);
-            match holder {
-                _ if ends => ENDING,
-                Some(holder) if !holder.answers() => DEAF,
-                _ => MOMENT,
-            }
-        };
-        if !lock(&file, patience).map_err(failed("lock"))? {
+        if !lock(&file).map_err(failed("lock"))? {
             return Err(Error::Running {
                 path,
                 holder: Holder::of(beside),
@@ -100,7 +81,7 @@ impl Lock {
             }
         };
         let directory = File::open(path).map_err(failed("open"))?;
-        match lock(&directory, || MOMENT).map_err(failed("lock"))? {
+        match lock(&directory).map_err(failed("lock"))? {
             true => Ok(Self { _file: directory }),
             false => Err(Error::InUse {
                 path: path.to_owned(),
@@ -109,14 +90,13 @@ impl Lock {
     }
 }
 
-/// Locks a file, waiting up to `patience` for another holder; returns `false` if that one keeps the
-/// lock.
-fn lock(file: &File, mut patience: impl FnMut() -> Duration) -> io::Result<bool> {
+/// Locks a file; returns `false` if another process keeps the lock.
+fn lock(file: &File) -> io::Result<bool> {
     let began = Instant::now();
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK) if began.elapsed() >= patience() => return Ok(false),
+            Err(Errno::WOULDBLOCK) if began.elapsed() >= ENDING => return Ok(false),
             Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
             Err(error) => return Err(error.into()),
         }
@@ -169,21 +149,6 @@ impl Holder {
         self.socket
             .as_ref()
             .is_some_and(|socket| is_listened_on(socket))
-    }
-
-    /// Whether the process was killed but still exists, according to fields 3, 9 and 31 of
-    /// `/proc/PID/stat`: a zombie, exiting, or SIGKILL pending.
-    fn is_ending(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        let mut fields = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_ascii_whitespace();
-        let state = fields.next();
-        let mut number = |skipped| fields.nth(skipped).and_then(|field| field.parse().ok());
-        let (flags, pending): (u64, u64) = (number(5).unwrap_or(0), number(21).unwrap_or(0));
-        state == Some("Z") || flags & EXITING != 0 || pending & SIGKILL != 0
     }
 
     /// Whether it listens but does not accept connections, so that no request reaches it.
@@ -293,7 +258,7 @@ fn is_socket(path: &Path) -> bool {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// Another daemon holds the lock or listens on the socket.
-    #[error("a daemon is already running: {} holds the lock {}", named(holder), path.display())]
+    #[error("already running{}: {} is in use", named(holder), path.display())]
     Running {
         path: PathBuf,
         holder: Option<Holder>,
@@ -313,40 +278,13 @@ pub(crate) enum Error {
 }
 
 fn named(holder: &Option<Holder>) -> String {
-    holder.as_ref().map_or_else(
-        || "it".to_owned(),
-        |holder| format!("process {}", holder.pid),
-    )
+    let holder = holder.as_ref();
+    holder.map_or_else(String::new, |one| format!(" (process {})", one.pid))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the module `process` is not below this one"
-    )]
-    fn killed_process_is_ending_until_it_is_reaped() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .unwrap();
-        let holder = Holder {
-            pid: child.id(),
-            socket: None,
-        };
-        assert!(!holder.is_ending());
-        child.kill().unwrap();
-        // For a moment after the signal, neither flag is visible yet.
-        let until = Instant::now() + Duration::from_secs(60);
-        while !holder.is_ending() {
-            assert!(Instant::now() < until);
-        }
-        child.wait().unwrap();
-        assert!(!holder.is_ending(), "somebody else holds the lock");
-    }
 
     #[test]
     fn lock_has_a_single_holder() {

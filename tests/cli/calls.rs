@@ -360,10 +360,7 @@ fn start_fails_with_a_broken_config_or_another_daemon() {
     fails(&daemon, &["start"], 78, &told);
     fs::remove_file(file).unwrap();
     daemon.start();
-    let told = format!(
-        "murald: a daemon is already running: process {} holds the lock ",
-        daemon.pid()
-    );
+    let told = format!("murald: already running (process {}): ", daemon.pid());
     fails(&daemon, &["start"], 75, &told);
     fails(&daemon, &[], 75, &told);
 }
