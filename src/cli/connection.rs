@@ -12,7 +12,7 @@ use std::sync::Once;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::http::{Request, Response};
+use ureq::http::{HeaderValue, Request, Response};
 use ureq::{Agent, Body};
 
 use crate::paths::{Dirs, Env};
@@ -152,6 +152,12 @@ impl Connection {
         // A change by a hook of the daemon must not run a hook again.
         if variable("MURALD_HOOK").is_some() {
             request = request.header("X-Murald-Hook", "1");
+        }
+        // A daemon that has no session takes this one. A path with unusual letters is not sent.
+        let session = Session::of(|name| std::env::var_os(name));
+        let header = session.and_then(|it| HeaderValue::from_str(&it.to_header()).ok());
+        if let Some(header) = header {
+            request = request.header(Session::HEADER, header);
         }
         let sent = match body {
             Some(body) => request

@@ -123,6 +123,28 @@ enum CompositorPlace {
 }
 
 impl CompositorPlace {
+    /// The place of a session that a command has named.
+    fn of(session: &wire::Session) -> Self {
+        let display = session.display.clone();
+        if session.kind == "wayland" {
+            let named = PathBuf::from(display);
+            let directory = named.parent().map(Path::to_owned);
+            let named = Some(named);
+            return Self::Wayland { named, directory };
+        }
+        Self::X11 {
+            display,
+            directory: None,
+        }
+    }
+
+    fn compositor(&self) -> Compositor {
+        match self {
+            Self::Wayland { .. } => Compositor::Wayland,
+            Self::X11 { .. } => Compositor::X11,
+        }
+    }
+
     /// Takes it from the session's environment; `wanted` is `daemon.compositor`, `None` for `auto`.
     /// Without a named session, which a service may start before, it is a Wayland socket that is yet to
     /// appear.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -10,18 +10,28 @@ use super::CompositorPlace;
 use super::search::{FoundCompositor, Search, Stream};
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
-use crate::sys::{Cancel, CancelOnDrop, Gate, lock};
+use crate::sys::{Cancel, CancelOnDrop, Gate, Waker, lock};
 use crate::thread::{Spawner, Thread};
+use crate::wire;
+
+/// How long a request that offers a session waits; a compositor lists its outputs within milliseconds.
+const LISTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The connected outputs. Cloneable; all clones see the same.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
     state: Arc<Mutex<OutputsState>>,
     looked: Gate,
+    /// Wakes the search for a compositor when a session is offered.
+    waker: Option<Arc<Waker>>,
 }
 
 #[derive(Debug, Default)]
 struct OutputsState {
+    /// `daemon.compositor`; `None` for `auto`.
+    wanted: Option<Compositor>,
+    /// The session of a command, to be used while there is none.
+    offered: Option<CompositorPlace>,
     /// The place where a compositor is looked for.
     sought: String,
     session: Option<Session>,
@@ -42,6 +52,36 @@ impl Outputs {
     /// The compositor that runs; `None` while there is none.
     pub fn session(&self) -> Option<Session> {
         self.lock().session.clone()
+    }
+
+    /// Uses the session of a command if there is none, and waits until its outputs are listed. A daemon may
+    /// outlive its session, and one that cron or ssh has started never had any.
+    pub(crate) fn offer(&self, session: &wire::Session) {
+        let place = CompositorPlace::of(session);
+        let told = {
+            let mut state = self.lock();
+            let fits = state
+                .wanted
+                .is_none_or(|wanted| wanted == place.compositor());
+            if state.session.is_some() || !fits || !place.is_there() {
+                return;
+            }
+            log::info!("using {session}, in which a command was run");
+            state.sought = place.to_string();
+            state.offered = Some(place);
+            let (tell, told) = bounded(1);
+            state.subscribers.push(tell);
+            told
+        };
+        if let Some(waker) = &self.waker {
+            waker.wake();
+        }
+        // A compositor that does not answer is reported by the request itself.
+        told.recv_timeout(LISTED_WITHIN).ok();
+    }
+
+    pub(super) fn take_offered(&self) -> Option<CompositorPlace> {
+        self.lock().offered.take()
     }
 
     /// Opens when the compositor has listed its outputs for the first time, or cannot be reached.
@@ -95,6 +135,14 @@ impl Outputs {
             .retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
     }
 
+    #[cfg(test)]
+    pub(super) fn before_look() -> Self {
+        Self {
+            looked: Gate::closed(),
+            ..Self::default()
+        }
+    }
+
     /// Outputs without a compositor, for tests of other modules.
     #[cfg(test)]
     pub(crate) fn fixed(session: Session, outputs: Vec<Output>) -> Self {
@@ -121,18 +169,21 @@ impl Watch {
     /// soon as the compositor answers.
     pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
         let stop = Cancel::new()?;
+        let waker = Arc::new(Waker::new()?);
         let outputs = Outputs {
             looked: Gate::closed(),
+            waker: Some(Arc::clone(&waker)),
             ..Outputs::default()
         };
         let place = CompositorPlace::find(wanted, env);
+        outputs.lock().wanted = wanted;
         outputs.lock().sought = match wanted {
             Some(_) => format!("{place}; daemon.compositor is set"),
             None => place.to_string(),
         };
         let (theirs, until) = (outputs.clone(), stop.clone());
         let thread = spawner.spawn("outputs", move || {
-            watch(&theirs, Search::new(place), &until)
+            watch(&theirs, Search::new(place, waker), &until)
         })?;
         Ok(Self {
             outputs,
@@ -153,7 +204,7 @@ impl Watch {
 }
 
 fn watch(outputs: &Outputs, mut search: Search, stop: &Cancel) {
-    while let Some(FoundCompositor { session, stream }) = search.next(stop, outputs.looked()) {
+    while let Some(FoundCompositor { session, stream }) = search.next(stop, outputs) {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {
@@ -192,10 +243,7 @@ mod tests {
         let session = Session::X11 {
             display: ":7".to_owned(),
         };
-        let outputs = Outputs {
-            looked: Gate::closed(),
-            ..Outputs::default()
-        };
+        let outputs = Outputs::before_look();
         outputs.publish(Some(&session), Vec::new(), true);
         let opened = outputs.looked().opened().try_recv();
         assert!(opened.is_err_and(|error| error.is_disconnected()));

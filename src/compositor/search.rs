@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -17,9 +18,9 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 
 use super::x_server::{X11Stream, is_xwayland};
-use super::{Compositor, CompositorPlace, Session};
+use super::{Compositor, CompositorPlace, Outputs, Session};
 use crate::paths::Env;
-use crate::sys::{Cancel, Gate, Inotify, connect, poll_until};
+use crate::sys::{Cancel, Inotify, Waker, connect, poll_until};
 
 /// The first pause between tries; each one after is twice as long.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -43,14 +44,17 @@ pub(super) struct Search {
     place: CompositorPlace,
     /// Readable when something was made in the directory of the sockets.
     watch: Option<Inotify>,
+    /// Readable when a session was offered.
+    waker: Arc<Waker>,
     tries: u32,
 }
 
 impl Search {
-    pub(super) fn new(place: CompositorPlace) -> Self {
+    pub(super) fn new(place: CompositorPlace, waker: Arc<Waker>) -> Self {
         Self {
             place,
             watch: None,
+            waker,
             tries: 0,
         }
     }
@@ -62,8 +66,11 @@ impl Search {
 
     /// Waits for the next connection; `None` if the wait is cancelled. The gate opens if the first try
     /// fails, since there may be no compositor for hours.
-    pub(super) fn next(&mut self, stop: &Cancel, looked: &Gate) -> Option<FoundCompositor> {
+    pub(super) fn next(&mut self, stop: &Cancel, outputs: &Outputs) -> Option<FoundCompositor> {
         loop {
+            if let Some(place) = outputs.take_offered() {
+                (self.place, self.watch, self.tries) = (place, None, 0);
+            }
             if self.watch.is_none() {
                 // The watch starts before the first try, or a socket made in between would be missed.
                 self.watch = self.place.directory().and_then(|d| watch(&d).ok());
@@ -78,7 +85,7 @@ impl Search {
             match self.place.connect() {
                 Ok(found) => return Some(found),
                 Err(error) => {
-                    looked.open();
+                    outputs.looked().open();
                     if self.tries == 1 {
                         log::info!("no Wayland or X11 session yet ({error}); waiting for one");
                     }
@@ -96,14 +103,21 @@ impl Search {
         };
         let until = pause.map(|pause| Instant::now() + pause);
         loop {
-            let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
+            let mut fds = vec![
+                PollFd::new(stop, PollFlags::IN),
+                PollFd::new(&*self.waker, PollFlags::IN),
+            ];
             fds.extend(
                 self.watch
                     .as_ref()
                     .map(|watch| PollFd::new(watch, PollFlags::IN)),
             );
             let woken = poll_until(&mut fds, until).unwrap_or(false);
-            if !woken || stop.is_cancelled() {
+            let is_offered = !fds[1].revents().is_empty();
+            if is_offered {
+                self.waker.reset();
+            }
+            if !woken || is_offered || stop.is_cancelled() {
                 return;
             }
             if self.socket_was_made() {
@@ -169,6 +183,11 @@ impl CompositorPlace {
             }
             Self::X11 { .. } => name.as_bytes().starts_with(b"X"),
         }
+    }
+
+    /// Whether a compositor listens there.
+    pub(super) fn is_there(&self) -> bool {
+        self.connect().is_ok()
     }
 
     fn connect(&self) -> io::Result<FoundCompositor> {
@@ -250,6 +269,10 @@ mod tests {
     use super::*;
     use crate::thread::Spawner;
 
+    fn waker() -> Arc<Waker> {
+        Arc::new(Waker::new().unwrap())
+    }
+
     /// Searches a fresh directory while `then` happens in it; returns the socket that was found.
     fn found(named: Option<&str>, then: impl FnOnce(&Path)) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
@@ -263,7 +286,7 @@ mod tests {
         let theirs = stop.clone();
         let thread = spawner
             .spawn("search", move || {
-                let found = Search::new(place).next(&theirs, &Gate::default());
+                let found = Search::new(place, waker()).next(&theirs, &Outputs::default());
                 tell.send(found.map(|found| found.session)).unwrap();
             })
             .unwrap();
@@ -313,10 +336,13 @@ mod tests {
             named: Some("/nowhere/wayland-0".into()),
             directory: None,
         };
-        let (stop, looked) = (Cancel::new().unwrap(), Gate::closed());
-        let (theirs, opens) = (stop.clone(), looked.clone());
         let (spawner, _deaths) = Spawner::new();
-        let search = move || assert!(Search::new(place).next(&theirs, &opens).is_none());
+        let (stop, outputs) = (Cancel::new().unwrap(), Outputs::before_look());
+        let (theirs, looked) = (stop.clone(), outputs.looked().clone());
+        let search = move || {
+            let found = Search::new(place, waker()).next(&theirs, &outputs);
+            assert!(found.is_none());
+        };
         let thread = spawner.spawn("search", search);
         let opened = looked.opened().recv_timeout(Duration::from_secs(60));
         assert!(opened.is_err_and(|error| error.is_disconnected()));
@@ -333,13 +359,13 @@ mod tests {
         };
         let mut search = Search {
             tries: TRIES + 1,
-            ..Search::new(place)
+            ..Search::new(place, waker())
         };
         let (spawner, _deaths) = Spawner::new();
         let stop = Cancel::new().unwrap();
         let theirs = stop.clone();
         let thread = spawner.spawn("search", move || {
-            assert!(search.next(&theirs, &Gate::default()).is_none())
+            assert!(search.next(&theirs, &Outputs::default()).is_none())
         });
         stop.cancel();
         assert!(

@@ -1,8 +1,11 @@
 //! Commands that work without a daemon, in the command's own process: checking settings, checking and
 //! restoring the database, and removing the wallpapers of the last daemon.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::Error;
 use super::options::{DaemonPaths, Options, wanted_compositor};
@@ -25,7 +28,12 @@ pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
     Ok(settings.warnings)
 }
 
-/// Returns the socket of the daemon that uses the library of a configuration, if it answers.
+/// How long to wait for a daemon to create its socket again.
+const BOUND_WITHIN: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Returns the socket of the daemon that uses the library of a configuration, if it answers. A daemon
+/// whose socket was removed with its directory creates it again.
 pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
     let dirs = Dirs::of_process().ok()?;
     let file = config.map_or_else(|| dirs.config_file(), Path::to_owned);
@@ -33,7 +41,16 @@ pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
     let settings = config::check(&file).unwrap_or_default();
     let paths = DaemonPaths::new(&settings.daemon, &file, &dirs, &Options::default()).ok()?;
     let holder = Holder::of(&paths.database)?;
-    holder.answers().then_some(holder.socket?)
+    let socket = holder.socket.clone()?;
+    if fs::symlink_metadata(&socket).is_err() {
+        let process = Pid::from_raw(holder.pid.cast_signed())?;
+        kill_process(process, Signal::HUP).ok()?;
+        let until = Instant::now() + BOUND_WITHIN;
+        while !holder.answers() && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    holder.answers().then_some(socket)
 }
 
 /// Checks the whole database that a configuration file names.

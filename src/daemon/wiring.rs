@@ -348,7 +348,13 @@ impl Daemon {
             paths: base.paths.info(config.path(), &base.dirs),
             dirs: base.dirs.clone(),
         };
-        let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
+        let router = Router::new(api, ROUTES)
+            .sparing(|api| api.store.close_idle_readers())
+            .seeing(|api, request| {
+                if let Some(session) = request.session() {
+                    api.backends.outputs.offer(&session);
+                }
+            });
         raise_descriptors();
         let server = Server::start(listening, spawner, router, Limits::default())
             .map_err(start("the server"))?;

@@ -6,6 +6,7 @@
 use tiny_http::Method;
 
 use super::limits::Limits;
+use crate::wire::Session;
 
 /// httparse's limit, and ours (431).
 const HEADERS: usize = 64;
@@ -50,6 +51,8 @@ pub(super) struct Fields<'b> {
     pub(super) range: Option<&'b str>,
     /// `1` if a hook sends the request: its changes run no hook.
     pub(super) hook: Option<&'b str>,
+    /// The session of a command that sends the request.
+    pub(super) session: Option<&'b str>,
 }
 
 /// Why a request is refused; the connection is closed after the answer.
@@ -155,6 +158,7 @@ fn fields<'b>(headers: &[httparse::Header<'b>]) -> Fields<'b> {
             13 if header.name.eq_ignore_ascii_case("if-none-match") => &mut fields.if_none_match,
             5 if header.name.eq_ignore_ascii_case("range") => &mut fields.range,
             13 if header.name.eq_ignore_ascii_case("x-murald-hook") => &mut fields.hook,
+            16 if header.name.eq_ignore_ascii_case(Session::HEADER) => &mut fields.session,
             _ => continue,
         };
         *field = std::str::from_utf8(header.value).ok();

@@ -14,7 +14,7 @@ use super::parse::{Fields, Head};
 use super::query::{decode, parse as parse_query};
 use super::waiting::{PendingRequests, Permit, Reply};
 use crate::desktop;
-use crate::wire::Parameters;
+use crate::wire::{Parameters, Session};
 
 #[derive(Debug)]
 pub struct Request<'a> {
@@ -93,6 +93,11 @@ impl<'a> Request<'a> {
     pub(super) fn by_hook(&self, desktop: &desktop::Handle) -> bool {
         let group = self.client.and_then(|(client, _)| client.group);
         self.fields.hook == Some("1") || group.is_some_and(|group| desktop.is_hook(group))
+    }
+
+    /// The session of the command that sent the request.
+    pub(crate) fn session(&self) -> Option<Session> {
+        self.fields.session.and_then(Session::from_header)
     }
 
     /// The segment of the path for the route's placeholder of this number, from 0.

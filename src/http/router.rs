@@ -40,6 +40,7 @@ pub struct Router<C: 'static> {
     context: C,
     resources: Vec<Resource<C>>,
     release_memory: fn(&C),
+    before_each: fn(&C, &Request<'_>),
 }
 
 /// All routes of one pattern.
@@ -77,6 +78,7 @@ impl<C> Router<C> {
             context,
             resources,
             release_memory: |_| {},
+            before_each: |_, _| {},
         }
     }
 
@@ -84,6 +86,14 @@ impl<C> Router<C> {
     pub(crate) fn sparing(self, release_memory: fn(&C)) -> Self {
         Self {
             release_memory,
+            ..self
+        }
+    }
+
+    /// Sets the function that sees each request before its handler.
+    pub(crate) fn seeing(self, before_each: fn(&C, &Request<'_>)) -> Self {
+        Self {
+            before_each,
             ..self
         }
     }
@@ -124,6 +134,7 @@ impl<C> Router<C> {
 impl<C: Send + Sync> Service for Router<C> {
     fn handle(&self, mut request: Request<'_>) -> Result<Response, Error> {
         let handler = self.find(&mut request)?;
+        (self.before_each)(&self.context, &request);
         handler(&self.context, &request)
     }
 

@@ -175,6 +175,38 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// The header in which a command sends its session.
+    pub(crate) const HEADER: &str = "X-Murald-Session";
+
+    /// The session of a process with these variables, if it is in one.
+    pub(crate) fn of(var: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let set = |name: &str| var(name).filter(|value| !value.is_empty());
+        let (kind, display) = match set("WAYLAND_DISPLAY") {
+            Some(name) => {
+                let runtime = PathBuf::from(set("XDG_RUNTIME_DIR").unwrap_or_default());
+                ("wayland", runtime.join(name).into_os_string())
+            }
+            None => ("x11", set("DISPLAY")?),
+        };
+        Some(Self {
+            kind: kind.to_owned(),
+            display: display.into_string().ok()?,
+        })
+    }
+
+    /// The value of [`Self::HEADER`].
+    pub(crate) fn to_header(&self) -> String {
+        format!("{} {}", self.kind, self.display)
+    }
+
+    pub(crate) fn from_header(text: &str) -> Option<Self> {
+        let (kind, display) = text.split_once(' ')?;
+        Some(Self {
+            kind: kind.to_owned(),
+            display: display.to_owned(),
+        })
+    }
+
     /// Whether a process with these variables belongs to another session. A process without them
     /// belongs to all.
     pub(crate) fn is_another(&self, var: impl Fn(&str) -> Option<OsString>) -> bool {
@@ -218,6 +250,25 @@ impl fmt::Display for Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn session_is_sent_in_a_header() {
+        let check = |wayland: &str, x11: &str, expected: Option<&str>| {
+            let var = |name: &str| match name {
+                "WAYLAND_DISPLAY" => Some(wayland.into()),
+                "DISPLAY" => Some(x11.into()),
+                _ => Some("/run/user/7".into()),
+            };
+            let session = Session::of(var);
+            let header = session.as_ref().map(Session::to_header);
+            assert_eq!(header.as_deref(), expected);
+            assert_eq!(header.and_then(|text| Session::from_header(&text)), session);
+        };
+        check("wayland-1", ":0", Some("wayland /run/user/7/wayland-1"));
+        check("/tmp/w 1", "", Some("wayland /tmp/w 1"));
+        check("", ":0.0", Some("x11 :0.0"));
+        check("", "", None);
+    }
 
     #[test]
     fn environment_tells_the_session() {

@@ -164,3 +164,32 @@ fn pictures_are_shown_without_inotify() {
     }
     assert_eq!(daemon.stop(), Some(0));
 }
+
+/// A daemon may outlive its session, and one that cron or ssh has started never had any.
+#[test]
+fn daemon_without_a_session_uses_that_of_a_command() {
+    let daemon = TestDaemon::started();
+    let (socket, color) = (daemon.socket(), [9, 99, 199]);
+    let path = daemon.root().join("a.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color))
+        .save(&path)
+        .unwrap();
+    for _ in 0..2 {
+        let desktop = Desktop::wayland(&["320x180"]);
+        let mut set = desktop.command(env!("CARGO_BIN_EXE_murald"));
+        set.arg("--socket").arg(&socket).arg("set").arg(&path);
+        let output = set.env("HOME", daemon.root()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let shot = daemon.root().join("shot.png");
+        let shown = || {
+            desktop.shot(&shot, "HEADLESS-1");
+            Pixels::read(&shot).part(50, 50)
+        };
+        wait_until("the picture", || near(shown(), color));
+        drop(desktop);
+        // The next session has another runtime directory.
+        wait_until("the end of the session", || {
+            daemon.client().get("/info").ok()["session"].is_null()
+        });
+    }
+}

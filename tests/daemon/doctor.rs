@@ -301,7 +301,7 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     let (code, told) = say(&["start"]);
     assert_eq!(code, Some(75), "{told}");
     assert!(
-        told.contains(&format!("process {pid} holds")) && told.contains(&reach),
+        told.contains(&format!("already running (process {pid})")) && told.contains(&reach),
         "{told}"
     );
     let (code, told) = say(&["random"]);
@@ -362,6 +362,44 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     }
     assert_eq!(daemon.client().get("/info").ok()["pid"], daemon.pid());
     daemon.ends_well();
+}
+
+#[test]
+fn daemon_of_another_session_is_reported() {
+    let (own, other) = (Desktop::wayland(&["1"]), Desktop::wayland(&["1"]));
+    let daemon = TestDaemon::started_on(&own);
+    let elsewhere = |daemon: &TestDaemon| {
+        let mut doctor = daemon.murald(&["doctor", "--json"]);
+        for name in ["XDG_RUNTIME_DIR", "WAYLAND_DISPLAY"] {
+            doctor.env(name, other.var(name).unwrap());
+        }
+        doctor.env("MURALD_SOCKET", daemon.socket());
+        examine_by(doctor)
+    };
+    let parts = ["the daemon draws in the Wayland session"];
+    let what = step(&elsewhere(&daemon), "fix", "daemon", &parts);
+    assert_eq!(what, "`murald stop`, then start it here");
+    is_mended(&daemon, "daemon");
+    let parts = ["the daemon has found no session"];
+    step(&elsewhere(&TestDaemon::started()), "fix", "daemon", &parts);
+}
+
+#[test]
+fn lack_of_watches_is_reported() {
+    let apart = ["--user", "--map-root-user"];
+    if !may_unshare("a lack of watches", &apart) {
+        return;
+    }
+    let daemon = TestDaemon::new();
+    let mut doctor = daemon.command("unshare");
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_inotify_instances && exec {} doctor --json",
+        env!("CARGO_BIN_EXE_murald")
+    );
+    doctor.args(apart).args(["/bin/sh", "-c", &script]);
+    let parts = ["the kernel allows no more watches"];
+    let what = step(&examine_by(doctor), "fix", "watches", &parts);
+    assert_eq!(what, "`sudo sysctl fs.inotify.max_user_instances=512`");
 }
 
 #[test]

@@ -406,6 +406,19 @@ fn socket_of_the_service_manager_is_used() {
 }
 
 #[test]
+fn commands_reach_a_daemon_whose_runtime_directory_was_replaced() {
+    let mut daemon = TestDaemon::started();
+    let runtime = daemon.socket().parent().unwrap().to_owned();
+    fs::remove_dir_all(&runtime).unwrap();
+    fs::create_dir(&runtime).unwrap();
+    let mut command = daemon.murald(&["status"]);
+    let output = command.env_remove("MURALD_SOCKET").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(daemon.client().get("/info").ok()["pid"], daemon.pid());
+    daemon.ends_well();
+}
+
+#[test]
 fn two_signals_together_are_one() {
     let mut daemon = TestDaemon::started();
     let pid = rustix::process::Pid::from_raw(daemon.pid().cast_signed()).unwrap();

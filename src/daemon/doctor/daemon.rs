@@ -17,7 +17,7 @@ use crate::lock::Holder;
 use crate::process::ProcessRecords;
 use crate::store::{self, backup};
 use crate::sys::{connect, is_queue_full};
-use crate::wire::Why;
+use crate::wire::{Session, Why};
 
 const SUBJECT: &str = "daemon";
 const DATABASE: &str = "database";
@@ -28,6 +28,7 @@ struct RunningDaemon {
     pid: u32,
     #[serde(default)]
     warnings: Vec<String>,
+    session: Option<Session>,
 }
 
 /// Returns whether a daemon may be running.
@@ -144,6 +145,7 @@ fn asked(report: &mut Report, socket: &Path) {
         version,
         pid,
         warnings,
+        session,
     } = info;
     let text = format!(
         "murald {version} is running (process {pid}, socket {})",
@@ -162,6 +164,18 @@ fn asked(report: &mut Report, socket: &Path) {
     warnings
         .iter()
         .for_each(|warning| report.note(SUBJECT, warning, None));
+    let var = |name: &str| std::env::var_os(name);
+    match session {
+        Some(session) if session.is_another(var) => {
+            let text = format!("the daemon draws in {session}, not in this session");
+            report.fix(SUBJECT, text, "`murald stop`, then start it here");
+        }
+        None if Session::of(var).is_some() => {
+            let step = "`murald status` in this session makes the daemon use it";
+            report.fix(SUBJECT, "the daemon has found no session", step);
+        }
+        _ => {}
+    }
     let whys = get::<Vec<Why>>(socket, "why").unwrap_or_default();
     if let Some(failure) = whys.iter().find_map(|why| why.hook_failure.as_ref()) {
         let text = format!("hooks.wallpaper_changed failed: {}", failure.error);

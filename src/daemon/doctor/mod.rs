@@ -24,6 +24,7 @@ use crate::error_chain::chain;
 use crate::media;
 use crate::paths::{Dirs, Env};
 use crate::process::{self, Launch};
+use crate::sys::Inotify;
 use crate::transcode;
 use crate::wire::{Finding, FindingState};
 
@@ -53,6 +54,11 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
         // Reported already.
         Err(Error::Paths(_)) if report.count() > warnings => {}
         Err(error) => report.fix("settings", chain(&error), "fix that setting"),
+    }
+    if Inotify::new().is_err() {
+        let text = "the kernel allows no more watches, so changed files are not noticed";
+        let step = "`sudo sysctl fs.inotify.max_user_instances=512`";
+        report.fix("watches", text, step);
     }
     look_at_programs(report);
 }
