@@ -31,7 +31,6 @@ use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::signals::{self, Signal, Signals};
 use crate::store::{self, Store};
-use crate::sys::{FOR_CLIENT, has_descriptors};
 use crate::systemd;
 use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
@@ -302,8 +301,7 @@ impl Daemon {
             bus,
             ..
         } = &base;
-        // Clients can connect from now on; threads that start later share the remaining file
-        // descriptors.
+        // Clients can connect from now on.
         let (listening, socket) = base.listen()?;
         let wanted = wanted_compositor(&config.current());
         let outputs = compositor::Watch::start(spawner, wanted, base.dirs.env())
@@ -362,7 +360,6 @@ impl Daemon {
         // descriptors.
         let upkeep = store::start_upkeep(store, spawner).map_err(start("the database's upkeep"))?;
         let watch = watch_config(config, spawner);
-        store.note_started();
         let daemon = Self {
             server,
             watch,
@@ -426,8 +423,7 @@ fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Start { what, source }
 }
 
-/// Returns `None` if the file cannot be watched, or if the watch would leave too few file
-/// descriptors for clients.
+/// Returns `None` if the file cannot be watched.
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
     let failed = |error: &config::Error| {
@@ -436,10 +432,5 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
             .unwrap_or_default();
         config.is_unwatched(&format!("{error}: {cause}"));
     };
-    let watch = watch.inspect_err(failed).ok()?;
-    if !has_descriptors(FOR_CLIENT) {
-        config.is_unwatched("cannot watch the configuration: too few file descriptors");
-        return None;
-    }
-    Some(watch)
+    watch.inspect_err(failed).ok()
 }

@@ -30,7 +30,7 @@ pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 
     /// Releases the memory that is kept for the next request. Called when no client has been
-    /// connected for a while, or when the process has no descriptor left.
+    /// connected for a while.
     fn release_memory(&self) {}
 }
 

@@ -3,24 +3,19 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::connection::{BUSY, configure, expect_file, open_reader};
+use super::connection::{configure, expect_file, open_reader};
 use super::query::LastList;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;
-use crate::sys::{FOR_CLIENT, FOR_START, has_descriptors, lock, read, unpoisoned, write};
+use crate::sys::{lock, read, write};
 use crate::wire::Timestamp;
 
-/// How long a thread waits for another thread's reader if few file descriptors are left.
-const SCARCE: Duration = Duration::from_millis(100);
-/// The same while the daemon starts, which would fail for lack of them.
-const SCARCE_AT_START: Duration = Duration::from_secs(1);
 /// Size of SQLite's smallest page in bytes; a shorter file is treated as a lost database.
 const SMALLEST: u64 = 512;
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
@@ -38,13 +33,6 @@ pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
-    reader_kept: Condvar,
-    /// Number of threads that wait for a reader; changed while `readers` is locked.
-    readers_awaited: AtomicUsize,
-    /// The daemon has started: it opens no more descriptors that it cannot do without.
-    has_started: AtomicBool,
-    /// A reader was opened, so that waiting for one makes sense.
-    has_reader: AtomicBool,
     /// Commits do not wait for the disk (`synchronous=NORMAL`). Changed while `writer` is locked.
     is_lax: AtomicBool,
     generation: AtomicU64,
@@ -114,10 +102,6 @@ impl Store {
                 path: path.to_owned(),
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
-                reader_kept: Condvar::new(),
-                readers_awaited: AtomicUsize::new(0),
-                has_started: AtomicBool::new(false),
-                has_reader: AtomicBool::new(false),
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
                 returned_files: AtomicU64::new(0),
@@ -143,20 +127,16 @@ impl Store {
     ) -> Result<T, E> {
         let reader = match self.reader() {
             Ok(reader) => reader,
-            // If no reader can be opened (no descriptors), read with the writer.
+            // If no reader can be opened, read with the writer.
             Err(error) => match self.shared.writer.try_lock() {
                 Ok(writer) => return body(&writer),
-                Err(_) => self.await_reader(BUSY).ok_or(error)?,
+                Err(_) => return Err(error.into()),
             },
         };
         let result = body(&reader);
         let mut kept = lock(&self.shared.readers);
         if kept.len() < READERS_KEPT {
             kept.push(reader);
-            // Notifying is a system call, so it is skipped if nobody waits.
-            if self.shared.readers_awaited.load(Ordering::Relaxed) > 0 {
-                self.shared.reader_kept.notify_one();
-            }
         }
         result
     }
@@ -169,12 +149,7 @@ impl Store {
         body(&lock(&self.shared.writer))
     }
 
-    /// Notes that the daemon has started, so that readers may use the descriptors that are left.
-    pub(crate) fn note_started(&self) {
-        self.shared.has_started.store(true, Ordering::Relaxed);
-    }
-
-    /// Closes all readers not in use, to free file descriptors.
+    /// Closes all readers not in use.
     pub(crate) fn close_idle_readers(&self) {
         lock(&self.shared.readers).clear();
     }
@@ -256,35 +231,8 @@ impl Store {
         Ok(())
     }
 
-    /// Waits for a reader to be returned to the pool.
-    fn await_reader(&self, patience: Duration) -> Option<Connection> {
-        let kept = lock(&self.shared.readers);
-        let Shared {
-            reader_kept,
-            readers_awaited,
-            ..
-        } = &*self.shared;
-        readers_awaited.fetch_add(1, Ordering::Relaxed);
-        let kept = reader_kept.wait_timeout_while(kept, patience, |kept| kept.is_empty());
-        readers_awaited.fetch_sub(1, Ordering::Relaxed);
-        unpoisoned(kept).0.pop()
-    }
-
     fn reader(&self) -> Result<Connection, Error> {
         if let Some(reader) = lock(&self.shared.readers).pop() {
-            return Ok(reader);
-        }
-        // SQLite keeps the file descriptor of a closed reader for the next one, so it is not freed.
-        // The wait is short: a thread that reads within a read may hold the only reader.
-        let (spare, patience) = match self.shared.has_started.load(Ordering::Relaxed) {
-            true => (FOR_CLIENT, SCARCE),
-            false => (FOR_START, SCARCE_AT_START),
-        };
-        let is_first = !self.shared.has_reader.swap(true, Ordering::Relaxed);
-        if !is_first
-            && !has_descriptors(spare)
-            && let Some(reader) = self.await_reader(patience)
-        {
             return Ok(reader);
         }
         open_reader(&self.shared.path)

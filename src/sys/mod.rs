@@ -5,13 +5,12 @@
 mod kernel_events;
 mod wait;
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::{fs, io};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::process::{Resource, getrlimit};
 
 pub(crate) use kernel_events::{Inotify, Uevents, WatchPaths, no_watches_left};
 pub use wait::Cancel;
@@ -66,25 +65,6 @@ pub(crate) fn process_group(pid: i32) -> Option<i32> {
     (pid > 0)
         .then(|| unsafe { libc::getpgid(pid) })
         .filter(|&group| group > 0)
-}
-
-/// Number of descriptors that a client needs: its connection, a database reader with two files, and
-/// an image.
-pub(crate) const FOR_CLIENT: u64 = 4;
-/// Number of descriptors that the start of the daemon opens after its first threads.
-pub(crate) const FOR_START: u64 = 12;
-/// There are always enough descriptors if the limit is above this.
-const MANY: u64 = 128;
-
-/// Whether `count` more descriptors can be opened now. Opens none itself, as another thread may
-/// need it.
-pub(crate) fn has_descriptors(count: u64) -> bool {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    limit > MANY || (0..limit).filter(|number| !is_open(*number)).count() as u64 >= count
-}
-
-fn is_open(number: u64) -> bool {
-    fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Map, Value, json};
 
 use crate::desktop::{wait_for, wait_until};
@@ -101,30 +101,6 @@ fn ten_thousand_silent_or_garbage_connections_are_survived() {
     assert!(grown < 64, "{number} connections took {grown} MiB");
     // Open connections do not delay the shutdown.
     daemon.ends_well();
-}
-
-#[test]
-fn daemon_survives_256_descriptors() {
-    raise_descriptors();
-    let daemon = &mut TestDaemon::started();
-    // Limited after the start, so that the daemon expects more descriptors and meets EMFILE.
-    let pid = Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
-    let limit = Rlimit {
-        current: Some(256),
-        maximum: Some(256),
-    };
-    prlimit(pid, Resource::Nofile, limit).unwrap();
-    let crowd: Vec<_> = (0..400)
-        .map(|at| {
-            let mut socket = connect(daemon);
-            socket.write_all(GARBAGE[at % GARBAGE.len()]).ok();
-            socket
-        })
-        .collect();
-    serves(daemon);
-    drop(crowd);
-    serves(daemon);
-    assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]

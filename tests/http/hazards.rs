@@ -198,25 +198,10 @@ fn ten_thousand_silent_connections_cost_little_memory() {
 }
 
 #[test]
-fn silent_connections_time_out_when_descriptors_are_few() {
-    let server = Apart::new(Some(256));
-    let mut silent = Vec::new();
-    for _ in 0..10 {
-        silent.extend(crowd(&server.socket, 100));
-        server.serves();
-    }
-    drop(silent);
-    server.serves();
-}
-
-#[test]
 fn server_survives_a_lack_of_descriptors() {
-    // Fewer than the smallest number of connections needs.
     let server = Apart::new(Some(20));
     for _ in 0..3 {
-        let silent = crowd(&server.socket, 40);
-        server.serves();
-        drop(silent);
+        drop(crowd(&server.socket, 40));
         server.serves();
     }
     // No descriptor becomes free: the listener must pause before it tries to accept the client again.

@@ -44,53 +44,6 @@ fn writer_reads_if_no_reader_can_be_opened() {
             .map_err(Error::from)
     };
     assert_eq!(store.read(count).unwrap(), 0);
-    // Another thread waits for the next returned reader if the writer is busy.
-    let beside = store.clone();
-    store
-        .write(|_| {
-            std::thread::scope(|scope| {
-                let waits = scope.spawn(|| beside.read(count));
-                lock(&store.shared.readers).push(Connection::open_in_memory()?);
-                store.shared.reader_kept.notify_one();
-                assert!(waits.join().unwrap().is_err(), "it has no such table");
-                Ok::<_, Error>(())
-            })
-        })
-        .unwrap();
-}
-
-#[test]
-fn database_of_a_newer_version_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("murald.sqlite3");
-    drop(Store::open(&path).unwrap());
-    Connection::open(&path)
-        .unwrap()
-        .pragma_update(None, "user_version", 99)
-        .unwrap();
-    assert!(matches!(
-        Store::open(&path),
-        Err(Error::Newer { found: 99, .. })
-    ));
-}
-
-#[test]
-fn database_is_backed_up_before_a_migration() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("murald.sqlite3");
-    drop(Store::open(&path).unwrap());
-    assert!(backup::list(&path).is_empty(), "there was nothing to keep");
-    let known = migrations::STEPS.len() as i64;
-    let steps = [migrations::STEPS, &["DROP TABLE pending_file"]].concat();
-    drop(Store::open_with(&path, &steps).unwrap());
-    let copies = backup::list(&path);
-    assert_eq!(copies.len(), 1);
-    assert_eq!(
-        migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(),
-        known
-    );
-    drop(Store::open_with(&path, &steps).unwrap());
-    assert_eq!(backup::list(&path), copies);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests that descriptors, threads and memory may run out: requests that need them are refused, a
+//! Tests that threads and memory may run out: requests that need them are refused, a
 //! quiet client is served, and acknowledged changes are kept.
 
 use std::collections::BTreeSet;
@@ -56,33 +56,6 @@ impl Drop for Group {
         }
         fs::remove_dir(&self.0).ok();
     }
-}
-
-#[test]
-fn clients_are_served_again_after_a_crowd_at_64_descriptors() {
-    let mut daemon = TestDaemon::new();
-    daemon.start_after("ulimit -n 64");
-    let id = daemon.import(&[&plain(&daemon, "red.png", [200, 30, 30])])[0];
-    assert_eq!(
-        daemon
-            .client()
-            .get(&format!("/images/{id}/thumbnail"))
-            .status,
-        200
-    );
-    let silent: Vec<_> = (0..60)
-        .map(|_| UnixStream::connect(daemon.socket()).unwrap())
-        .collect();
-    // Other connections in the queue may get the free places first.
-    let body = json!({ "paths": [plain(&daemon, "blue.png", [30, 9, 200])], "wait": true });
-    let client = daemon.client();
-    wait_until("a client is served", || {
-        // The connection of a refused client may break while it is still writing.
-        let answer = std::panic::catch_unwind(|| client.post("/images", &body).status);
-        answer.is_ok_and(|status| status == 200)
-    });
-    drop(silent);
-    daemon.ends_well();
 }
 
 #[test]
