@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use crate::compositor::Compositor;
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
 use crate::wire::Fit;
 
@@ -68,17 +69,21 @@ pub(super) fn fit_or<T: FromStr>(backend: BackendName, fit: Option<Fit>, setting
     word.and_then(|word| word.parse().ok()).unwrap_or(setting)
 }
 
-/// Whether a backend has a transition of this name. All have `none`.
-pub(crate) fn has_transition(backend: BackendName, word: &str) -> bool {
-    let words = match backend {
+/// The transitions of a backend. All have `none`.
+pub(crate) fn transition_words(
+    backend: BackendName,
+    compositor: Option<Compositor>,
+) -> &'static [&'static str] {
+    match backend {
         BackendName::Awww => AwwwTransition::WORDS,
         BackendName::WalQt => WalQtTransition::WORDS,
-        BackendName::Builtin => BuiltinTransition::WORDS,
-        BackendName::Feh | BackendName::Hyprpaper | BackendName::Mpvpaper | BackendName::Swaybg => {
-            &["none"]
-        }
-    };
-    words.contains(&word)
+        BackendName::Builtin if compositor != Some(Compositor::X11) => BuiltinTransition::WORDS,
+        BackendName::Builtin
+        | BackendName::Feh
+        | BackendName::Hyprpaper
+        | BackendName::Mpvpaper
+        | BackendName::Swaybg => &["none"],
+    }
 }
 
 /// Sets the transition of all backends that have one of this name; the others keep their settings.
@@ -125,10 +130,14 @@ mod tests {
 
     #[test]
     fn requested_transition_overrides_the_setting() {
-        assert!(has_transition(BackendName::Awww, "wave"));
-        assert!(!has_transition(BackendName::Builtin, "wave"));
-        assert!(has_transition(BackendName::Swaybg, "none"));
-        assert!(!has_transition(BackendName::Swaybg, "fade"));
+        let has =
+            |backend, compositor, word| transition_words(backend, Some(compositor)).contains(&word);
+        assert!(has(BackendName::Awww, Compositor::Wayland, "wave"));
+        assert!(!has(BackendName::Builtin, Compositor::Wayland, "wave"));
+        assert!(has(BackendName::Builtin, Compositor::Wayland, "fade"));
+        assert!(!has(BackendName::Builtin, Compositor::X11, "fade"));
+        assert!(has(BackendName::Swaybg, Compositor::Wayland, "none"));
+        assert!(!has(BackendName::Swaybg, Compositor::Wayland, "fade"));
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
         std::fs::write(&path, "").unwrap();

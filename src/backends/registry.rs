@@ -178,12 +178,15 @@ pub(crate) fn registration(name: BackendName) -> &'static Registration {
 }
 
 impl Backends {
-    /// The backends that could be used now, in order.
+    /// The backends that could be used now, in order of preference if the settings name none of them:
+    /// our own renderer, which has transitions, comes first.
     pub fn available(&self) -> Vec<&'static Registration> {
-        REGISTRY
+        let mut available: Vec<_> = REGISTRY
             .iter()
             .filter(|entry| self.is_available(entry))
-            .collect()
+            .collect();
+        available.sort_by_key(|entry| entry.name != BackendName::Builtin);
+        available
     }
 
     /// Whether a backend works with the running compositor. On Wayland all backends need

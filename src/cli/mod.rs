@@ -110,22 +110,11 @@ fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
             Some(hint) => error.hint(hint),
             None => error,
         },
-        Some(400) if call.has("--transition") && has_no_transitions(&error) => {
-            error.hint("`murald backends activate builtin` draws with transitions")
-        }
         Some(500) if verb.confirm.is_some() && !call.has("--forever") => {
             error.hint("--forever deletes without the trash")
         }
         _ => error,
     }
-}
-
-/// Whether the error is of a backend that has no transitions at all.
-fn has_no_transitions(error: &Error) -> bool {
-    let reason = error.reason();
-    ["feh", "hyprpaper", "mpvpaper", "swaybg"]
-        .iter()
-        .any(|name| reason.starts_with(&format!("{name} has no transition")))
 }
 
 /// Before the request: checks the format, starts a daemon if the verb does so, and looks up all

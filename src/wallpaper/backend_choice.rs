@@ -63,7 +63,8 @@ impl FoundBackends {
     }
 }
 
-/// The backend that is in use in fixed mode: the preferred one, else the first that is available.
+/// The backend that is in use in fixed mode: the preferred one, else the first that is available, which
+/// is the builtin one unless it is disabled.
 pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option<BackendName> {
     let preferred = available
         .iter()
@@ -116,12 +117,25 @@ pub(super) fn choose(
         .ok_or(NoChoice::Incompatible { backend: active })
 }
 
+/// The default of `auto_priorities.image`, which the API shows without the builtin backend.
+const DEFAULT_IMAGE: [BackendName; 5] = [
+    BackendName::Awww,
+    BackendName::Hyprpaper,
+    BackendName::Swaybg,
+    BackendName::Feh,
+    BackendName::WalQt,
+];
+
 impl Preference {
     pub(super) fn of(config: &Config) -> Self {
+        let mut image = config.auto_priorities.image.clone();
+        if image == DEFAULT_IMAGE {
+            image.insert(1, BackendName::Builtin);
+        }
         Self {
             selection: config.backend.selection_mode,
             fixed: config.backend.kind,
-            image: config.auto_priorities.image.clone(),
+            image,
             video: config.auto_priorities.video.clone(),
             web: config.auto_priorities.web.clone(),
         }
@@ -145,7 +159,7 @@ mod tests {
 
     #[test]
     fn each_setting_affects_the_choice() {
-        use BackendName::{Awww, Feh, Mpvpaper, Swaybg, WalQt};
+        use BackendName::{Awww, Builtin, Feh, Mpvpaper, Swaybg, WalQt};
         let available: Vec<_> = crate::backends::REGISTRY
             .iter()
             .map(Candidate::from)
@@ -169,6 +183,9 @@ mod tests {
             still,
             Ok(Swaybg),
         );
+        let mut others = Preference::of(&Config::default()).image;
+        assert_eq!(others.remove(1), Builtin, "the default list");
+        assert_eq!(others, Config::default().auto_priorities.image);
         check(&[auto], Kind::Video, Ok(Mpvpaper));
         check(
             &[auto, "auto_priorities.video = ['wal-qt']"],

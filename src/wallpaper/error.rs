@@ -40,11 +40,12 @@ pub enum Error {
         remedy: Remedy,
     },
     /// The backend has no such fit, or no such transition.
-    #[error("{backend} has no {what} {word:?}")]
+    #[error("{what} must be {} with {backend}, not {word:?}", allowed.join(", "))]
     NoWord {
         what: &'static str,
         word: String,
         backend: BackendName,
+        allowed: Vec<&'static str>,
     },
     #[error("no backend named {name:?}: backends are {}", BackendName::WORDS.join(", "))]
     UnknownBackend { name: String },

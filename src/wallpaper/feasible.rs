@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backends::{self, Kind};
+use crate::compositor::Compositor;
 use crate::config::BackendName;
 use crate::library::Content;
 use crate::store::Store;
 use crate::store::assignments::Assignment;
-use crate::wire::{SetStatus, Timestamp};
+use crate::wire::{Fit, SetStatus, Timestamp};
 
 use super::Error;
 use super::assignments;
@@ -36,7 +37,7 @@ impl WorldState {
             .targets(&request.targets)
             .and_then(|_| self.choose_for(kind, (*media_type, None, name)));
         match chosen {
-            Ok(choice) => has_words(choice.backend, request),
+            Ok(choice) => has_words(choice.backend, self.backends.compositor(), request),
             Err(error) if may_come(&error) => Ok(()),
             Err(error) => Err(error),
         }
@@ -65,7 +66,7 @@ impl WorldState {
                 choice = Choice { backend, kind };
             }
             let backend = choice.backend;
-            has_words(backend, request)?;
+            has_words(backend, self.backends.compositor(), request)?;
             if choice.kind != kind {
                 note = Some(format!(
                     "{backend} shows only still images: this is the first frame"
@@ -157,17 +158,27 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
 }
 
 /// Checks that a backend has the fit and the transition that a request names.
-fn has_words(backend: BackendName, request: &Request) -> Result<(), Error> {
-    let no = |what, word: &str| {
-        Err(Error::NoWord {
+fn has_words(
+    backend: BackendName,
+    compositor: Option<Compositor>,
+    request: &Request,
+) -> Result<(), Error> {
+    let check = |what, word: Option<&str>, allowed: Vec<&'static str>| match word {
+        Some(word) if !allowed.contains(&word) => Err(Error::NoWord {
             what,
             word: word.to_owned(),
             backend,
-        })
-    };
-    match (request.fit, request.transition.as_deref()) {
-        (Some(fit), _) if backends::fit_word(backend, fit).is_none() => no("fit", fit.as_str()),
-        (_, Some(word)) if !backends::has_transition(backend, word) => no("transition", word),
+            allowed,
+        }),
         _ => Ok(()),
-    }
+    };
+    let has = |fit: &&Fit| backends::fit_word(backend, **fit).is_some();
+    let fits = Fit::ALL.iter().filter(has).map(|fit| fit.as_str());
+    check("fit", request.fit.map(Fit::as_str), fits.collect())?;
+    let transitions = backends::transition_words(backend, compositor);
+    check(
+        "transition",
+        request.transition.as_deref(),
+        transitions.to_vec(),
+    )
 }

@@ -205,16 +205,22 @@ pub(super) fn images_of(applied: &Applied) -> Vec<(&str, i64)> {
 }
 
 #[test]
-fn builtin_is_used_if_no_other_backend_is_installed() {
+fn builtin_is_used_if_the_preferred_backend_is_not_available() {
     let active = |programs: &[&str]| {
         Room::with(outputs(&["A"]), programs, |_| ())
             .world()
             .active()
     };
     assert_eq!(active(&[]), Some(BackendName::Builtin));
-    assert_eq!(active(&["swaybg"]), Some(BackendName::Swaybg));
-    let room = Room::with(outputs(&["A"]), &[], |config| {
-        config.builtin.enabled = false
-    });
-    assert_eq!(room.world().active(), None);
+    assert_eq!(active(&["swaybg"]), Some(BackendName::Builtin));
+    let awww = ["swaybg", "awww", "awww-daemon"];
+    assert_eq!(active(&awww), Some(BackendName::Awww));
+    let others = |programs: &[&str]| {
+        let room = Room::with(outputs(&["A"]), programs, |config| {
+            config.builtin.enabled = false
+        });
+        room.world().active()
+    };
+    assert_eq!(others(&[]), None);
+    assert_eq!(others(&["swaybg"]), Some(BackendName::Swaybg));
 }

@@ -193,3 +193,49 @@ fn daemon_without_a_session_uses_that_of_a_command() {
         });
     }
 }
+
+#[test]
+fn first_wallpaper_is_drawn_by_builtin_although_swaybg_is_installed() {
+    let desktop = Desktop::wayland(&["320x180"]);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.only(&["swaybg"]);
+    for settings in ["", "[backend]\nselection_mode = 'auto'\n"] {
+        daemon.configure(settings);
+        daemon.start();
+        let path = daemon.root().join("a.png");
+        image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
+            .save(&path)
+            .unwrap();
+        let body = json!({ "path": path, "transition": "wipe" });
+        let answer = daemon.client().post("/wallpaper/set", &body).ok();
+        assert_eq!(answer["backend"], "builtin", "{settings}");
+        assert_eq!(daemon.stop(), Some(0));
+    }
+    daemon.configure("[backend.builtin]\nenabled = false\n");
+    daemon.start();
+    let answer = daemon.client().post("/wallpaper/random", &json!({})).ok();
+    assert_eq!(answer["backend"], "swaybg");
+}
+
+#[test]
+fn refused_transition_names_those_of_the_backend() {
+    let refused = |desktop: &Desktop, settings: &str| {
+        let mut daemon = TestDaemon::on(desktop);
+        daemon.configure(settings);
+        daemon.start();
+        let path = daemon.root().join("a.png");
+        image::RgbImage::new(64, 36).save(&path).unwrap();
+        let words = ["set", path.to_str().unwrap(), "--transition", "spiral"];
+        let output = daemon.murald(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let builtin = "[backend]\ntype = 'builtin'\n";
+    let said = refused(&Desktop::wayland(&["1"]), builtin);
+    let expected =
+        "--transition must be none, fade, wipe, grow, random with builtin, not \"spiral\"";
+    assert!(said.contains(expected), "{said}");
+    let said = refused(&Desktop::x11(&["1"]), builtin);
+    let expected = "--transition must be none with builtin, not \"spiral\"";
+    assert!(said.contains(expected), "{said}");
+}

@@ -197,7 +197,7 @@ fn programs_without_a_configuration_get_their_part_of_the_manual() {
             "hyprpaper",
             "  murald set ~/Pictures/lake.jpg --monitor DP-1\n",
         ),
-        ("swaybg", "  murald backends activate builtin\n"),
+        ("swaybg", "  murald set ~/Pictures/lake.jpg --fit tile\n"),
     ] {
         let told = ok(&daemon, &["migrate", program]);
         assert!(told.contains(line), "{told}");

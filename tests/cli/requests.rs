@@ -6,7 +6,7 @@ use murald::internals::cli::GROUPS;
 use murald::internals::http::ROUTES;
 use serde_json::json;
 
-use crate::call::{fails, json_of};
+use crate::call::json_of;
 use crate::stand_in::StandIn;
 
 #[test]
@@ -452,28 +452,6 @@ fn every_verb_makes_the_right_requests() {
         .collect();
     let missing: Vec<_> = all.difference(&routes).collect();
     assert!(missing.is_empty(), "no command asks for {missing:?}");
-}
-
-#[test]
-fn refused_transition_suggests_the_builtin_backend() {
-    let stand_in = StandIn::saying(|asked| match asked.starts_with("POST ") {
-        true => (
-            400,
-            r#"{"error":"swaybg has no transition \"fade\"","code":400}"#,
-        ),
-        false => (
-            200,
-            r#"{"data":[],"pagination":{"page":1,"per_page":200,"total_items":0,"total_pages":0}}"#,
-        ),
-    });
-    let told =
-        "murald: swaybg has no transition \"fade\"\n  `murald backends activate builtin` draws";
-    fails(
-        &stand_in.daemon,
-        &["set", "7", "--transition", "fade"],
-        1,
-        told,
-    );
 }
 
 #[test]

@@ -63,18 +63,18 @@ fn set_starts_the_daemon_and_shows_the_picture() {
         "one (1) started on HEADLESS-1\n"
     );
     let told = |setting, value| stderr(&run(&daemon, &["config", "set", setting, value]));
-    let unused = told("backend.builtin.fit_mode", "contain");
+    let unused = told("backend.swaybg.fit_mode", "fit");
     assert!(
-        unused.contains("`murald backends activate builtin` switches to it"),
+        unused.contains("`murald backends activate swaybg` switches to it"),
         "{unused}"
     );
-    assert_eq!(told("backend.swaybg.fit_mode", "fit"), "");
+    assert_eq!(told("backend.builtin.fit_mode", "contain"), "");
     ok(
         &daemon,
         &["config", "set", "backend.selection_mode", "auto"],
     );
     assert_eq!(
-        told("backend.builtin.fit_mode", "cover"),
+        told("backend.swaybg.fit_mode", "fill"),
         "",
         "it may be chosen"
     );

@@ -109,23 +109,6 @@ fn working_session_has_nothing_to_fix() {
 }
 
 #[test]
-fn swaybg_has_no_transitions() {
-    let desktop = Desktop::wayland(&["640x360"]);
-    let daemon = TestDaemon::on(&desktop);
-    daemon.configure("[backend]\ntype = \"swaybg\"\n");
-    let what = step(
-        &examine(&daemon),
-        "note",
-        "backend",
-        &["swaybg has no transitions"],
-    );
-    assert_eq!(
-        what,
-        "`murald backends activate builtin` switches to a renderer that has them"
-    );
-}
-
-#[test]
 fn missing_compositor_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let found = examine(&TestDaemon::new());

@@ -139,7 +139,7 @@ fn path_is_imported_once_and_shown() {
     says(
         json!({ "path": blue, "transition": "spiral" }),
         400,
-        "feh has no transition",
+        "transition must be none with builtin, not",
     );
     says(
         json!({ "path": blue, "default": true, "monitor": "VIRTUAL-1" }),
@@ -276,7 +276,7 @@ fn backend_that_is_not_installed_is_stored_with_a_warning() {
     let answer = daemon.client().patch("/config", &patch).ok();
     assert_eq!(answer["backend"]["type"], "hyprpaper");
     let said = names(&answer, "warnings");
-    assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("using feh"));
+    assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("using builtin"));
     assert_eq!(warnings(), said);
     // Even if installed, it works only in another session.
     for program in ["hyprpaper", "hyprctl"] {

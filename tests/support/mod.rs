@@ -43,6 +43,8 @@ pub struct TestDaemon {
     runtime: PathBuf,
     environment: Vec<(OsString, OsString)>,
     path: OsString,
+    /// The backend of a daemon without settings: one whose processes and pictures tests examine.
+    backend: Option<&'static str>,
     child: Option<Child>,
 }
 
@@ -61,6 +63,7 @@ impl TestDaemon {
             runtime,
             environment: Vec::new(),
             path,
+            backend: None,
             child: None,
         }
     }
@@ -69,6 +72,8 @@ impl TestDaemon {
     pub fn on(desktop: &crate::desktop::Desktop) -> Self {
         let mut daemon = Self::new();
         daemon.runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().into();
+        let is_wayland = desktop.var("WAYLAND_DISPLAY").is_some();
+        daemon.backend = Some(if is_wayland { "swaybg" } else { "feh" });
         for name in ["WAYLAND_DISPLAY", "DISPLAY", "XDG_SESSION_TYPE", "SWAYSOCK"] {
             if let Some(value) = desktop.var(name) {
                 daemon.environment.push((name.into(), value.into()));
@@ -196,6 +201,9 @@ impl TestDaemon {
 
     /// Starts the daemon with this command, and waits until it is ready.
     pub fn start_by(&mut self, mut command: Command) {
+        if let Some(backend) = self.backend.filter(|_| !self.config_file().exists()) {
+            self.configure(&format!("[backend]\ntype = '{backend}'\n"));
+        }
         let notify = self.root.join("notify");
         fs::remove_file(&notify).ok();
         let ready = UnixDatagram::bind(&notify).unwrap();

@@ -207,17 +207,7 @@ fn wallpaper(shown: &Value) -> Cell {
 }
 
 fn backend(backends: &[Value]) -> Cell {
-    let has_builtin = backends
-        .iter()
-        .any(|one| one["name"] == "builtin" && one["available"] == true);
     match backends.iter().find(|backend| backend["active"] == true) {
-        Some(active) if active["name"] == "swaybg" && has_builtin => {
-            let step = "`murald backends activate builtin`";
-            Cell::from(format!(
-                "swaybg, without transitions; for transitions: {step}"
-            ))
-            .raw("swaybg")
-        }
         Some(active) => Cell::value(&active["name"]).look(CellStyle::Good),
         None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),
     }

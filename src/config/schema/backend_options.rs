@@ -175,7 +175,7 @@ settings! {
     /// `[backend.builtin]`
     #[derive(Debug)]
     Builtin {
-        /// Draw images if no other backend can
+        /// Allow murald to draw images itself; false excludes builtin, even if it is selected
         enabled: bool = Key::flag(true),
         /// How to scale the image
         fit_mode: BuiltinFit = Key::word("cover", BuiltinFit::WORDS),

@@ -140,13 +140,6 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
     let name = used.name;
     if name == wanted || wanted == Config::default().backend.kind {
         report.ok("backend", format!("using {name}"));
-        let has_builtin = available
-            .iter()
-            .any(|entry| entry.name == BackendName::Builtin);
-        if name == BackendName::Swaybg && has_builtin {
-            let step = "`murald backends activate builtin` switches to a renderer that has them";
-            report.note("backend", format!("{name} has no transitions"), Some(step));
-        }
     } else {
         let text = format!("backend.type is {wanted}, which cannot be used here; using {name}");
         let set = format!("set backend.type to {name}");

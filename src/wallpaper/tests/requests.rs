@@ -221,7 +221,7 @@ impl Waiting {
         let room = Room::with(
             outputs(&["A", "B", "C"]),
             &["mpvpaper", "swaybg", "mpv"],
-            |_| (),
+            |config| config.builtin.enabled = false,
         );
         room.add("still");
         room.add_as("video", |image| image.format = Format::Mp4);

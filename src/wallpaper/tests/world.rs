@@ -322,8 +322,8 @@ fn backend_that_was_activated_is_used() {
             .unwrap()
             .backend
     };
-    assert_eq!(chosen(None), BackendName::Swaybg);
-    assert_eq!(chosen(Some(BackendName::Builtin)), BackendName::Builtin);
+    assert_eq!(chosen(None), BackendName::Builtin);
+    assert_eq!(chosen(Some(BackendName::Swaybg)), BackendName::Swaybg);
     let video = (crate::wire::MediaType::Video, false);
     assert!(!with(None).unwrap().can_show(video.0, video.1));
     assert!(with(None).unwrap().can_show(image.media_type, false));
