@@ -150,16 +150,6 @@ fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
     found
 }
 
-/// A sentence that names the program.
-pub(super) fn warning(Conflict { program, pid }: &Conflict) -> String {
-    let process = pid
-        .map(|pid| format!(" (process {pid})"))
-        .unwrap_or_default();
-    format!(
-        "{program}{process}, which murald did not start, draws backgrounds and may hide the wallpaper"
-    )
-}
-
 /// What the user can do about a conflicting program, in a sentence. Sway passes the swaybg that it starts
 /// a connection.
 pub(super) fn remedy(Conflict { program, pid }: &Conflict) -> &'static str {

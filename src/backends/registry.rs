@@ -280,7 +280,7 @@ impl Backends {
         let found = foreign::find(self).into_iter();
         let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
         found
-            .map(|conflict| (foreign::warning(&conflict), foreign::remedy(&conflict)))
+            .map(|conflict| (conflict.to_string(), foreign::remedy(&conflict)))
             .collect()
     }
 

@@ -7,7 +7,7 @@ use super::verb::{Group, Verb};
 #[rustfmt::skip]
 const OTHER: &[(&[&str], &[&str])] = &[
     (&["ls"], &["images", "list"]), (&["list"], &["images", "list"]), (&["prev"], &["previous"]),
-    (&["favorite"], &["favourite"]), (&["trash"], &["images", "delete"]), (&["undo"], &["back"]),
+    (&["favorite"], &["favourite"]), (&["undo"], &["back"]),
     (&["what"], &["why"]),
     (&["images", "ls"], &["images", "list"]), (&["images", "rm"], &["images", "delete"]),
     (&["images", "mv"], &["images", "move"]), (&["images", "add"], &["import"]),

@@ -89,8 +89,13 @@ impl Player {
         let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
         let resting = self.power.get().resting;
         let record = |one: &RunningPlaylist| {
-            one.state
-                .record(&one.spec, one.state.applied_to(&connected), &now, resting)
+            let applied_to = one.state.applied_to(&connected);
+            let mut record = one.state.record(&one.spec, applied_to, &now, resting);
+            if let Some(why) = &one.nothing_compatible {
+                record.next_change_at = None;
+                record.not_shown = Some(why.clone());
+            }
+            record
         };
         self.running.values().map(record).collect()
     }

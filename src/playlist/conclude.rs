@@ -236,7 +236,7 @@ impl Player {
             shown_on.dedup();
         }
         if applied.outcome == SetStatus::Set {
-            one.nothing_compatible = false;
+            one.nothing_compatible = None;
             self.announce(change, applied);
         }
         if present {
@@ -270,7 +270,7 @@ impl Player {
         };
         if let Some(one) = self.running.get_mut(&id) {
             one.round = change.round;
-            one.nothing_compatible = false;
+            one.nothing_compatible = None;
             // `run_if_due` requests the replacement of a lost image.
             one.lost = lost;
         }
@@ -395,10 +395,15 @@ impl Player {
         let Some(one) = self.running.get_mut(&id) else {
             return;
         };
-        if one.spec.items.is_empty() || std::mem::replace(&mut one.nothing_compatible, true) {
+        if one.spec.items.is_empty() || one.nothing_compatible.is_some() {
             return;
         }
         let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));
+        let who = backend.as_ref().map_or_else(
+            || "no installed backend can".to_owned(),
+            |backend| format!("{backend} cannot"),
+        );
+        one.nothing_compatible = Some(format!("{who} show any image of"));
         let media_type = one.spec.items[one.state.index].media_type;
         log::warn!("no image of playlist {:?} can be shown", one.spec.name);
         self.bus.publish(&Event::PlaylistNoCompatibleItem {

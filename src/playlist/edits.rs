@@ -127,7 +127,7 @@ impl Player {
         if self
             .running
             .get(&id)
-            .is_some_and(|one| one.nothing_compatible)
+            .is_some_and(|one| one.nothing_compatible.is_some())
         {
             self.fill_monitors(id);
         }

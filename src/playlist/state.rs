@@ -391,6 +391,7 @@ impl PlaybackState {
             applied_to,
             extend: self.mode == Mode::Extend,
             mode: self.mode,
+            not_shown: None,
         }
     }
 }

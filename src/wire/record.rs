@@ -2,6 +2,7 @@
 //! wallpapers. Field order is the order on the wire.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -161,6 +162,9 @@ pub struct ActivePlaylist {
     pub applied_to: Vec<String>,
     pub extend: bool,
     pub mode: Mode,
+    /// Why none of its images can be shown: `builtin cannot show any image of`. Not in the API.
+    #[serde(skip)]
+    pub not_shown: Option<String>,
 }
 
 /// A program that draws backgrounds and was not started by us.
@@ -170,6 +174,17 @@ pub struct Conflict {
     /// None if its window does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
+}
+
+/// A warning that names the program.
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.program)?;
+        if let Some(pid) = self.pid {
+            write!(f, " (process {pid})")?;
+        }
+        f.write_str(", which murald did not start, draws backgrounds and may hide the wallpaper")
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -71,6 +71,9 @@ pub(crate) struct Why {
     pub last_failure: Option<ApplyFailure>,
     /// The failure of the hook's last run, the same for all monitors.
     pub hook_failure: Option<HookFailure>,
+    /// Programs that may hide the wallpaper, as text for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The whole record in sentences.
     pub text: String,
 }

@@ -76,6 +76,17 @@ fn background_of_sways_configuration_is_reported() {
     ] {
         assert!(warning.contains(&part), "{warning}");
     }
+    // `why` and `status` warn, too, without the remedy.
+    let short = warning.split(": ").next().unwrap();
+    for words in [&["why"][..], &["status"]] {
+        let output = daemon.murald(words).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(short), "{said}");
+    }
+    assert_eq!(
+        daemon.client().get("/why").ok()[0]["warnings"],
+        json!([short])
+    );
     // Playlists and other backends are hidden, too.
     let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
     let id = &daemon.client().post("/playlists", &body).ok()["id"];

@@ -75,6 +75,34 @@ fn deletion_on_a_terminal_is_confirmed_first() {
 }
 
 #[test]
+fn trash_moves_the_files_of_images_in_place_too() {
+    let daemon = daemon(1);
+    let file = daemon.root().join("walls/q.png");
+    fs::create_dir(file.parent().unwrap()).unwrap();
+    let color = image::Rgb([9, 99, 199]);
+    image::RgbImage::from_pixel(16, 9, color)
+        .save(&file)
+        .unwrap();
+    ok(&daemon, &["import", "--in-place", file.to_str().unwrap()]);
+    let mut terminal = Pty::new(daemon.murald(&["trash", "q"]), 80, 24);
+    terminal.until("Move q (2) to the trash? [y/N] ");
+    terminal.types(b"n\n");
+    assert_eq!(terminal.end().0, Some(1));
+    assert!(file.exists());
+    // Nothing is asked if there is no terminal.
+    assert_eq!(ok(&daemon, &["trash", "q"]), "1 image moved to the trash\n");
+    assert!(!file.exists());
+    assert_eq!(
+        ok(&daemon, &["trash", "p0"]),
+        "1 image moved to the trash\n"
+    );
+    assert_eq!(
+        (ids(&daemon), trash(&daemon)),
+        (0, vec!["p0.png".to_owned(), "q.png".to_owned()])
+    );
+}
+
+#[test]
 fn trash_has_the_file_its_path_and_the_date() {
     let daemon = daemon(1);
     let image = json_of(&daemon, &["images", "show", "p0"]);

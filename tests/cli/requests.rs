@@ -65,7 +65,7 @@ fn every_verb_makes_the_right_requests() {
     check("undo", &["POST /wallpaper/back {}"]);
     check(
         "trash 7",
-        &[r#"DELETE /images {"ids":[7],"trash":true,"files":false}"#],
+        &[r#"DELETE /images {"ids":[7],"trash":true,"files":true}"#],
     );
     check("what DP-1", &["GET /why?monitor=DP-1"]);
     check("where 7", &["GET /images/7"]);

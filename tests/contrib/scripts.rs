@@ -318,6 +318,27 @@ fn waybar_script_prints_every_change() {
     });
 }
 
+#[test]
+fn waybar_script_shows_the_wallpaper_of_its_bar() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let daemon = daemon(&desktop);
+    for (image, monitor) in [(1, "HEADLESS-1"), (2, "HEADLESS-2")] {
+        let body = json!({ "image_id": image, "monitor": monitor });
+        daemon.client().post("/wallpaper/set", &body).ok();
+    }
+    for (output, expected) in [("", "blue hill, red lake"), ("HEADLESS-1", "red lake")] {
+        let mut module = script(&daemon, "waybar/murald-waybar");
+        module.env("WAYBAR_OUTPUT_NAME", output);
+        let mut child = End::spawn(module.stdout(Stdio::piped()));
+        let mut line = String::new();
+        BufReader::new(child.0.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(said["text"], expected);
+    }
+}
+
 /// waybar runs the module with our configuration, and shows its output.
 #[test]
 fn waybar_runs_the_module_with_our_configuration() {

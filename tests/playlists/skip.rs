@@ -54,7 +54,7 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (daemon, ids) = daemon(&desktop, 1);
     let page = page(&daemon, "page");
-    let id = make(&daemon, "pages", json!({ "type": "manual" }), &[page]);
+    let id = make(&daemon, "pages", json!({ "type": "timer" }), &[page]);
     let mut events = daemon.events(EVENTS);
     let started = start_with_warnings(&daemon, id, &[]);
     let warning = started["warnings"][0].as_str().unwrap_or_default();
@@ -69,8 +69,12 @@ fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
         "timestamp": event["timestamp"],
     });
     assert_eq!(event, expected);
-    // The playlist keeps running. A step fails, too, which publishes no second event.
+    // The playlist keeps running, but promises no change. A step fails, too, which publishes no second
+    // event.
     assert_eq!(active(&daemon)[0]["playlist_id"], id);
+    let why = daemon.client().get("/why").ok();
+    let expected = "No change is scheduled: swaybg cannot show any image of playlist \"pages\".";
+    assert!(why[0]["text"].as_str().unwrap().contains(expected), "{why}");
     let refused = daemon
         .client()
         .post(&format!("/playlists/{id}/next"), &json!({}))

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::playlist_sheet::running;
@@ -12,6 +13,7 @@ use super::{
     at, column, items, more, number, of, span, text, written,
 };
 use crate::sys::poll_until;
+use crate::wire::Conflict;
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
@@ -182,6 +184,14 @@ fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Erro
     }
     for warning in items(all, "info.warnings") {
         sheet.field("warning", bad(&written(warning)));
+    }
+    let active = items(all, "backends")
+        .iter()
+        .find(|one| one["active"] == true);
+    for conflict in active.map_or(&[][..], |active| items(active, "conflicts")) {
+        if let Ok(conflict) = Conflict::deserialize(conflict) {
+            sheet.field("warning", bad(&conflict.to_string()));
+        }
     }
     stdout.table(&sheet)
 }

@@ -115,8 +115,17 @@ fn said(deleted: u64, (kept, stuck): (u64, u64), wanted: u64, forever: bool) -> 
 
 /// The question, which names the first images and says what happens to their files.
 pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
+    ask(call, call.has("--files"))
+}
+
+/// The same if the files of images in place are moved, too.
+pub(super) fn question_of_trash(call: &Call) -> Result<Option<String>, Error> {
+    ask(call, true)
+}
+
+fn ask(call: &Call, files: bool) -> Result<Option<String>, Error> {
     let all = call.all("IMAGE");
-    let (mut names, mut in_place) = (Vec::new(), all.len() <= LISTED && !call.has("--files"));
+    let (mut names, mut in_place) = (Vec::new(), all.len() <= LISTED && !files);
     for one in all.iter().take(LISTED) {
         if let Some(path) = one.as_str() {
             names.push(path.to_owned());

@@ -22,6 +22,10 @@ const MANY: Argument = Argument::any(
 #[rustfmt::skip]
 const OR_CURRENT: &[Argument] =
     &[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)").or("current")];
+const YES: Flag = Flag::switch(
+    "--yes",
+    "Do not ask for confirmation (the default when not on a terminal)",
+);
 const MATCHING: &str = "Filters select all images that match.";
 
 #[rustfmt::skip]
@@ -108,7 +112,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ])
         .takes(&[MANY]).choosing().asking(delete::question).shows(&[&delete::DELETED])
         .flags(joined!(FILTERS;
-            Flag::switch("--yes", "Do not ask for confirmation (the default when not on a terminal)"),
+            YES,
             Flag::switch("--forever", "Remove the files instead of moving them to the trash"),
             Flag::switch("--files", "Also delete the files of images in place"),
             NULL,
@@ -117,6 +121,17 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                in place and the originals of imported \
                images are not touched. To also delete the file of an image in place that was \
                deleted while it was on the screen, run `murald images delete current --files`."),
+    Verb::send(&["trash"], "Move images to the desktop's trash", "DELETE /images", &[
+            ("ids", From::Of(|call| Ok(delete::chosen(call, Value::is_number)))),
+            ("trash", From::Of(|_| Ok(Some(true.into())))),
+            ("files", From::Of(|_| Ok(Some(true.into())))),
+        ])
+        .takes(&[Argument::any("IMAGE", Kind::Image, "The images (default: those on the monitors)")
+            .or("current")])
+        .asking(delete::question_of_trash).shows(&[&delete::DELETED])
+        .flags(&[YES])
+        .help("Moves the files, also those of images in place, and removes the images from the \
+               library. The next picture is shown."),
     Verb::get(&["where"], "Print the path of an image", "GET /images/{IMAGE}")
         .takes(OR_CURRENT).shows(&[&PATH]),
     Verb::change(&["favourite"], "Toggle whether an image is a favourite",

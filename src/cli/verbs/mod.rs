@@ -132,7 +132,7 @@ mod tests {
         check("ls", "images list");
         check("list", "images list");
         check("prev", "previous");
-        check("trash 7", "images delete 7");
+        check("trash 7", "trash 7");
         check("undo", "back");
         check("images rm 7", "images delete 7");
         check("image mv 7 sea", "images move 7 sea");

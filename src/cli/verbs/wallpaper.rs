@@ -162,7 +162,7 @@ const WHY: View = View::of(
     "Why",
     &[more(
         "monitor image_id image_name image_path color backend source set_at next last_failure \
-         hook_failure text",
+         hook_failure warnings text",
     )],
 )
 .showing(|_, stdout, all| match all.as_array().map(Vec::as_slice) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Api;
+use crate::backends::registration;
 use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
 use crate::store::workspaces::{self, WorkspacePicture};
@@ -41,6 +42,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         };
         outputs.iter().map(of).collect::<Result<Vec<_>, _>>()
     })?;
+    let conflicts = api.backends.conflicts();
     let (now, hook_failure) = (Timestamp::now(), api.desktop.hook_failure());
     let records: Vec<Why> = outputs
         .iter()
@@ -59,7 +61,13 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
                 .iter()
                 .find(|one| one.applied_to.iter().any(|on| on == name));
             let failures = (api.wallpaper.last_failure(name), hook_failure.clone());
-            record(name, shown, playlist, failures, now)
+            let backend = shown.as_ref().and_then(|shown| shown.backend.parse().ok());
+            let mut record = record(name, shown, playlist, failures, now);
+            for conflict in backend.map_or_else(Vec::new, |name| conflicts(registration(name))) {
+                record.text += &format!(" Warning: {conflict}.");
+                record.warnings.push(conflict.to_string());
+            }
+            record
         })
         .collect();
     Ok(Response::json(200, &records)?)
@@ -146,6 +154,7 @@ fn record(
         next: playlist.and_then(next),
         last_failure,
         hook_failure,
+        warnings: Vec::new(),
         text,
     }
 }
@@ -213,6 +222,9 @@ fn text(
 /// The next change that the playlist of a monitor will make.
 fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     let name = &playlist.playlist_name;
+    if let Some(why) = &playlist.not_shown {
+        return format!("No change is scheduled: {why} playlist {name:?}.");
+    }
     let resting = playlist.resting.filter(|_| !playlist.resumed);
     match (playlist.next_change_at, resting) {
         (Some(at), _) => format!("Next change: playlist {name:?} in {}.", span(now, at)),
