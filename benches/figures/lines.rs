@@ -113,7 +113,7 @@ pub(crate) const APART: &[(&str, &[&str])] = &[
     ),
     (
         "it cannot be undone by another line",
-        &["images delete", "config reset"],
+        &["images delete", "trash", "config reset"],
     ),
     (
         "it waits for a look at a disk",

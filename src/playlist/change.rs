@@ -80,8 +80,8 @@ pub(super) enum Goal {
 /// A client that waits for a picture.
 pub(super) struct WaitingClient {
     pub(super) goal: Goal,
-    /// Index and image of the step, once its change is on its way.
-    pub(super) item: (usize, i64),
+    /// The index of the step's first image, and its images, once its change is on its way.
+    pub(super) step: (usize, Vec<i64>),
     pub(super) done: Reply<Moved>,
 }
 
@@ -89,7 +89,7 @@ impl WaitingClient {
     pub(super) fn new(goal: Goal, done: Reply<Moved>) -> Self {
         Self {
             goal,
-            item: (0, 0),
+            step: (0, Vec::new()),
             done,
         }
     }
@@ -160,18 +160,13 @@ impl Change {
         }
     }
 
-    /// The first of them, with its index.
-    pub(super) fn item(&self) -> (usize, i64) {
-        let first = self
-            .images()
-            .first()
-            .copied()
-            .unwrap_or(self.state.image_id);
-        if first == self.state.image_id {
-            return (self.state.index, first);
+    /// The same, with the index of the first one.
+    pub(super) fn step(&self) -> (usize, Vec<i64>) {
+        let (images, index) = (self.images(), self.state.index);
+        if images[0] == self.state.image_id {
+            return (index, images);
         }
-        let index = self.spec.items.index_of(first);
-        (index.unwrap_or(self.state.index), first)
+        (self.spec.items.index_of(images[0]).unwrap_or(index), images)
     }
 
     /// None if the change is the playlist's own.
@@ -252,11 +247,17 @@ impl Change {
             warnings: applied.warnings.clone(),
         };
         for client in clients {
-            let image = |name: &String| (name.clone(), client.item.1);
-            (client.done)(Ok(moved(applied.monitors.iter().map(image).collect())));
+            let images = dealt(&applied.monitors, &client.step.1);
+            (client.done)(Ok(moved(images)));
         }
         (last.done)(Ok(moved(applied.images.clone())));
     }
+}
+
+/// The images of a step that was overtaken, as if its monitors had shown them.
+pub(super) fn dealt(monitors: &[String], images: &[i64]) -> BTreeMap<String, i64> {
+    let images = images.iter().copied().cycle();
+    monitors.iter().cloned().zip(images).collect()
 }
 
 /// The playlists and images that a command has changed.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Change, Goal, Moved};
+use super::change::{Change, Goal, Moved, dealt};
 use super::error::Error;
 use super::player::{ApplyReport, Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
@@ -276,7 +276,8 @@ impl Player {
         }
         // Superseded steps are announced as if their pictures had been shown.
         for client in &change.clients[..change.clients.len() - 1] {
-            self.announce_image(&change, client.item, applied, BTreeMap::new());
+            let images = dealt(&applied.monitors, &client.step.1);
+            self.announce_image(&change, &client.step, applied, images);
         }
         self.announce(&change, applied);
         change.answer(applied);
@@ -346,7 +347,7 @@ impl Player {
 impl Player {
     /// Publishes that a picture is shown.
     fn announce(&self, change: &Change, applied: &Applied) {
-        let (attempt, item) = (&change.attempt, change.item());
+        let (attempt, step) = (&change.attempt, change.step());
         let (Some(one), false) = (self.running.get(&change.playlist), attempt.silent) else {
             return;
         };
@@ -356,33 +357,30 @@ impl Player {
                 playlist_name: one.spec.name.clone(),
                 backend: applied.backend.to_string(),
                 skipped: attempt.skipped.len(),
-                applied_index: item.0,
+                applied_index: step.0,
                 skipped_items: attempt.skipped.clone(),
             });
         }
-        // In mode `each`: the image of each monitor.
-        let images = if applied.mode == Mode::Each {
-            applied.images.clone()
-        } else {
-            BTreeMap::new()
-        };
-        self.announce_image(change, item, applied, images);
+        self.announce_image(change, &step, applied, applied.images.clone());
     }
 
     fn announce_image(
         &self,
         change: &Change,
-        (image_index, image_id): (usize, i64),
+        (image_index, step): &(usize, Vec<i64>),
         applied: &Applied,
-        images: BTreeMap<String, i64>,
+        mut images: BTreeMap<String, i64>,
     ) {
+        if applied.mode != Mode::Each {
+            images.clear();
+        }
         let mut monitors = applied.monitors.clone();
         // In mode `each` the monitors come in the order of their images.
         monitors.sort_unstable();
         self.bus.publish(&Event::PlaylistImageChanged {
             playlist_id: change.playlist,
-            image_index,
-            image_id,
+            image_index: *image_index,
+            image_id: step[0],
             monitors,
             source: change.attempt.missed.then_some("missed_event_recovery"),
             images,

@@ -213,17 +213,17 @@ impl Player {
         if is_alone {
             change.stepping = stepping.clone();
         }
-        change.clients[0].item = change.item();
+        change.clients[0].step = change.step();
         let mut queue = self.queues.remove(&id).unwrap_or_default();
         while let Some(Goal::Step(direction, theirs)) = queue.front().map(|next| &next.goal)
             && *theirs == on
         {
             step(&mut change.state, &change.spec, *direction);
-            let item = change.item();
+            let step = change.step();
             change.clients.extend(
                 queue
                     .pop_front()
-                    .map(|client| WaitingClient { item, ..client }),
+                    .map(|client| WaitingClient { step, ..client }),
             );
         }
         self.queues.insert(id, queue);

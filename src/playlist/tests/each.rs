@@ -377,3 +377,26 @@ fn shuffle_steps_on_a_monitor_and_back() {
         assert!(fixture.dealt().is_empty());
     }
 }
+
+#[test]
+fn quick_steps_have_their_own_images() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3, 4, 5], &[]);
+    fixture.start_each(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    let answers: Vec<_> = (0..3)
+        .map(|_| fixture.begin(|player, reply| player.act(id, Action::Next, &[], reply)))
+        .collect();
+    fixture.events();
+    fixture.release(Behaviour::Shows);
+    let expected = [[2, 3], [4, 5], [0, 1]].map(|numbers| {
+        let [a, b] = numbers.map(|number: usize| fixture.images[number]);
+        BTreeMap::from([("A".to_owned(), a), ("B".to_owned(), b)])
+    });
+    let told = answers.iter().map(|one| one.try_recv().unwrap().unwrap());
+    assert!(told.map(|moved| moved.images).eq(expected.clone()));
+    let events = fixture.events();
+    let images = events.iter().map(|(_, event)| &event["images"]);
+    let expected = expected.map(|images| serde_json::to_value(images).unwrap());
+    assert!(images.eq(&expected), "{events:?}");
+}
