@@ -139,7 +139,7 @@ fn path_is_imported_once_and_shown() {
     says(
         json!({ "path": blue, "transition": "spiral" }),
         400,
-        "transition must be none with builtin, not",
+        "transition must be none with feh, not",
     );
     says(
         json!({ "path": blue, "default": true, "monitor": "VIRTUAL-1" }),

@@ -198,6 +198,7 @@ fn awww_gets_its_command_line() {
     let mut daemon = TestDaemon::on(&desktop);
     daemon.stub("awww", AWWW);
     daemon.stub("awww-daemon", AWWW_DAEMON);
+    daemon.configure("[backend]\ntype = 'awww'\n");
     daemon.start();
     let path = plain(&daemon, "a b.png", RED);
     let id = daemon.import(&[&path])[0];

@@ -190,7 +190,7 @@ fn links_and_colour_files_follow_every_change() {
     let first = clear();
     let told = String::from_utf8_lossy(&first.stdout).into_owned();
     assert!(
-        first.status.success() && told.contains("; stopped 1 process"),
+        first.status.success() && told.contains("; removed its wallpapers"),
         "{first:?}"
     );
     assert_eq!(files_below(&state(&daemon)), std::slice::from_ref(&mine));
