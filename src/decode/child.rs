@@ -18,11 +18,12 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
-use super::sandbox;
+use super::limits;
 use crate::digest::Checksum;
 use crate::media::{self, Cut, Probe, Shown};
 use crate::memory;
 use crate::paths::open_regular;
+use crate::process;
 use crate::sys::lock;
 use crate::thread;
 use crate::wire::MediaType;
@@ -62,8 +63,8 @@ fn run(writable: Vec<PathBuf>) -> io::Result<()> {
             "only murald itself runs this command; see murald(1)",
         ));
     }
-    sandbox::limit()?;
-    sandbox::confine(writable)?;
+    limits::limit()?;
+    process::confine(writable)?;
     let stream = UnixStream::from(socket);
     let daemon = Daemon::new(&stream)?;
     let reporter = daemon.clone();
@@ -146,7 +147,7 @@ impl Daemon {
             Err(error) => Reply::Failed(error),
         });
         // The next job may use as much time again.
-        sandbox::renew_time();
+        limits::renew_time();
     }
 }
 
@@ -274,7 +275,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 fn checksum(path: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
     let mut file = open(path)?;
     let meta = meta(&file)?;
-    let hashed = hash(&mut file, &mut |_| Ok(()), daemon);
+    let hashed = hash(&mut file, meta.size, &mut |_| Ok(()), daemon);
     let checksum = hashed.map_err(|error| Error::Read(error.into()))?;
     Ok(Hashed { checksum, meta })
 }
@@ -283,6 +284,7 @@ fn checksum(path: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
 /// that of the copy.
 fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
     let mut file = open(path)?;
+    let size = meta(&file)?.size;
     let target = OpenOptions::new()
         .read(true)
         .write(true)
@@ -290,8 +292,8 @@ fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
         .open(to);
     let mut target = target.map_err(Error::write(to))?;
     let hashed = match rustix::fs::ioctl_ficlone(&target, &file) {
-        Ok(()) => hash(&mut target, &mut |_| Ok(()), daemon),
-        Err(_) => copy_bytes(&mut file, &mut target, daemon),
+        Ok(()) => hash(&mut target, u64::MAX, &mut |_| Ok(()), daemon),
+        Err(_) => copy_bytes(&mut file, size, &mut target, daemon),
     };
     let checksum = hashed.map_err(|error| Error::Copy(error.into()))?;
     let meta = FileMeta::of(&target).map_err(Error::write(to))?;
@@ -300,7 +302,12 @@ fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
 
 /// Copies a file into an empty one, with holes instead of zeros, so that a sparse file takes no
 /// more space than before.
-fn copy_bytes(file: &mut File, target: &mut File, daemon: &Daemon) -> io::Result<Checksum> {
+fn copy_bytes(
+    file: &mut File,
+    size: u64,
+    target: &mut File,
+    daemon: &Daemon,
+) -> io::Result<Checksum> {
     let mut length = 0;
     let mut put = |bytes: &[u8]| {
         length += bytes.len() as u64;
@@ -309,24 +316,30 @@ fn copy_bytes(file: &mut File, target: &mut File, daemon: &Daemon) -> io::Result
             false => target.write_all(bytes),
         }
     };
-    let checksum = hash(file, &mut put, daemon)?;
+    let checksum = hash(file, size, &mut put, daemon)?;
     target.set_len(length)?;
     Ok(checksum)
 }
 
-/// Hashes a file from its start, and passes its content to `put`.
+/// Hashes a file from its start, and passes its content to `put`. A file with more than `size` bytes is
+/// an error: it might grow for ever.
 fn hash(
     file: &mut File,
+    size: u64,
     put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     daemon: &Daemon,
 ) -> io::Result<Checksum> {
     file.rewind()?;
     let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
-    let mut reported = Instant::now();
+    let (mut reported, mut left) = (Instant::now(), size);
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(digest.finalize().into()),
+            Ok(count) if count as u64 > left => {
+                return Err(io::Error::other("it grew while it was read"));
+            }
             Ok(count) => {
+                left -= count as u64;
                 digest.update(&buffer[..count]);
                 put(&buffer[..count])?;
             }
@@ -336,7 +349,7 @@ fn hash(
         if reported.elapsed() >= PROGRESS_EVERY {
             daemon.reply(&Reply::<()>::Progress);
             // The limit is meant for decoding: hashing a large file may take longer.
-            sandbox::renew_time();
+            limits::renew_time();
             reported = Instant::now();
         }
     }
@@ -345,6 +358,19 @@ fn hash(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn file_that_grows_while_it_is_copied_is_given_up() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a");
+        fs::write(&path, "12345").unwrap();
+        let (mut file, (stream, _)) = (open(&path).unwrap(), UnixStream::pair().unwrap());
+        let daemon = Daemon::new(&stream).unwrap();
+        let mut hashed = |size| hash(&mut file, size, &mut |_| Ok(()), &daemon);
+        assert!(hashed(5).is_ok());
+        let error = hashed(4).unwrap_err();
+        assert_eq!(error.to_string(), "it grew while it was read");
+    }
 
     #[test]
     fn image_files_are_limited_in_size_for_all_decoders() {

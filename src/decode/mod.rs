@@ -6,9 +6,9 @@
 //! job writes: it names them, creates their directories, and removes what a failed job leaves.
 
 mod child;
+mod limits;
 mod pool;
 mod protocol;
-mod sandbox;
 mod worker;
 
 use std::io;
@@ -23,7 +23,6 @@ use crate::thread::Spawner;
 
 pub(crate) use child::main;
 pub(crate) use protocol::{Drawn, Error, FileMeta, Hashed, Header, Looked};
-pub(crate) use sandbox::confine;
 pub use worker::Settings;
 
 use pool::{Pool, Purpose};

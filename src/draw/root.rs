@@ -17,7 +17,7 @@ use x11rb::wrapper::ConnectionExt as _;
 use super::message::{Outcome, Request, Response, Wanted, line};
 use super::paint::{Task, paint};
 use super::storage::PIXEL;
-use crate::decode::confine;
+use crate::process::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 

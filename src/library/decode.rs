@@ -1,23 +1,28 @@
 //! Makes the thumbnail or still picture of a file. Pictures are decoded in a separate process, videos
 //! by ffmpeg, and formats that murald does not decode by other programs.
 //!
-//! A video is shown by its poster frame, at one tenth of its length. The programs write to a scratch
-//! file, which is decoded like any picture. Runs on threads that may wait for a program.
+//! A video is shown by its poster frame, at one tenth of its length, or later if that is black. The
+//! programs write to a scratch file, which is decoded like any picture. Runs on threads that may wait for a program.
 
 use std::path::Path;
 
 use super::Error;
 use super::disk::Scratch;
-use crate::color::Rgb;
+use crate::color::{Rgb, lab};
 use crate::decode::{self, Decoder, Drawn, Header};
 use crate::media::{Traits, fit};
 use crate::transcode::{Facts, Ffmpeg};
 use crate::wire::{Format, MediaType, Resolution};
 
-/// The position of a video's poster frame, as a fraction of the video's length.
-const POSTER: f64 = 0.1;
+/// The position of a video's poster frame, as a fraction of the video's length: the first that is not
+/// black.
+const POSTER: [f64; 4] = [0.1, 0.25, 0.5, 0.75];
+/// Lightness in CIELAB up to which a frame is black.
+const BLACK: f32 = 3.0;
 /// Up to this width, ffmpeg scales a frame to twice the thumbnail's size, for a sharper thumbnail.
 const CHEAP: u32 = 1280;
+/// The size at which a frame is checked for black.
+const SMALL: (u32, u32) = (64, 64);
 
 /// Makes a scratch file for the output of a program.
 pub(super) type MakeScratch<'a> = &'a dyn Fn() -> Result<Scratch, Error>;
@@ -107,7 +112,6 @@ impl Tools<'_> {
             .ffmpeg
             .facts(path, format)
             .map_err(Error::transcoding(path))?;
-        let at = moment_of(&facts, moment);
         let (whole, frame) = ((facts.width, facts.height), resolution.fits());
         let (width, height) = fit(whole, frame);
         let spare = if frame.0 <= CHEAP { 2 } else { 1 };
@@ -119,9 +123,7 @@ impl Tools<'_> {
             whole
         };
         let scratch = scratch()?;
-        self.ffmpeg
-            .frame((path, format), &facts, at, size, scratch.path())
-            .map_err(Error::transcoding(path))?;
+        self.poster((path, format), &facts, moment, (size, scratch.path()))?;
         let drawn = self.decoder.thumbnail(scratch.path(), frame, to);
         let Drawn { colors, .. } = drawn.map_err(Error::decoding(path))?;
         let (width, height) = whole;
@@ -184,16 +186,34 @@ impl Tools<'_> {
             .facts(path, format)
             .map_err(Error::transcoding(path))?;
         let size = fit((facts.width, facts.height), size);
-        let at = moment_of(&facts, None);
-        self.ffmpeg
-            .frame((path, format), &facts, at, size, to)
-            .map_err(Error::transcoding(path))
+        self.poster((path, format), &facts, None, (size, to))
     }
-}
 
-/// The position of a frame within the video, in seconds.
-fn moment_of(facts: &Facts, moment: Option<f64>) -> f64 {
-    moment
-        .unwrap_or(facts.duration * POSTER)
-        .clamp(0.0, facts.duration)
+    /// Writes the frame at `moment` (in seconds), by default the poster frame, as PNG.
+    fn poster(
+        self,
+        (path, format): (&Path, Format),
+        facts: &Facts,
+        moment: Option<f64>,
+        (size, to): ((u32, u32), &Path),
+    ) -> Result<(), Error> {
+        let moments = match moment {
+            Some(at) => vec![at.clamp(0.0, facts.duration)],
+            None => POSTER.map(|share| share * facts.duration).to_vec(),
+        };
+        for at in moments {
+            self.ffmpeg
+                .frame((path, format), facts, at, size, to)
+                .map_err(Error::transcoding(path))?;
+            if moment.is_some() {
+                break;
+            }
+            let drawn = self.decoder.thumbnail(to, SMALL, None);
+            let colors = drawn.map_err(Error::decoding(path))?.colors;
+            if colors.iter().any(|&color| lab(color).l > BLACK) {
+                break;
+            }
+        }
+        Ok(())
+    }
 }

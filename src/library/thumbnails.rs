@@ -188,7 +188,11 @@ impl Thumbnails {
                 };
                 let written = entry.metadata().and_then(|meta| meta.modified());
                 if is_stale && written.is_ok_and(|at| at < self.shared.started) {
-                    fs::remove_file(entry.path()).ok();
+                    // A program that was killed leaves a directory.
+                    let path = entry.path();
+                    fs::remove_file(&path)
+                        .or_else(|_| fs::remove_dir_all(path))
+                        .ok();
                 }
             }
         }

@@ -51,6 +51,8 @@ pub struct Traits {
     pub derived: bool,
     pub cropped: bool,
     pub alpha: bool,
+    /// The colours are multiplied by alpha.
+    pub premultiplied: bool,
     /// The image has an ICC profile that differs from sRGB.
     pub profile: bool,
     /// H.273's code points of primaries and transfer function, if they are not sRGB's.

@@ -200,6 +200,10 @@ impl<'a> Meta<'a> {
         };
         let kind = self.items.get(&self.primary).copied().flatten();
         traits.derived = matches!(kind.as_ref(), Some(b"grid" | b"iovl" | b"iden"));
+        traits.premultiplied = self
+            .references
+            .iter()
+            .any(|(kind, from, _)| kind == b"prem" && *from == self.primary);
         let auxiliary = self
             .references
             .iter()

@@ -1,6 +1,6 @@
 //! Detects a file's format, reads its headers, decodes it and makes thumbnails.
 
-use std::io::Read;
+use std::io::{Read, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 
@@ -89,14 +89,24 @@ fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
     if let Some(decoder) = decoder(format) {
         return Ok((format, decoder));
     }
-    if matches!(format, Format::Avif | Format::Heic) {
-        traits = heif::traits(input)?;
+    match format {
+        Format::Avif | Format::Heic => traits = heif::traits(input)?,
+        // ffprobe does not notice that the end is missing.
+        Format::Avi if is_riff_cut(&head, input)? => return Err(Error::Truncated(format)),
+        _ => {}
     }
     Err(Error::NeedsTranscoder {
         format,
         why: None,
         traits,
     })
+}
+
+/// Whether the first list of a RIFF file is longer than the file.
+fn is_riff_cut(head: &[u8], input: &mut dyn Input) -> Result<bool, Error> {
+    let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?;
+    let claimed = head.get(4..).and_then(<[u8]>::first_chunk);
+    Ok(claimed.is_some_and(|&claimed| u64::from(u32::from_le_bytes(claimed)) + 8 > length))
 }
 
 /// Reads the headers of an image, and the whole file if necessary to find out whether it is

@@ -298,6 +298,51 @@ fn tiff_that_ffmpeg_decodes_wrongly_is_refused() {
 }
 
 #[test]
+fn tiff_of_ycc_is_read_by_its_strips_and_tiles() {
+    for file in [
+        &include_bytes!("tests/ycc-strips.tiff")[..],
+        include_bytes!("tests/ycc-tiles.tiff"),
+    ] {
+        let picture = thumbnail(file, 40).unwrap();
+        assert_eq!((picture.width(), picture.height()), (40, 24));
+        for (at, expected) in [(3 * 45, [200, 40, 30]), (3 * (22 * 40 + 35), [30, 60, 190])] {
+            let found = &picture.pixels()[at..at + 3];
+            let is_near = |(found, expected): (&u8, u8)| found.abs_diff(expected) < 6;
+            assert!(found.iter().zip(expected).all(is_near), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn tiff_goes_to_ffmpeg_only_if_ffmpeg_is_right() {
+    let check = |changes: &[(u16, u32)], is_right| {
+        let mut entries = vec![
+            (256, 1), (257, 1), (258, 4), (259, 1), (262, 1), (273, 8), (277, 1), (278, 1), (279, 1),
+        ];
+        entries.retain(|(tag, _)| changes.iter().all(|(changed, _)| tag != changed));
+        entries.extend(changes);
+        entries.sort_unstable();
+        let error = thumbnail(&tiff(&entries), 9).unwrap_err();
+        let is_left = matches!(error, Error::NeedsTranscoder { .. });
+        assert_eq!(is_left, is_right, "{changes:?}: {error}");
+        assert!(is_left || matches!(error, Error::Unsupported { .. }), "{error}");
+    };
+    let [bits, compression, photometric, order, samples] = [258, 259, 262, 266, 277];
+    let format = 339;
+    check(&[], true);
+    check(&[(compression, 5)], true);
+    check(&[(order, 2)], false);
+    check(&[(order, 2), (compression, 5)], true);
+    check(&[(order, 2), (bits, 8)], true);
+    check(&[(photometric, 3)], true);
+    // Integers of 32 bits without a word about their format, half floats, signed integers, Lab.
+    check(&[(photometric, 2), (samples, 3), (bits, 32)], false);
+    check(&[(photometric, 2), (samples, 3), (bits, 16), (format, 3)], false);
+    check(&[(bits, 8), (format, 2)], false);
+    check(&[(photometric, 8), (samples, 3), (bits, 8)], false);
+}
+
+#[test]
 fn tiff_with_more_values_than_bytes_is_refused_before_it_is_read() {
     let fields = [
         (256, 1),

@@ -1,7 +1,7 @@
 //! Decodes TIFF and BigTIFF: decides whether a file is decoded by the `image` crate or by ffmpeg,
 //! or is refused, and decodes CMYK with a colour profile.
 //!
-//! ffmpeg ignores the orientation of a TIFF, and decodes tiles and JPEG compression as noise.
+//! Where ffmpeg decodes as libtiff does was found by comparing: see `is_right_in_ffmpeg`.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -15,15 +15,20 @@ use super::error::Error;
 use super::exif::Orientation;
 use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::image_crate::Variety;
+use super::jpeg;
 use super::picture::Picture;
 use crate::wire::Format;
 
 const LZW: u16 = 5;
+const OLD_JPEG: u16 = 6;
 const JPEG: u16 = 7;
 /// The compressions that the crate supports: none, Fax 4, LZW, JPEG, Deflate (two numbers),
 /// PackBits.
-const KNOWN: [u16; 7] = [1, 4, LZW, JPEG, 8, 32946, 32773];
+const KNOWN: [u16; 7] = [1, 4, LZW, JPEG, 8, 32946, PACK_BITS];
+const PACK_BITS: u16 = 32773;
 const CMYK: u16 = 5;
+const YCBCR: u16 = 6;
+const UNSIGNED: u16 = 1;
 const ASSOCIATED: u16 = 1;
 /// XMP, and above it Photoshop, IPTC, EXIF and ICC. All numbers that the decoding needs are below.
 const FIRST_METADATA: u64 = 700;
@@ -35,6 +40,8 @@ struct Directory {
     compression: u16,
     bits: u16,
     samples: u16,
+    /// Unsigned or signed integers, or floating point.
+    sample_format: u16,
     extra: Option<u16>,
     orientation: Orientation,
     /// Bits are stored from the lowest to the highest.
@@ -49,6 +56,16 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     check_bounds(directory.size, 3)?;
     if let Some(header) = directory.inks() {
         return Ok(header);
+    }
+    if directory.is_ycc() {
+        return Ok(Header {
+            orientation: directory.orientation,
+            ..Header::plain(directory.size, 3)
+        });
+    }
+    // The `image` crate takes them for floating point if the file does not say.
+    if directory.bits == 32 && directory.sample_format == UNSIGNED {
+        return Err(directory.not_by_image("integers of 32 bits"));
     }
     if directory.reversed {
         return Err(directory.not_by_image("reversed bit order (FillOrder 2)"));
@@ -107,6 +124,7 @@ impl Directory {
             compression: first(Tag::Compression, 1)?,
             bits: first(Tag::BitsPerSample, 1)?,
             samples: first(Tag::SamplesPerPixel, 1)?,
+            sample_format: first(Tag::SampleFormat, UNSIGNED)?,
             reversed: first(Tag::FillOrder, 1)? == 2,
             planar: first(Tag::PlanarConfiguration, 1)? == 2,
             tiled: first(Tag::TileWidth, 0)? != 0,
@@ -133,12 +151,44 @@ impl Directory {
             "{why} (photometric interpretation {photometric}, compression {compression}, \
              {samples} samples of {bits} bits)"
         );
-        let is_upright = self.orientation == Orientation::NoTransforms;
-        if is_upright && !self.tiled && self.compression != JPEG {
+        if self.is_right_in_ffmpeg() {
             Error::special(format, what)
         } else {
             Error::Unsupported { format, what }
         }
+    }
+
+    /// Whether ffmpeg 5 and 7 decode this variety as libtiff does. They ignore the orientation, decode
+    /// tiles and JPEG as noise, YCbCr in the wrong range, and floating point as integers; and they reverse
+    /// no bits of pixels smaller than a byte, unless a compression has bytes of its own.
+    fn is_right_in_ffmpeg(&self) -> bool {
+        let is_compared = match (self.photometric, self.samples) {
+            (0 | 1, 1) | (1, 2) | (2, 3 | 4) => self.bits <= 16,
+            (3, 1) | (CMYK, 4) => self.bits <= 8,
+            _ => false,
+        };
+        let is_mixed_up =
+            self.reversed && self.bits < 8 && matches!(self.compression, 1 | PACK_BITS);
+        is_compared
+            && !is_mixed_up
+            && !self.tiled
+            && self.sample_format == UNSIGNED
+            && self.extra != Some(ASSOCIATED)
+            && ![OLD_JPEG, JPEG].contains(&self.compression)
+            && self.orientation == Orientation::NoTransforms
+    }
+
+    /// Whether the pixels are YCbCr, which the `tiff` crate reads and murald converts.
+    fn is_ycc(&self) -> bool {
+        let Self {
+            photometric,
+            samples,
+            bits,
+            ..
+        } = *self;
+        (photometric, samples, bits, self.planar) == (YCBCR, 3, 8, false)
+            && KNOWN.contains(&self.compression)
+            && !self.reversed
     }
 
     fn variety(&self) -> Variety {
@@ -155,9 +205,10 @@ impl Directory {
     }
 
     fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-        let Some(inks) = header.profile.as_ref().and_then(Profile::of_inks) else {
+        let inks = header.profile.as_ref().and_then(Profile::of_inks);
+        if inks.is_none() && !self.is_ycc() {
             return self.variety().decode(header, input, goal);
-        };
+        }
         let read = reader(input)
             .and_then(|mut file| file.read_image())
             .map_err(from_crate)?;
@@ -167,10 +218,13 @@ impl Directory {
         let mut shrink = header.shrink(goal);
         let mut colors = vec![0; 3 * header.size.0 as usize];
         for row in read
-            .chunks_exact(4 * header.size.0 as usize)
+            .chunks_exact(usize::from(self.samples) * header.size.0 as usize)
             .take(header.size.1 as usize)
         {
-            inks.apply(row, &mut colors);
+            match &inks {
+                Some(inks) => inks.apply(row, &mut colors),
+                None => jpeg::to_rgb(row, &mut colors),
+            }
             shrink.row(&colors);
         }
         Ok(shrink.finish(header.orientation))

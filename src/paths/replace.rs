@@ -100,7 +100,10 @@ pub(crate) fn remove_unused(directory: &Path, is_used: impl Fn(&Path) -> bool) {
         .map(|entry| entry.path())
         .filter(|path| !is_used(path))
     {
-        fs::remove_file(path).ok();
+        // A program that was killed leaves a directory.
+        fs::remove_file(&path)
+            .or_else(|_| fs::remove_dir_all(path))
+            .ok();
     }
 }
 

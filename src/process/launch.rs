@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::orders::{self, Orders, ResourceLimits};
-use super::{Child, Error, is_plain, reap_killed};
+use super::{Child, Error, is_plain, reap_killed, sandbox};
 
 /// Variables that the service manager or the starting command sets for the daemon only; a child
 /// that used them would act in its name.
@@ -36,6 +36,8 @@ pub struct Launch {
     makes_our_files: bool,
     /// The working directory; `None` means `/`.
     directory: Option<PathBuf>,
+    /// The directories to which it can write; `None` means all.
+    writable: Option<Vec<PathBuf>>,
 }
 
 impl Launch {
@@ -47,6 +49,7 @@ impl Launch {
             limits: ResourceLimits::default(),
             makes_our_files: false,
             directory: None,
+            writable: None,
         }
     }
 
@@ -86,6 +89,12 @@ impl Launch {
         self
     }
 
+    /// Restricts the process with Landlock: it can write below these directories only, and use no TCP.
+    pub(crate) fn confined(mut self, writable: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.writable = Some(writable.into_iter().collect());
+        self
+    }
+
     /// Starts the process; the program has been executed when this returns. Its stdin is empty;
     /// stdout and stderr are discarded unless given.
     ///
@@ -100,7 +109,7 @@ impl Launch {
     ) -> Result<Child, Error> {
         reap_killed();
         let start = || -> io::Result<Child> {
-            let orders = self.orders(record)?;
+            let mut orders = self.orders(record)?;
             let mut command = self.command();
             let place = |to: Option<OwnedFd>| to.map_or_else(Stdio::null, Stdio::from);
             command
@@ -135,6 +144,11 @@ impl Launch {
             record: record.map(word).transpose()?,
             directory: self.directory.as_deref().map(word).transpose()?,
             limits: self.limits,
+            sandbox: self
+                .writable
+                .as_deref()
+                .map(sandbox::of_program)
+                .transpose()?,
             umask: if self.makes_our_files {
                 None
             } else {
@@ -231,6 +245,22 @@ mod tests {
             "{said}"
         );
         assert!(said.contains(" PATH=") && !said.contains(OURS[0]), "{said}");
+    }
+
+    #[test]
+    fn confined_program_writes_only_to_its_directories() {
+        let home = tempfile::tempdir().unwrap();
+        let (own, other) = (home.path().join("own"), home.path().join("other"));
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(&other, "theirs").unwrap();
+        let launch = shell("echo a >own/a; echo b >other; echo c >c; ln other own/d; echo e >/dev/null && echo ok")
+            .directory(home.path())
+            .confined([own.clone()]);
+        let said = said(launch);
+        assert!(said.ends_with("ok\n"), "{said}");
+        assert_eq!(std::fs::read(own.join("a")).unwrap(), b"a\n");
+        assert_eq!(std::fs::read(&other).unwrap(), b"theirs");
+        assert!(!home.path().join("c").exists() && !own.join("d").exists());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod oneshot;
 mod orders;
 mod reaper;
 mod records;
+mod sandbox;
 mod scripts;
 pub(crate) mod text;
 pub(crate) mod version;
@@ -42,6 +43,7 @@ pub(crate) use orders::{ResourceLimits, keep_files_private};
 pub use reaper::Reaper;
 pub use records::ProcessRecords;
 pub(crate) use records::plain_name;
+pub(crate) use sandbox::confine;
 pub(crate) use scripts::{Groups, Scripts};
 pub use version::Versions;
 

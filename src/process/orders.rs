@@ -6,6 +6,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use landlock::RulesetCreated;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, setrlimit};
 
@@ -39,6 +40,8 @@ pub(super) struct Orders {
     /// The working directory; `/` if it does not exist.
     pub(super) directory: Option<CString>,
     pub(super) limits: ResourceLimits,
+    /// Landlock's rules for the process.
+    pub(super) sandbox: Option<RulesetCreated>,
     /// `None` leaves the umask as it is.
     pub(super) umask: Option<Mode>,
 }
@@ -58,7 +61,7 @@ pub(super) fn inherited_umask() -> Option<Mode> {
 
 impl Orders {
     /// Runs in the new process: no allocation, no lock, and errors with a code only.
-    pub(super) fn carry_out(&self) -> io::Result<()> {
+    pub(super) fn carry_out(&mut self) -> io::Result<()> {
         // SIGXFSZ is ignored, so that a write beyond the limit fails with an error instead of
         // killing the process.
         reset_signals(self.limits.output.is_some().then_some(libc::SIGXFSZ));
@@ -80,8 +83,11 @@ impl Orders {
             rustix::process::umask(umask);
         }
         self.limits.set()?;
-        match &self.record {
-            Some(record) => write_record(record),
+        if let Some(record) = &self.record {
+            write_record(record)?;
+        }
+        match self.sandbox.take() {
+            Some(rules) => rules.restrict_self().map(drop).map_err(|_| io::ErrorKind::PermissionDenied.into()),
             None => Ok(()),
         }
     }

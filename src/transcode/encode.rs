@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::error::Error;
 use super::facts::Facts;
 use super::ffmpeg::progress_seconds;
-use super::ffmpeg::{Ffmpeg, blamed, checked, file, input};
+use super::ffmpeg::{Ffmpeg, checked, file, input};
+use super::fresh::{Fresh, RESULT};
 use crate::process::{self, Launch};
 use crate::wire::{Format, LoopPreset};
 
@@ -52,8 +53,7 @@ impl Ffmpeg {
                 "-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-pix_fmt", "yuv420p",
             ])
             .args(["-c:a", "aac", "-b:a", "96k", "-ac", "2"])
-            .args(["-movflags", "+faststart", "-f", "mp4"])
-            .args([file(to)]);
+            .args(["-movflags", "+faststart", "-f", "mp4"]);
         self.write(what, (path, to), &launch, facts.duration)
     }
 
@@ -81,7 +81,7 @@ impl Ffmpeg {
         if facts.has_audio {
             launch = launch.args(["-map", "[a]"]);
         }
-        launch = launch.args(coding(preset)).args([file(to)]);
+        launch = launch.args(coding(preset));
         self.write(what, (path, to), &launch, plan.length)
     }
 
@@ -103,7 +103,12 @@ impl Ffmpeg {
     ) -> Result<(), Error> {
         // One minute plus ten times the length of the video.
         let cpu = Duration::from_secs_f64((60.0 + 10.0 * length.max(0.0)).min(1e9));
-        let launch = &launch.clone().limits(self.resources(cpu));
+        let fresh = Fresh::beside(to)?;
+        let launch = &launch
+            .clone()
+            .args([file(&fresh.result())])
+            .limits(self.resources(cpu))
+            .confined([fresh.directory.clone()]);
         log::info!("{what} started");
         log::debug!("{}", launch.shown());
         let mut said = String::new();
@@ -125,17 +130,17 @@ impl Ffmpeg {
             Some(&self.cancel),
             &mut on_output,
         );
-        checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
+        let failed = |complaint: String| Error::Failed {
+            program: "ffmpeg",
+            complaint,
+        };
+        checked("ffmpeg", path, ran).map_err(|error| fresh.blamed(error))?;
+        let made = fresh.take(RESULT).and_then(|made| made.metadata());
+        let made = made.map_err(|_| fresh.blamed(failed("it wrote no video".to_owned())))?;
         // ffmpeg exits successfully even if it cannot write the end of the file.
-        if to
-            .metadata()
-            .is_ok_and(|made| made.len() >= self.limits.output)
-        {
-            let complaint = format!("the result is larger than {} MiB", self.limits.output >> 20);
-            return Err(Error::Failed {
-                program: "ffmpeg",
-                complaint,
-            });
+        if made.len() >= self.limits.output {
+            let limit = self.limits.output >> 20;
+            return Err(failed(format!("the result is larger than {limit} MiB")));
         }
         log::info!("{what} finished");
         Ok(())

@@ -5,14 +5,23 @@ use serde_json::Value;
 use super::error::Error;
 use crate::media;
 
+/// Converts PQ or HLG to standard brightness: keeps values up to the middle tones, and compresses
+/// brighter ones. White is 203 cd/m² (ITU-R BT.2408).
+pub(super) const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,\
+    tonemap=mobius,zscale=t=bt709";
+/// Converts from the primaries of the image to those of sRGB.
+const PRIMARIES: &str = ",format=gbrp16le,zscale=p=bt709:t=iec61966-2-1";
+
 /// The properties of a video, or of an image that only ffmpeg decodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// In pixels as shown: square, with the rotation applied.
     pub width: u32,
     pub height: u32,
-    /// In seconds; 0 for a still image, or if the file does not say.
+    /// Of the video stream in seconds; 0 for a still image, or if the file does not say.
     pub duration: f64,
+    /// The time of the first frame in the file, in seconds.
+    pub(super) start: f64,
     pub has_audio: bool,
     /// The number of the video stream.
     pub(super) stream: usize,
@@ -22,7 +31,7 @@ pub struct Facts {
     pub(super) is_bt709: bool,
     /// The transfer function is PQ or HLG, for HDR screens.
     pub(super) is_hdr: bool,
-    /// The primaries are not those of sRGB.
+    /// The primaries are wider than those of sRGB.
     pub(super) is_wide: bool,
 }
 
@@ -35,11 +44,14 @@ impl Facts {
         let is = |stream: &Value, kind: &str| stream["codec_type"] == kind;
         // The cover of an audio file is not a video.
         let shown = |stream: &&Value| stream["disposition"]["attached_pic"] != 1;
-        let mut videos = streams
-            .iter()
-            .enumerate()
-            .filter(|(_, stream)| is(stream, "video"));
-        let (number, video) = videos.find(|(_, v)| shown(v)).ok_or(Error::NoPicture)?;
+        let videos = streams.iter().enumerate();
+        let mut videos = videos.filter(|(_, stream)| is(stream, "video") && shown(stream));
+        let default = |(_, video): &(usize, &Value)| video["disposition"]["default"] == 1;
+        let (number, video) = videos
+            .clone()
+            .find(default)
+            .or_else(|| videos.next())
+            .ok_or(Error::NoPicture)?;
         let side = |name: &str| {
             video[name]
                 .as_u64()
@@ -49,9 +61,11 @@ impl Facts {
             return Err(Error::NoPicture);
         };
         media::check_bounds((width, height), 4).map_err(|_| Error::TooLarge { width, height })?;
-        let duration = [&json["format"], video]
-            .into_iter()
-            .find_map(|of| number_of(&of["duration"]));
+        let start = number_of(&video["start_time"]).unwrap_or(0.0);
+        let duration = number_of(&video["duration"])
+            // ffmpeg writes the time at which a track of Matroska ends.
+            .or_else(|| clock(&video["tags"]["DURATION"]).map(|end| end - start))
+            .or_else(|| number_of(&json["format"]["duration"]));
         let (width, height) = square(width, height, &video["sample_aspect_ratio"]);
         let turned = quarter_turns(video) % 2 == 1;
         let colors = video["color_space"].as_str().unwrap_or("unknown");
@@ -59,6 +73,7 @@ impl Facts {
             width: if turned { height } else { width },
             height: if turned { width } else { height },
             duration: duration.unwrap_or(0.0),
+            start,
             has_audio: streams.iter().any(|stream| is(stream, "audio")),
             stream: number,
             rate: rate(video),
@@ -68,10 +83,21 @@ impl Facts {
             ),
             is_wide: !matches!(
                 video["color_primaries"].as_str(),
-                None | Some("unknown" | "bt709")
+                None | Some("unknown" | "bt709" | "smpte170m" | "bt470bg")
             ),
             is_bt709: colors == "unknown" && width.max(height) >= 1280,
         })
+    }
+}
+
+impl Facts {
+    /// The filter that converts the colours to sRGB, if they are not.
+    pub(super) fn conversion(&self) -> Option<&'static str> {
+        match (self.is_hdr, self.is_wide) {
+            (true, _) => Some(TONES),
+            (_, true) => Some(PRIMARIES),
+            _ => None,
+        }
     }
 }
 
@@ -79,6 +105,13 @@ impl Facts {
 fn number_of(value: &Value) -> Option<f64> {
     let number: f64 = value.as_str()?.parse().ok()?;
     (number.is_finite() && number > 0.0).then_some(number)
+}
+
+/// Parses a time such as 00:01:02.5, as Matroska's tags have it.
+fn clock(value: &Value) -> Option<f64> {
+    let mut parts = value.as_str()?.split(':').map(str::parse::<f64>);
+    let seconds = parts.try_fold(0.0, |sum, part| Some(60.0 * sum + part.ok()?))?;
+    (seconds.is_finite() && seconds > 0.0).then_some(seconds)
 }
 
 /// Parses two positive integers with a separator.
@@ -160,6 +193,18 @@ mod tests {
         check(&wide.replace("64:45", "1:0"), Some((720, 576, 0.0, false)));
         check(&wide.replace("720", "70000"), None);
         check(&wide.replace("720", "0"), None);
+    }
+
+    #[test]
+    fn default_track_counts() {
+        let json = r#"{"streams":[
+            {"codec_type":"video","width":5,"height":5,"duration":"9.0","disposition":{"default":0}},
+            {"codec_type":"video","width":7,"height":7,"start_time":"1.5",
+             "tags":{"DURATION":"00:01:02.500000000"},"disposition":{"default":1}}],
+            "format":{"duration":"99"}}"#;
+        check(json, Some((7, 7, 61.0, false)));
+        let facts = Facts::parse(json.as_bytes()).unwrap();
+        assert_eq!((facts.stream, facts.start), (1, 1.5));
     }
 
     #[test]

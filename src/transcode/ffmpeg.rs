@@ -4,14 +4,12 @@
 //! file can neither refer to other files nor reach the network. Runs on the calling thread.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::Error;
 use super::facts::Facts;
-use crate::paths::open_regular;
+use super::fresh::{Fresh, RESULT};
 use crate::process::{self, Launch, Output, ResourceLimits, which};
 use crate::sys::Cancel;
 use crate::wire::{Format, MediaType};
@@ -23,15 +21,6 @@ const FRAME_CPU: Duration = Duration::from_secs(120);
 /// Number of seconds that may be missing at the end, as the streams of a file may end at different
 /// times.
 const MISSING: f64 = 1.0;
-
-/// Number of bytes that are written to find out whether a disk is full: more than programs write at
-/// once.
-const PROBE: usize = 1 << 20;
-
-/// Converts PQ or HLG to standard brightness: keeps values up to the middle tones, and compresses
-/// brighter ones. White is 203 cd/m² (ITU-R BT.2408).
-pub(super) const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,\
-    tonemap=mobius,zscale=t=bt709";
 
 /// Runs ffmpeg; clones are cancelled together.
 #[derive(Clone, Debug)]
@@ -87,9 +76,9 @@ impl Ffmpeg {
 
     /// Reads the properties of a file.
     pub fn facts(&self, path: &Path, format: Format) -> Result<Facts, Error> {
-        const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
-            avg_frame_rate,r_frame_rate,duration,color_space,color_transfer,color_primaries:stream_disposition=attached_pic:\
-            stream_side_data=rotation:stream_tags=rotate";
+        const WANTED: &str = "format=duration:stream=codec_type,start_time,width,height,sample_aspect_ratio,\
+            avg_frame_rate,r_frame_rate,duration,color_space,color_transfer,color_primaries:stream_disposition=attached_pic,default:\
+            stream_side_data=rotation:stream_tags=rotate,DURATION";
         let launch = self
             .ffmpeg("ffprobe")?
             .args(["-of", "json", "-show_entries", WANTED]);
@@ -108,12 +97,10 @@ impl Ffmpeg {
 
     /// Checks that a video is complete: a truncated file still contains its original duration.
     pub fn check_end(&self, path: &Path, format: Format, facts: &Facts) -> Result<(), Error> {
-        if format == Format::Avi && is_riff_cut(path) {
-            return Err(Error::Truncated);
-        }
-        let from = (facts.duration - TAIL).max(0.0);
+        let from = facts.start + (facts.duration - TAIL).max(0.0);
         let launch = self
             .ffmpeg("ffprobe")?
+            .args(["-select_streams", &facts.stream.to_string()])
             .args(["-read_intervals", &format!("{from}%"), "-of", "csv=p=0"])
             .args(["-show_entries", "packet=pts_time,duration_time"])
             .args(input(path, format));
@@ -125,7 +112,7 @@ impl Ffmpeg {
             let mut words = line.split(',');
             Some(number(words.next()?)? + words.next().and_then(number).unwrap_or(0.0))
         };
-        let end = times.lines().filter_map(end).fold(0.0, f64::max);
+        let end = times.lines().filter_map(end).fold(0.0, f64::max) - facts.start;
         let all = output.stdout.len() < process::STDOUT_MAX;
         if all && end < facts.duration * 0.9 - MISSING {
             Err(Error::Truncated)
@@ -134,9 +121,9 @@ impl Ffmpeg {
         }
     }
 
-    /// Writes the frame at `at` seconds to a new PNG file of this size. HDR is converted to
-    /// standard brightness if this ffmpeg has zimg; otherwise the colours are pale, unless the PNG
-    /// names their transfer function.
+    /// Writes the frame at `at` seconds to a new PNG file of this size. HDR and wide gamuts are converted
+    /// if this ffmpeg has zimg; otherwise the colours are pale, unless the PNG names their primaries and
+    /// transfer function.
     pub fn frame(
         &self,
         file: (&Path, Format),
@@ -151,10 +138,10 @@ impl Ffmpeg {
             ""
         };
         let scale = format!("scale={width}:{height}:flags=area+accurate_rnd{matrix},setsar=1");
-        if facts.is_hdr {
-            match self.filtered(file, facts, at, &(scale.clone() + TONES), to) {
+        if let Some(colors) = facts.conversion() {
+            match self.filtered(file, facts, at, &(scale.clone() + colors), to) {
                 Err(Error::Failed { complaint, .. }) => {
-                    log::debug!("cannot convert HDR to SDR, ignoring it: {complaint}");
+                    log::debug!("cannot convert the colours to sRGB, ignoring them: {complaint}");
                 }
                 other => return other,
             }
@@ -170,9 +157,12 @@ impl Ffmpeg {
         filter: &str,
         to: &Path,
     ) -> Result<(), Error> {
+        let fresh = Fresh::beside(to)?;
         // There may be no frame close to the end.
         for at in [at, at - 1.0, 0.0] {
-            let seek = (at > 0.0).then(|| ["-ss".to_owned(), format!("{at:.6}")]);
+            // Counted from the start of the track, which may come after that of the file.
+            let moment = format!("{:.6}", facts.start + at);
+            let seek = (at > 0.0).then(|| ["-seek_timestamp", "1", "-ss", &moment]);
             // The orientation of a still image is in the container, and not all versions of ffmpeg
             // apply it.
             let as_stored = (format.media_type() != MediaType::Video).then_some("-noautorotate");
@@ -191,14 +181,15 @@ impl Ffmpeg {
                     filter,
                 ])
                 .args(["-f", "image2pipe", "-c:v", "png", "-compression_level", "1"])
-                .args([file(to)]);
+                .args([file(&fresh.result())])
+                .confined([fresh.directory.clone()]);
             let ran = self.run("ffmpeg", path, &launch, self.limits.frame);
-            ran.map_err(|error| blamed(error, to))?;
-            if is_whole(to) {
+            ran.map_err(|error| fresh.blamed(error))?;
+            if fresh.take_png(RESULT) {
                 return Ok(());
             }
         }
-        Err(blamed(Error::NoPicture, to))
+        Err(fresh.blamed(Error::NoPicture))
     }
 
     /// Measures the duration of a video by reading all packets, without decoding.
@@ -231,7 +222,8 @@ impl Ffmpeg {
         // The allocator would use most of the limited memory if it had an arena per thread.
         let launch = Launch::new(path)
             .env("MALLOC_ARENA_MAX", "2")
-            .limits(self.resources(FRAME_CPU));
+            .limits(self.resources(FRAME_CPU))
+            .confined([]);
         Ok(launch.makes_our_files())
     }
 
@@ -252,17 +244,6 @@ impl Ffmpeg {
     }
 }
 
-/// Whether the first list of an AVI is longer than the file. ffprobe does not notice this.
-fn is_riff_cut(path: &Path) -> bool {
-    let mut head = [0; 8];
-    let length = open_regular(path).and_then(|mut file| {
-        file.read_exact(&mut head)?;
-        Ok(file.metadata()?.len())
-    });
-    let claimed = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-    length.is_ok_and(|length| u64::from(claimed) + 8 > length)
-}
-
 /// Converts the result of a program.
 pub(super) fn checked(
     program: &'static str,
@@ -278,34 +259,6 @@ pub(super) fn checked(
         Err(process::Error::Cancelled) => Err(Error::Ended),
         Err(source) => Err(Error::Run { program, source }),
     }
-}
-
-/// Whether a PNG has its end chunk: not every program reports that the disk is full.
-pub(super) fn is_whole(png: &Path) -> bool {
-    let mut end = [0; 12];
-    let read = open_regular(png).and_then(|mut file| {
-        file.seek(SeekFrom::End(-12))?;
-        file.read_exact(&mut end)
-    });
-    read.is_ok() && end == *b"\0\0\0\0IEND\xaeB`\x82"
-}
-
-/// Returns the error for a program that failed to write a file: that of the disk if the file cannot
-/// be written to. Removes the file.
-pub(super) fn blamed(error: Error, to: &Path) -> Error {
-    if matches!(error, Error::Ended) {
-        return error;
-    }
-    let opened = OpenOptions::new().append(true).create(true).open(to);
-    let written = opened.and_then(|mut file| file.write_all(&vec![0; PROBE]));
-    fs::remove_file(to).ok();
-    written.map_or_else(
-        |source| Error::Write {
-            path: to.to_owned(),
-            source,
-        },
-        |()| error,
-    )
 }
 
 /// Returns the arguments for an input that is read as this format only.
@@ -411,25 +364,6 @@ mod tests {
             "moov atom not found",
         );
         check("exit code 3", "exit code 3");
-    }
-
-    #[test]
-    fn full_disk_is_not_reported_as_a_damaged_image() {
-        let home = tempfile::tempdir().unwrap();
-        let [full, free] = ["full.png", "free.png"].map(|name| home.path().join(name));
-        std::os::unix::fs::symlink("/dev/full", &full).unwrap();
-        for (to, is_full) in [(full, true), (free, false)] {
-            let error = blamed(Error::NoPicture, &to);
-            assert_eq!(matches!(error, Error::Write { .. }), is_full, "{error}");
-            assert!(to.symlink_metadata().is_err());
-        }
-        let png = home.path().join("a.png");
-        for (bytes, whole) in [(&b""[..], false), (b"..IEND\xaeB`", false)] {
-            fs::write(&png, bytes).unwrap();
-            assert_eq!(is_whole(&png), whole);
-        }
-        image::RgbImage::new(1, 1).save(&png).unwrap();
-        assert!(is_whole(&png));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod encode;
 mod error;
 mod facts;
 mod ffmpeg;
+mod fresh;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/transcode.rs"]
 pub mod fuzz;

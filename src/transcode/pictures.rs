@@ -5,17 +5,15 @@
 //! points. EXIF in the output is ignored, as the orientation is in the container.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::Error;
-use super::ffmpeg::{Ffmpeg, TONES, blamed, is_whole};
+use super::facts::TONES;
+use super::ffmpeg::Ffmpeg;
+use super::fresh::{Fresh, RESULT};
 use crate::media::{self, Shown, Traits};
 use crate::process::which;
 use crate::wire::Format;
-
-/// Converts from the image's primaries to those of sRGB. Requires zimg.
-const PRIMARIES: &str = ",format=gbrp16le,zscale=p=bt709:t=iec61966-2-1";
 
 /// Returns the arguments for converting a file, at this size, to another file.
 type Arguments = fn(&Path, (u32, u32), &Path) -> Vec<OsString>;
@@ -39,7 +37,7 @@ pub(crate) const PROGRAMS: [Program; 4] = [
         names: &["heif-dec", "heif-convert"],
         package: "libheif-examples",
         opens: &[Format::Avif, Format::Heic],
-        shows: |traits| !traits.is_hdr(),
+        shows: |traits| !traits.is_hdr() && !traits.premultiplied,
         arguments: Some(|path, _, to| vec![path.into(), to.into()]),
     },
     Program {
@@ -152,7 +150,8 @@ impl Ffmpeg {
             };
             let shown = match program.arguments {
                 Some(arguments) => {
-                    self.convert(name, path, arguments(path, size, to), (to, traits))
+                    let arguments = |result: &Path| arguments(path, size, result);
+                    self.convert(name, path, arguments, (to, traits))
                 }
                 None => self.still_of((path, format), traits, to),
             };
@@ -169,34 +168,37 @@ impl Ffmpeg {
         &self,
         program: &'static str,
         path: &Path,
-        arguments: Vec<OsString>,
+        arguments: impl FnOnce(&Path) -> Vec<OsString>,
         (to, traits): (&Path, &Traits),
     ) -> Result<Shown, Error> {
-        // A file left there by another program must not be mistaken for the result.
-        fs::remove_file(to).ok();
-        let launch = self.program(program)?.args(arguments);
+        let fresh = Fresh::beside(to)?;
+        let launch = self
+            .program(program)?
+            .args(arguments(&fresh.result()))
+            .confined([fresh.directory.clone()]);
         let ran = self.run(program, path, &launch, self.limits.frame);
-        if let Some(number) = traits.number {
-            keep_number(number, to);
-        }
+        // Of a file with several images, the program has written all.
+        let result = match traits.number {
+            Some(number) => format!("result-{number}.png"),
+            None => RESULT.to_owned(),
+        };
         let complaint = "it wrote no picture".to_owned();
         match ran {
-            Ok(_) if is_whole(to) => Ok(Shown {
+            Ok(_) if fresh.take_png(&result) => Ok(Shown {
                 orientation: 0,
                 points: traits.points,
             }),
-            Ok(_) => Err(blamed(Error::Failed { program, complaint }, to)),
-            Err(error) => Err(blamed(error, to)),
+            Ok(_) => Err(fresh.blamed(Error::Failed { program, complaint })),
+            Err(error) => Err(fresh.blamed(error)),
         }
     }
 
     /// Converts with ffmpeg, which may find the colours in the image data itself.
     fn still_of(&self, file: (&Path, Format), traits: &Traits, to: &Path) -> Result<Shown, Error> {
         let facts = self.facts(file.0, file.1)?;
-        let colors = match (facts.is_hdr || traits.is_hdr(), facts.is_wide) {
-            (true, _) => TONES,
-            (_, true) => PRIMARIES,
-            _ => "",
+        let colors = match traits.is_hdr() {
+            true => TONES,
+            false => facts.conversion().unwrap_or_default(),
         };
         let filter = format!("scale=flags=area+accurate_rnd{colors}");
         self.filtered(file, &facts, 0.0, &filter, to)?;
@@ -204,22 +206,5 @@ impl Ffmpeg {
             orientation: traits.orientation,
             points: None,
         })
-    }
-}
-
-/// Keeps the image with this number; the program has written all images of the file.
-fn keep_number(kept: usize, to: &Path) {
-    let stem = to.with_extension("");
-    for number in 1.. {
-        let mut name = stem.clone().into_os_string();
-        name.push(format!("-{number}.png"));
-        let part = PathBuf::from(name);
-        let done = match number == kept {
-            true => fs::rename(&part, to),
-            false => fs::remove_file(&part),
-        };
-        if done.is_err() {
-            break;
-        }
     }
 }

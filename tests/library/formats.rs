@@ -9,6 +9,7 @@ use std::process::Command;
 use image::RgbImage;
 use serde_json::{Value, json};
 
+use crate::desktop::wait_until;
 use crate::support::TestDaemon;
 
 const SIZE: (u32, u32) = (96, 64);
@@ -153,24 +154,32 @@ fn files_of_other_programs_have_the_right_record_and_thumbnail() {
 }
 
 #[test]
-fn error_names_the_variety_that_even_ffmpeg_refuses() {
+fn error_names_the_variety_that_no_program_shows_correctly() {
     let mut daemon = TestDaemon::new();
     let scene = scene(daemon.root());
     daemon.start();
-    let path = daemon.root().join("lab.tiff");
-    convert(&scene, "-colorspace Lab", &path);
-    let mut events = daemon.events("image_error");
-    daemon
-        .client()
-        .post("/images", &json!({ "paths": [path] }))
-        .ok();
-    let (_, told) = events.next();
-    let why = told["error"].as_str().unwrap();
+    let refused = |name: &str, made: &str| {
+        let path = daemon.root().join(name);
+        convert(&scene, made, &path);
+        let body = json!({ "paths": [path], "wait": true });
+        let answer = daemon.client().post("/images", &body).ok();
+        answer["errors"][0]["error"].as_str().unwrap().to_owned()
+    };
+    let why = refused("lab.tiff", "-colorspace Lab");
     let said = [
-        "murald cannot decode this variety of TIFF; only ffmpeg may: ",
+        "this variety of TIFF is not supported: ",
         "photometric interpretation 8",
     ];
     assert!(said.iter().all(|part| why.contains(part)), "{why}");
+    // A crate of the decoder fails an assertion.
+    let planes = "-interlace Plane -define tiff:tile-geometry=32x32";
+    assert_eq!(
+        refused("planes.tiff", planes),
+        "murald cannot decode this file"
+    );
+    wait_until("the assertion", || {
+        daemon.log().contains("crashed: assertion failed")
+    });
 }
 
 #[test]

@@ -194,6 +194,13 @@ fn images_that_other_programs_decode_are_shown_correctly() {
     );
     let half = [[0; 3], QUARTERS[1], QUARTERS[2], [0; 3]];
     avif("alpha", &[], "alpha.png", half);
+    // No program divides the colours by alpha again.
+    if let Some(path) = screen.encode("premultiplied.avif", "avifenc", &["-p", "alpha.png"]) {
+        let body = json!({ "paths": [path], "wait": true });
+        let answer = screen.daemon.client().post("/images", &body).ok();
+        let error = &answer["errors"][0]["error"];
+        assert_eq!(error, "no program that murald knows decodes this AVIF correctly");
+    }
     // The samples mean white in PQ, not grey.
     avif(
         "pq",

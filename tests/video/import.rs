@@ -41,6 +41,42 @@ fn thumbnail(daemon: &TestDaemon, id: &Value, resolution: &str) -> ((u32, u32), 
 }
 
 #[test]
+fn film_is_its_default_track_without_a_black_beginning() {
+    let daemon = TestDaemon::started();
+    // A second track that begins later, is black at first and then of a colour in Display P3.
+    let late = "color=black:s=320x180:r=10:d=1,tpad=stop=20:color=0x64c864,format=yuv420p";
+    let options = ["-itsoffset", "2", "-f", "lavfi", "-i", late];
+    let tracks = [
+        "-map", "0", "-map", "1", "-c:v", "libx264", "-pix_fmt", "yuv420p",
+    ];
+    let default = ["-disposition:v:0", "0", "-disposition:v:1", "default"];
+    let color = [
+        "-color_primaries:v:1",
+        "smpte432",
+        "-color_trc:v:1",
+        "iec61966-2-1",
+        "-colorspace:v:1",
+        "smpte170m",
+    ];
+    let options = [&options[..], &tracks, &default, &color].concat();
+    let path = make(
+        &daemon,
+        "film.mkv",
+        "color=red:s=640x360:r=10:d=10",
+        &options,
+    );
+    let film = import(&daemon, &path).unwrap();
+    assert_eq!(
+        (&film["width"], &film["duration"]),
+        (&json!(320), &json!(3.0))
+    );
+    let (_, [red, green, blue]) = thumbnail(&daemon, &film["id"], "default");
+    // #64c864 in Display P3.
+    let is_near = red.abs_diff(45) < 9 && green.abs_diff(203) < 9 && blue.abs_diff(86) < 9;
+    assert!(is_near, "{red} {green} {blue}");
+}
+
+#[test]
 fn all_containers_and_codecs_are_imported_with_their_properties() {
     let daemon = TestDaemon::started();
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];

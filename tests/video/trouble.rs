@@ -216,7 +216,9 @@ fn export_can_be_repeated_after_ffmpeg_was_killed() {
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
     let asked = ask(&daemon, id, ("video-loop-export", slow));
-    wait_until("ffmpeg writes", || files(&daemon).len() == 2);
+    wait_until("ffmpeg writes", || {
+        files(&daemon).len() == 2 && !children(&daemon, "ffmpeg").is_empty()
+    });
     for pid in children(&daemon, "ffmpeg") {
         Command::new("kill")
             .args(["-9", &pid.to_string()])
@@ -325,7 +327,9 @@ fn ffmpeg_is_killed_with_the_daemon_and_the_next_start_cleans_up() {
         // The request fails, as the connection breaks.
         std::panic::catch_unwind(|| Client::new(&socket).post(&place, &slow)).err();
     });
-    wait_until("ffmpeg writes", || files(&daemon).len() == 2);
+    wait_until("ffmpeg writes", || {
+        files(&daemon).len() == 2 && !children(&daemon, "ffmpeg").is_empty()
+    });
     let child = children(&daemon, "ffmpeg")[0];
     daemon.kill9();
     asked.join().unwrap();

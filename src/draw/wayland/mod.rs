@@ -19,7 +19,7 @@ use self::events::{Events, Globals};
 use self::renderer::Renderer;
 use super::message::Server;
 use crate::compositor::wait_for_compositor;
-use crate::decode::confine;
+use crate::process::confine;
 use crate::sys::peer;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

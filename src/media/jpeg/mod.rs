@@ -9,6 +9,8 @@ mod huffman;
 mod idct;
 mod progressive;
 mod rows;
+
+pub(super) use rows::to_rgb;
 #[cfg(test)]
 mod tests;
 

@@ -214,6 +214,12 @@ impl Colors {
 /// Number of pixels processed at a time.
 const LANES: usize = 16;
 
+/// Converts a row of YCbCr pixels to RGB.
+pub(in crate::media) fn to_rgb(row: &[u8], pixels: &mut [u8]) {
+    let plane = |at| -> Vec<u8> { row.iter().skip(at).step_by(3).copied().collect() };
+    ycc(&plane(0), &plane(1), &plane(2), pixels.as_chunks_mut().0);
+}
+
 /// Converts YCbCr (BT.601, full range) to RGB.
 fn ycc(y: &[u8], cb: &[u8], cr: &[u8], pixels: &mut [[u8; 3]]) {
     let lanes = |line| <[u8]>::as_chunks::<LANES>(line);

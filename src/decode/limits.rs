@@ -1,16 +1,9 @@
-//! Limits a process that reads hostile files: memory, open files, processor time, and where it may
-//! write. The limit on memory for one image is in `media::decoder`.
-//!
-//! Landlock is enforced as far as the kernel supports it; reading is not restricted.
+//! Limits a process that reads hostile files: memory, open files and processor time. The limit on memory
+//! for one image is in `media::decoder`.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use landlock::{
-    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    path_beneath_rules,
-};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -48,23 +41,4 @@ fn set(resource: Resource, limit: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let current = Some(maximum.map_or(limit, |hard| hard.min(limit)));
     Ok(setrlimit(resource, Rlimit { current, maximum })?)
-}
-
-/// Restricts this process to write below these directories only, start no program and use no TCP;
-/// it can no longer gain privileges. Missing directories are skipped.
-pub(crate) fn confine(writable: impl IntoIterator<Item = PathBuf>) -> io::Result<()> {
-    enforce(writable).map_err(io::Error::other)
-}
-
-fn enforce(writable: impl IntoIterator<Item = PathBuf>) -> Result<(), RulesetError> {
-    // The version with truncation and TCP; an older kernel enforces what it supports.
-    let version = ABI::V4;
-    let write = AccessFs::from_write(version);
-    Ruleset::default()
-        .handle_access(write | AccessFs::Execute)?
-        .handle_access(AccessNet::from_all(version))?
-        .create()?
-        .add_rules(path_beneath_rules(writable, write))?
-        .restrict_self()?;
-    Ok(())
 }
