@@ -1,10 +1,25 @@
-//! Maps the fit and transition of a request, which override the settings, to each backend's names. Pure.
+//! Maps the fit and transition of a request, which override the settings, to each backend's names, and
+//! reads the colour behind transparent pixels from the settings. Pure.
 
 use std::str::FromStr;
 
+use crate::color::{self, Rgb};
 use crate::compositor::Compositor;
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
 use crate::wire::Fit;
+
+/// The colour that a backend shows behind transparent pixels.
+pub(crate) fn fill_color(config: &Config, backend: &str) -> Rgb {
+    let text = match backend.parse() {
+        Ok(BackendName::Awww) => &config.awww.fill_color,
+        Ok(BackendName::Builtin) => &config.builtin.fill_color,
+        Ok(BackendName::Feh) => &config.feh.fill_color,
+        Ok(BackendName::Swaybg) => &config.swaybg.fill_color,
+        _ => return [0; 3],
+    };
+    // The colour of awww may have an alpha channel.
+    text.get(..6).and_then(color::parse_hex).unwrap_or_default()
+}
 
 /// A backend's name for a fit; `None` if it has no such fit.
 pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {

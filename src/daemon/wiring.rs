@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::error::Error;
 use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_compositor};
 use super::settings::{PauseFollower, tell_changes, watch_directories};
-use crate::backends::Backends;
+use crate::backends::{self, Backends};
 use crate::compositor;
 use crate::config::{self, ConfigHandle, StillFiles};
 use crate::decode::{self, Decoder};
@@ -237,18 +237,20 @@ impl Base {
         backends: &Backends,
     ) -> Result<(desktop::Handle, DesktopOwner), Error> {
         let (maker, png, hooks) = (library.clone(), self.config.clone(), self.config.clone());
+        let fill = self.config.clone();
         let sources = desktop::Sources {
             store: self.store.clone(),
             bus: self.bus.clone(),
             outputs: backends.outputs.clone(),
             transcoder: library.transcoder().clone(),
             decoder: backends.decoder.clone(),
-            make_still: Arc::new(move |ffmpeg, image, to| {
+            make_still: Arc::new(move |ffmpeg, image, fill, to| {
                 maker
-                    .still(ffmpeg, image, to)
+                    .still(ffmpeg, image, fill, to)
                     .map_err(|error| chain(&error))
             }),
             wants_png: Arc::new(move || png.current().desktop.stills == StillFiles::Png),
+            fill: Box::new(move |backend| backends::fill_color(&fill.current(), backend)),
             colors: PlainColors::new(&self.dirs.cache()),
             directory: self.dirs.state(),
         };

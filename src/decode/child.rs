@@ -17,8 +17,9 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
 use super::limits;
+use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
+use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::media::{self, Cut, Probe, Shown};
 use crate::memory;
@@ -132,8 +133,8 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
             Task::Checksum => daemon.answer(checksum(path, daemon)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
             Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, job.shown, fits, to)),
-            Task::Still { fits, to } => {
-                daemon.answer(still(path, job.shown, fits, Path::new(&to)));
+            Task::Still { fits, fill, to } => {
+                daemon.answer(still(path, job.shown, (fits, fill), Path::new(&to)));
             }
             Task::Slices { cut, to } => daemon.answer(slices(path, job.shown, &cut, &to)),
         }
@@ -247,17 +248,26 @@ fn thumbnail(
     })
 }
 
-/// Writes the first frame as a PNG.
-fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Result<(), Error> {
-    let png = read(path, |input| {
+/// Writes the first frame as a PNG, over the colour `fill`. Returns the colours if it was transparent.
+fn still(
+    path: &Path,
+    shown: Option<Shown>,
+    (fits, fill): ((u32, u32), Rgb),
+    to: &Path,
+) -> Result<Option<Vec<Rgb>>, Error> {
+    let (png, colors) = read(path, |input| {
         let probe = probe(input, shown)?;
         let (width, height) = probe.fit(fits);
-        probe
-            .decode(input, (width, height))?
-            .resized(width, height)
-            .png()
+        let mut picture = probe.decode(input, (width, height))?.resized(width, height);
+        let has_alpha = picture.has_alpha();
+        if has_alpha {
+            picture = media::flattened(&picture, fill);
+        }
+        let colors = has_alpha.then(|| media::palette(&picture));
+        Ok((picture.png()?, colors))
     })?;
-    write(to, &png)
+    write(to, &png)?;
+    Ok(colors)
 }
 
 /// Writes the parts of an image as PNG files.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use crate::color::Rgb;
 use crate::media::{Cut, Shown};
 use crate::sys::Cancel;
 use crate::thread::Spawner;
@@ -130,12 +131,19 @@ impl Decoder {
         )
     }
 
-    /// Writes the first frame of an image, no larger than `fits`, as PNG.
-    pub(crate) fn still(&self, path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
+    /// Writes the first frame of an image, no larger than `fits`, as PNG. If the image has transparent
+    /// pixels, they are composed over the colour `fill`, and the colours of the result are returned.
+    pub(crate) fn still(
+        &self,
+        path: &Path,
+        (fits, fill): ((u32, u32), Rgb),
+        to: &Path,
+    ) -> Result<Option<Vec<Rgb>>, Error> {
         self.run(
             path,
             Task::Still {
                 fits,
+                fill,
                 to: to.into(),
             },
         )

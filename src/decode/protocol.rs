@@ -44,6 +44,7 @@ pub(super) enum Task {
     },
     Still {
         fits: (u32, u32),
+        fill: Rgb,
         to: OsString,
     },
     Slices {

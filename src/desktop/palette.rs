@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::directory::FILES;
 use super::scheme::{Scheme, distinct_from};
+use crate::color::{Rgb, hex};
 use crate::compositor::Outputs;
 use crate::media::PlainColors;
 use crate::store::{self, Store, images, workspaces};
@@ -48,9 +49,16 @@ pub(super) struct Palettes<'p> {
 }
 
 impl Palette {
-    pub(super) fn of(monitor: &str, shown: &MonitorImage, still: Option<PathBuf>) -> Self {
-        let MonitorImage { image, set_at } = shown;
-        let colors = image.color_texts();
+    /// The colours are the image's, unless the screen shows it over another colour.
+    pub(super) fn of(
+        monitor: &str,
+        shown: &MonitorImage,
+        still: Option<PathBuf>,
+        colors: Option<Vec<Rgb>>,
+    ) -> Self {
+        let MonitorImage { image, set_at, .. } = shown;
+        let colors = colors.unwrap_or_else(|| image.colors.clone());
+        let colors: Vec<String> = colors.into_iter().map(hex).collect();
         let Scheme {
             appearance,
             background,
@@ -77,6 +85,7 @@ impl Palette {
 /// The image on a monitor.
 pub(super) struct MonitorImage {
     pub(super) image: Arc<Image>,
+    pub(super) backend: String,
     pub(super) set_at: Timestamp,
 }
 
@@ -103,6 +112,7 @@ pub(super) fn read_shown(
                 row.monitor,
                 MonitorImage {
                     image,
+                    backend: row.backend,
                     set_at: row.set_at,
                 },
             ))

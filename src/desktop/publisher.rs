@@ -15,6 +15,7 @@ use super::handle::{DesktopMessage, Tell};
 use super::hook::{Hook, WallpaperChange};
 use super::palette::{MonitorImage, Palette, Palettes, color_files, read_shown};
 use super::stills::{FinishedStill, MakeStill, STILLS, Still, Stills, WantsPng};
+use crate::color::Rgb;
 use crate::compositor::Outputs;
 use crate::decode::Decoder;
 use crate::error_chain::chain;
@@ -36,10 +37,14 @@ pub(crate) struct Sources {
     pub decoder: Decoder,
     pub make_still: MakeStill,
     pub wants_png: WantsPng,
+    pub fill: FillOf,
     pub colors: PlainColors,
     /// `$XDG_STATE_HOME/murald`
     pub directory: PathBuf,
 }
+
+/// The colour that a backend shows behind transparent pixels.
+pub(crate) type FillOf = Box<dyn Fn(&str) -> Rgb + Send>;
 
 pub(super) struct Publisher {
     store: Store,
@@ -47,6 +52,7 @@ pub(super) struct Publisher {
     outputs: Outputs,
     stills: Stills,
     made: Receiver<FinishedStill>,
+    fill: FillOf,
     colors: PlainColors,
     directory: StateDirectory,
     hook: Hook,
@@ -76,6 +82,7 @@ impl Publisher {
             outputs,
             make_still,
             wants_png,
+            fill,
             colors,
             directory,
             ..
@@ -88,6 +95,7 @@ impl Publisher {
             outputs,
             stills,
             made,
+            fill,
             colors,
             directory: StateDirectory::new(directory),
             hook,
@@ -151,6 +159,7 @@ impl Publisher {
                             monitor.clone(),
                             MonitorImage {
                                 image,
+                                backend: change.backend.clone(),
                                 set_at: *set_at,
                             },
                         )
@@ -195,9 +204,10 @@ impl Publisher {
         };
         let mut before = std::mem::take(&mut self.published);
         for (monitor, shown) in all {
-            let still = match self.stills.of(&shown.image) {
-                Still::At(path) => Some(path),
-                Still::Missing => None,
+            let fill = (self.fill)(&shown.backend);
+            let (still, colors) = match self.stills.of(&shown.image, fill) {
+                Still::At(path, colors) => (Some(path), colors),
+                Still::Missing => (None, None),
                 Still::Pending => {
                     self.pending.insert(monitor.clone(), shown.image.id);
                     self.published.extend(before.remove_entry(monitor));
@@ -205,7 +215,7 @@ impl Publisher {
                 }
             };
             self.published
-                .insert(monitor.clone(), Palette::of(monitor, shown, still));
+                .insert(monitor.clone(), Palette::of(monitor, shown, still, colors));
         }
         self.write();
     }

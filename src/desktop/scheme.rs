@@ -41,7 +41,9 @@ impl Scheme {
             .iter()
             .rev()
             .max_by(|one, other| one.chroma().total_cmp(&other.chroma()));
-        let mean = labs.iter().map(|lab| lab.l).sum::<f32>() / labs.len() as f32;
+        // The first colour covers the largest area, such as the ground of a logo, and counts twice.
+        let counted = labs.first().into_iter().chain(&labs);
+        let mean = counted.map(|lab| lab.l).sum::<f32>() / (labs.len() + 1) as f32;
         let (appearance, background, foreground) = if mean < MIDDLE {
             (
                 Tone::Dark,
@@ -216,8 +218,8 @@ mod tests {
     #[test]
     fn mean_lightness_decides_between_dark_and_light() {
         let check = |colors: &[&str], expected| assert_eq!(scheme(colors).appearance, expected);
-        check(&["#000000", "#ffffff"], Tone::Light);
-        check(&["#000000", "#fefefe"], Tone::Dark);
+        check(&["#ffffff", "#000000"], Tone::Light);
+        check(&["#000000", "#ffffff"], Tone::Dark);
         check(&["#777777"], Tone::Light);
         check(&["#757575"], Tone::Dark);
     }

@@ -1,5 +1,5 @@
-//! Provides the still of a wallpaper: the image's own file, or a PNG in `stills` that is named by the
-//! image's checksum.
+//! Provides the still of a wallpaper as the screen shows it: the image's own file, or a PNG in `stills`
+//! that is named by the image's checksum, and by the colour behind it if the image is transparent.
 //!
 //! Runs on the thread `desktop`; stills are made on the transcoder's threads.
 
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 
+use crate::color::{Rgb, hex};
 use crate::decode::Decoder;
 use crate::digest::{self, Checksum};
 use crate::paths::{self, Replacement, TEMPORARY};
@@ -27,8 +28,10 @@ const MADE: usize = 64;
 /// The most images whose result is remembered, by checksum.
 const PLAIN: usize = 256;
 
-/// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for users.
-pub(crate) type MakeStill = Arc<dyn Fn(&Ffmpeg, &Image, &Path) -> Result<(), String> + Send + Sync>;
+/// Writes a still of an image over a colour to a new PNG file, on a thread that may wait. Returns the
+/// colours of a transparent image; the error is for users.
+pub(crate) type MakeStill =
+    Arc<dyn Fn(&Ffmpeg, &Image, Rgb, &Path) -> Result<Option<Vec<Rgb>>, String> + Send + Sync>;
 
 /// Whether every still must be a PNG.
 pub(crate) type WantsPng = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -42,7 +45,9 @@ pub(super) struct Stills {
     made: Sender<FinishedStill>,
     /// Whether other programs can show an image's own file, by checksum.
     plain: BTreeMap<Checksum, bool>,
-    /// Stills that are being made, by checksum.
+    /// The colours of the stills of transparent images.
+    flat: BTreeMap<PathBuf, Vec<Rgb>>,
+    /// Stills that are being made, by checksum and colour.
     pending: BTreeSet<String>,
     /// Stills that could not be made, until they are tried again.
     failed: BTreeSet<String>,
@@ -52,14 +57,15 @@ pub(super) struct Stills {
 
 /// The result of making a still.
 pub(super) struct FinishedStill {
-    checksum: String,
+    key: String,
     name: String,
-    result: Result<(), String>,
+    result: Result<Option<Vec<Rgb>>, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Still {
-    At(PathBuf),
+    /// With its colours, if the image is transparent.
+    At(PathBuf, Option<Vec<Rgb>>),
     /// The still is being made.
     Pending,
     /// The still cannot be made.
@@ -83,6 +89,7 @@ impl Stills {
             wants_png,
             made,
             plain,
+            flat: BTreeMap::new(),
             pending,
             failed,
             logged: BTreeSet::new(),
@@ -90,21 +97,25 @@ impl Stills {
         (stills, finished)
     }
 
-    /// The path of the image's still; starts to make it if it is missing.
-    pub(super) fn of(&mut self, image: &Image) -> Still {
+    /// The still of an image that is shown over the colour `fill`; starts to make it if it is missing.
+    pub(super) fn of(&mut self, image: &Image, fill: Rgb) -> Still {
         if self.is_still(image) {
-            return Still::At(image.path.clone());
+            return Still::At(image.path.clone(), None);
         }
-        let checksum = &digest::hex(&image.checksum);
-        let path = self.path(checksum);
-        if path.exists() {
-            return Still::At(path);
+        let opaque = self.path(&digest::hex(&image.checksum));
+        if opaque.exists() {
+            return Still::At(opaque, None);
         }
-        if self.failed.contains(checksum) {
+        let key = digest::hex(&image.checksum) + "-" + &hex(fill)[1..];
+        let flat = self.path(&key);
+        if let Some(colors) = self.flat.get(&flat).filter(|_| flat.exists()) {
+            return Still::At(flat, Some(colors.clone()));
+        }
+        if self.failed.contains(&key) {
             return Still::Missing;
         }
-        if self.pending.insert(checksum.to_owned()) {
-            self.begin(image, checksum, path);
+        if self.pending.insert(key.clone()) {
+            self.begin((image, fill), key, [opaque, flat]);
         }
         Still::Pending
     }
@@ -114,20 +125,17 @@ impl Stills {
         self.failed.clear();
     }
 
-    pub(super) fn on_made(
-        &mut self,
-        FinishedStill {
-            checksum,
-            name,
-            result,
-        }: FinishedStill,
-    ) {
-        self.pending.remove(&checksum);
-        if let Err(why) = result {
-            if self.logged.insert(checksum.clone()) {
-                log::warn!("cannot create a still picture of {name} for other programs: {why}");
+    pub(super) fn on_made(&mut self, FinishedStill { key, name, result }: FinishedStill) {
+        self.pending.remove(&key);
+        match result {
+            Ok(Some(colors)) => drop(self.flat.insert(self.path(&key), colors)),
+            Ok(None) => {}
+            Err(why) => {
+                if self.logged.insert(key.clone()) {
+                    log::warn!("cannot create a still picture of {name} for other programs: {why}");
+                }
+                self.failed.insert(key);
             }
-            self.failed.insert(checksum);
         }
     }
 
@@ -139,6 +147,7 @@ impl Stills {
         if !self.pending.is_empty() {
             return;
         }
+        self.flat.retain(|path, _| used.contains(path.as_path()));
         sweep(&self.directory, |path| used.contains(path));
     }
 
@@ -157,16 +166,16 @@ impl Stills {
         self.directory.join(format!("{checksum}.png"))
     }
 
-    fn begin(&self, image: &Image, checksum: &str, path: PathBuf) {
+    fn begin(&self, (image, fill): (&Image, Rgb), key: String, paths: [PathBuf; 2]) {
         let (made, make) = (self.made.clone(), Arc::clone(&self.make));
-        let (image, checksum) = (image.clone(), checksum.to_owned());
+        let image = image.clone();
         self.transcoder.submit_frame(Box::new(move |ffmpeg| {
             let result = ffmpeg
                 .map_err(|error| error.to_string())
-                .and_then(|ffmpeg| land(&path, |to| make(ffmpeg, &image, to)));
+                .and_then(|ffmpeg| land(&paths, |to| make(ffmpeg, &image, fill, to)));
             // The receiver is gone at the end.
             made.try_send(FinishedStill {
-                checksum,
+                key,
                 name: image.name,
                 result,
             })
@@ -201,23 +210,35 @@ fn is_ours(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    let checksum = name
+    let key = name
         .strip_prefix(TEMPORARY)
         .unwrap_or(name)
         .strip_suffix(".png");
-    checksum.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    key.is_some_and(|key| {
+        let (checksum, fill) = key.split_once('-').unwrap_or((key, "000000"));
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (checksum.len(), fill.len()) == (64, 6) && is_hex(checksum) && is_hex(fill)
+    })
 }
 
 /// Decides by the file's headers. A file that cannot be read counts as it is.
 fn is_plain(decoder: &Decoder, path: &Path) -> bool {
     let header = || decoder.look(path).and_then(|looked| looked.header);
-    !(paths::answers(path) && header().is_ok_and(|header| !header.plain))
+    !(paths::answers(path) && header().is_ok_and(|header| !header.plain || header.alpha))
 }
 
-/// Writes a file whole or not at all.
-fn land(path: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
-    let unwritable = |error| format!("cannot write {}: {error}", path.display());
-    let new = Replacement::of(path).map_err(unwritable)?;
-    make(new.path())?;
-    new.land().map_err(unwritable)
+/// Writes a file whole or not at all: to the second path if the image is transparent.
+fn land(
+    [opaque, flat]: &[PathBuf; 2],
+    make: impl FnOnce(&Path) -> Result<Option<Vec<Rgb>>, String>,
+) -> Result<Option<Vec<Rgb>>, String> {
+    let unwritable = |error| format!("cannot write {}: {error}", flat.display());
+    let new = Replacement::of(flat).map_err(unwritable)?;
+    let colors = make(new.path())?;
+    let landed = match colors {
+        Some(_) => new.land(),
+        None => fs::rename(new.path(), opaque),
+    };
+    landed.map_err(unwritable)?;
+    Ok(colors)
 }

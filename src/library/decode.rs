@@ -170,23 +170,30 @@ impl Tools<'_> {
         Ok(self.decoder.shown(shown.map_err(Error::transcoding(path))?))
     }
 
-    /// Writes a still picture of a file to a new PNG file, no larger than `resolution`.
-    pub(super) fn still(self, path: &Path, resolution: Resolution, to: &Path) -> Result<(), Error> {
+    /// Writes a still picture of a file to a new PNG file, no larger than `resolution`, over the colour
+    /// `fill`. Returns the colours of a picture that was transparent.
+    pub(super) fn still(
+        self,
+        path: &Path,
+        (resolution, fill): (Resolution, Rgb),
+        to: &Path,
+    ) -> Result<Option<Vec<Rgb>>, Error> {
         let (size, decoding) = (resolution.fits(), Error::decoding(path));
-        let (format, traits) = match self.decoder.still(path, size, to) {
+        let (format, traits) = match self.decoder.still(path, (size, fill), to) {
             Err(decode::Error::NeedsTranscoder { format, traits, .. }) => (format, traits),
             drawn => return drawn.map_err(decoding),
         };
         if format.media_type() != MediaType::Video {
             let reader = self.converted((path, format), &traits, to)?;
-            return reader.still(to, size, to).map_err(decoding);
+            return reader.still(to, (size, fill), to).map_err(decoding);
         }
         let facts = self
             .ffmpeg
             .facts(path, format)
             .map_err(Error::transcoding(path))?;
         let size = fit((facts.width, facts.height), size);
-        self.poster((path, format), &facts, None, (size, to))
+        self.poster((path, format), &facts, None, (size, to))?;
+        Ok(None)
     }
 
     /// Writes the frame at `moment` (in seconds), by default the poster frame, as PNG.

@@ -19,6 +19,7 @@ use super::thumbnails::Thumbnails;
 use super::walk::{FoundFile, walk};
 use super::watch::Watching;
 use super::{disk, package};
+use crate::color::Rgb;
 use crate::decode;
 use crate::events::EventBus;
 use crate::media::Note;
@@ -341,15 +342,22 @@ impl Library {
         })
     }
     /// Writes a still picture of an image to a new PNG file of 4K at most: the first frame of an
-    /// animation, the poster frame of a video, the preview of a page.
-    pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
+    /// animation, the poster frame of a video, the preview of a page. Transparent pixels are composed over
+    /// the colour `fill`; then the colours of the result are returned.
+    pub(crate) fn still(
+        &self,
+        ffmpeg: &Ffmpeg,
+        image: &Image,
+        fill: Rgb,
+        to: &Path,
+    ) -> Result<Option<Vec<Rgb>>, Error> {
         let tools = Tools {
             decoder: &self.context.decoder,
             ffmpeg,
         };
         match &image.web_meta {
-            Some(meta) => package::package_still(meta, SIZE, tools, to),
-            None => tools.still(&image.path, SIZE, to),
+            Some(meta) => package::package_still(meta, (SIZE, fill), tools, to),
+            None => tools.still(&image.path, (SIZE, fill), to),
         }
     }
 }

@@ -41,6 +41,6 @@ pub(crate) use plain::{PlainColors, placeholder};
 pub(crate) use probe::Thumbnail;
 pub use probe::probe;
 pub(crate) use probe::{Probe, Shown, format};
-pub(crate) use slice::{Cut, Tile, extent};
+pub(crate) use slice::{Cut, Tile, extent, flattened};
 pub(crate) use svg::covering;
 pub use webp::encode;

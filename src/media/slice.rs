@@ -120,7 +120,7 @@ pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
 }
 
 /// Composites an upright picture over a colour.
-fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
+pub(crate) fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
     let pixels = picture.pixels().as_chunks().0.iter();
     let over = |pixel: &[u8; 4]| over(*pixel, [red, green, blue, 255]);
     let mut pixels = pixels.flat_map(over).collect();

@@ -317,7 +317,15 @@ fn tiff_of_ycc_is_read_by_its_strips_and_tiles() {
 fn tiff_goes_to_ffmpeg_only_if_ffmpeg_is_right() {
     let check = |changes: &[(u16, u32)], is_right| {
         let mut entries = vec![
-            (256, 1), (257, 1), (258, 4), (259, 1), (262, 1), (273, 8), (277, 1), (278, 1), (279, 1),
+            (256, 1),
+            (257, 1),
+            (258, 4),
+            (259, 1),
+            (262, 1),
+            (273, 8),
+            (277, 1),
+            (278, 1),
+            (279, 1),
         ];
         entries.retain(|(tag, _)| changes.iter().all(|(changed, _)| tag != changed));
         entries.extend(changes);
@@ -325,7 +333,10 @@ fn tiff_goes_to_ffmpeg_only_if_ffmpeg_is_right() {
         let error = thumbnail(&tiff(&entries), 9).unwrap_err();
         let is_left = matches!(error, Error::NeedsTranscoder { .. });
         assert_eq!(is_left, is_right, "{changes:?}: {error}");
-        assert!(is_left || matches!(error, Error::Unsupported { .. }), "{error}");
+        assert!(
+            is_left || matches!(error, Error::Unsupported { .. }),
+            "{error}"
+        );
     };
     let [bits, compression, photometric, order, samples] = [258, 259, 262, 266, 277];
     let format = 339;
@@ -337,7 +348,10 @@ fn tiff_goes_to_ffmpeg_only_if_ffmpeg_is_right() {
     check(&[(photometric, 3)], true);
     // Integers of 32 bits without a word about their format, half floats, signed integers, Lab.
     check(&[(photometric, 2), (samples, 3), (bits, 32)], false);
-    check(&[(photometric, 2), (samples, 3), (bits, 16), (format, 3)], false);
+    check(
+        &[(photometric, 2), (samples, 3), (bits, 16), (format, 3)],
+        false,
+    );
     check(&[(bits, 8), (format, 2)], false);
     check(&[(photometric, 8), (samples, 3), (bits, 8)], false);
 }

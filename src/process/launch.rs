@@ -253,9 +253,11 @@ mod tests {
         let (own, other) = (home.path().join("own"), home.path().join("other"));
         std::fs::create_dir(&own).unwrap();
         std::fs::write(&other, "theirs").unwrap();
-        let launch = shell("echo a >own/a; echo b >other; echo c >c; ln other own/d; echo e >/dev/null && echo ok")
-            .directory(home.path())
-            .confined([own.clone()]);
+        let launch = shell(
+            "echo a >own/a; echo b >other; echo c >c; ln other own/d; echo e >/dev/null && echo ok",
+        )
+        .directory(home.path())
+        .confined([own.clone()]);
         let said = said(launch);
         assert!(said.ends_with("ok\n"), "{said}");
         assert_eq!(std::fs::read(own.join("a")).unwrap(), b"a\n");

@@ -87,7 +87,10 @@ impl Orders {
             write_record(record)?;
         }
         match self.sandbox.take() {
-            Some(rules) => rules.restrict_self().map(drop).map_err(|_| io::ErrorKind::PermissionDenied.into()),
+            Some(rules) => rules
+                .restrict_self()
+                .map(drop)
+                .map_err(|_| io::ErrorKind::PermissionDenied.into()),
             None => Ok(()),
         }
     }

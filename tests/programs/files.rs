@@ -384,6 +384,41 @@ fn animation_has_a_still_while_it_is_shown() {
 }
 
 #[test]
+fn transparent_picture_is_described_as_the_screen_shows_it() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let daemon = started(&desktop);
+    // A white disc; the transparent pixels around it are stored as white.
+    let logo = image::RgbaImage::from_fn(64, 36, |x, y| {
+        let is_inside = x.abs_diff(32).pow(2) + y.abs_diff(18).pow(2) < 100;
+        image::Rgba([255, 255, 255, if is_inside { 255 } else { 0 }])
+    });
+    let path = daemon.root().join("logo.png");
+    logo.save(&path).unwrap();
+    let id = daemon.import(&[&path])[0];
+    let check = |ground: [u8; 3], background: &str, appearance: &str| {
+        set(&daemon, &json!({ "image_id": id }));
+        let newest = &palette(&daemon)["newest"];
+        let described = [&newest["background"], &newest["appearance"]];
+        assert_eq!(described, [background, appearance], "{newest}");
+        let still = image::open(link(&daemon, "HEADLESS-1").unwrap()).unwrap();
+        assert!(!still.color().has_alpha());
+        let still = still.into_rgb8();
+        let pixels = [(2, 2), (32, 18)].map(|(x, y)| still.get_pixel(x, y).0);
+        assert_eq!(pixels, [ground, [255; 3]]);
+    };
+    check([0; 3], "#000000", "dark");
+    let fill = json!({ "fill_color": "c8c8ff" });
+    daemon.client().patch("/config/backends/swaybg", &fill).ok();
+    check([200, 200, 255], "#ffffff", "light");
+    let plain = picture(&daemon, "plain", [1, 2, 3]);
+    set(&daemon, &json!({ "image_id": plain }));
+    let stills = state(&daemon).join("stills");
+    wait_until("the unused stills are removed", || {
+        fs::read_dir(&stills).unwrap().count() == 0
+    });
+}
+
+#[test]
 fn unwritable_state_directory_does_not_prevent_a_change() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = TestDaemon::on(&desktop);

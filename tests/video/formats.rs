@@ -199,7 +199,10 @@ fn images_that_other_programs_decode_are_shown_correctly() {
         let body = json!({ "paths": [path], "wait": true });
         let answer = screen.daemon.client().post("/images", &body).ok();
         let error = &answer["errors"][0]["error"];
-        assert_eq!(error, "no program that murald knows decodes this AVIF correctly");
+        assert_eq!(
+            error,
+            "no program that murald knows decodes this AVIF correctly"
+        );
     }
     // The samples mean white in PQ, not grey.
     avif(

@@ -32,20 +32,19 @@ pub(crate) fn package_thumbnail(
     package_look(&meta.package_root, &manifest, resolution, tools, to).map(drop)
 }
 
-/// Writes a package's picture as PNG.
+/// Writes a package's picture as PNG, over the colour `fill`. Returns the colours of a transparent one.
 pub(crate) fn package_still(
     meta: &WebMeta,
-    resolution: Resolution,
+    (resolution, fill): (Resolution, Rgb),
     tools: Tools<'_>,
     to: &Path,
-) -> Result<(), Error> {
+) -> Result<Option<Vec<Rgb>>, Error> {
     let (manifest, root) = (manifest_of(meta)?, &meta.package_root);
-    let drawn = preview_file(root, &manifest).is_some_and(|file| {
-        file.is_ok_and(|file| tools.decoder.still(&file, resolution.fits(), to).is_ok())
-    });
-    match drawn {
-        true => Ok(()),
-        false => write(to, &placeholder(root, resolution)?.picture.png()),
+    let size = (resolution.fits(), fill);
+    let file = preview_file(root, &manifest).and_then(Result::ok);
+    match file.and_then(|file| tools.decoder.still(&file, size, to).ok()) {
+        Some(colors) => Ok(colors),
+        None => write(to, &placeholder(root, resolution)?.picture.png()).map(|()| None),
     }
 }
 
