@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write as _};
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// Text is not folded into fewer columns than this.
 const LEAST_FOLDED: usize = 20;
 
@@ -53,30 +55,9 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The columns that a text takes. The wide characters are those of Unicode's East Asian Width that are
-/// likely in file names.
+/// The columns that a text takes.
 pub(super) fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
-}
-
-fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        // Combining marks, joiners, variation selectors.
-        0x0300..=0x036f | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0x303e
-        | 0x3041..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1f64f
-        | 0x1f680..=0x1f6ff
-        | 0x1f900..=0x1f9ff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    text.width()
 }
 
 /// A text of at most `most` columns, with `…` where it was cut.
@@ -87,7 +68,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     let mut out = String::new();
     let mut used = 1;
     for c in text.chars() {
-        used += char_width(c);
+        used += c.width().unwrap_or(1);
         if used > most {
             break;
         }
