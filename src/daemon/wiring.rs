@@ -116,8 +116,6 @@ impl Base {
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
         let images_lock = lock_images(&paths.images, &store)?;
-        // The library sets this again when it knows how many files are missing.
-        store.keep_rows(true);
         let locks = [lock, library_lock]
             .into_iter()
             .chain(images_lock)

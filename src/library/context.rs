@@ -12,14 +12,13 @@ use super::Thumbnails;
 use super::decode::Tools;
 use super::disk::{self, Copy};
 use super::error::Error;
-use super::guard::Guard;
 use super::name::Names;
 use super::task::{self, Imported};
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::make_directories;
+use crate::store::Store;
 use crate::store::watched::Stamp;
-use crate::store::{Store, images};
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::Image;
 
@@ -51,7 +50,6 @@ pub(super) struct ImportContext {
     pub(super) decoder: Decoder,
     pub(super) imports: Decoder,
     pub(super) names: Names,
-    pub(super) guard: Guard,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
     /// Set when a folder was made for a watched directory, until an event says so.
@@ -88,7 +86,6 @@ impl ImportContext {
             imports: decoder.for_imports(),
             decoder,
             names: Names::default(),
-            guard: Guard::new(store, &settings.images_dir, run),
             run,
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),
@@ -119,15 +116,7 @@ impl ImportContext {
     /// A temporary path for a file or package that is about to be created.
     pub(super) fn new_copy(&self) -> Result<Copy, Error> {
         let directory = &self.directory;
-        if disk::is_bare(directory) && self.store.read(|c| images::has_below(c, directory))? {
-            // Checked before a new file makes the directory look as if its disk were mounted.
-            self.guard.look(|_, _| Ok(()))?;
-            if !directory.is_dir() {
-                return Err(Error::Unmounted {
-                    path: directory.clone(),
-                });
-            }
-        }
+        self.check_mounted()?;
         // If this fails, the write into the directory says why.
         if !directory.is_dir() {
             make_directories(directory).ok();

@@ -6,11 +6,9 @@
 
 use super::Error;
 use super::context::ImportContext;
-use super::disk::is_gone;
 use super::file_removal::clear_own;
-use super::landing::unchanged;
 use crate::store::purge::{self, Purged};
-use crate::store::{self, Connection, Store, images};
+use crate::store::{self, Connection, images};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
 /// The number of rows that one transaction removes, so that other writers wait only tenths of a second.
@@ -73,20 +71,27 @@ impl Departed {
     }
 }
 
-/// Removes the rows of those images whose files are missing, with every reference to them, and
-/// publishes the changes. Returns how many were removed.
+/// Removes those images that are still marked as missing, with every reference to them, and publishes the
+/// changes. Returns how many were removed.
 pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
     let mut count = 0;
     for some in ids.chunks(AT_ONCE) {
-        let gone = loop {
-            if let Some(gone) = MissingRows::look(&context.store, some)?.purge(&context.store)? {
-                break gone;
+        let gone = context.store.write(|c| -> Result<_, Error> {
+            let (mut gone, missing) = (Departed::default(), images::missing(c)?);
+            let still: Vec<i64> = some
+                .iter()
+                .copied()
+                .filter(|id| missing.contains(id))
+                .collect();
+            for image in images::by_ids(c, &still)? {
+                gone.end(c, image)?;
             }
-        };
+            Ok(gone)
+        })?;
         count += gone.images.len();
         for (image, purged) in &gone.images {
             log::warn!(
-                "{} was deleted; removed image {}",
+                "{} is missing; removed image {}",
                 image.home().display(),
                 image.id
             );
@@ -101,111 +106,4 @@ pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error
         gone.tell(context);
     }
     Ok(count)
-}
-
-/// Rows whose files were missing when their disk was last read.
-struct MissingRows {
-    images: Vec<Image>,
-    returned_files: u64,
-}
-
-impl MissingRows {
-    fn look(store: &Store, ids: &[i64]) -> Result<Self, Error> {
-        let returned_files = store.returned_files();
-        let mut images = store.read(|c| images::by_ids(c, ids))?;
-        images.retain(|image| is_gone(image.home()));
-        Ok(Self {
-            images,
-            returned_files,
-        })
-    }
-
-    /// Removes the rows that have not changed since then. `None` if a missing file has returned since,
-    /// as it may belong to one of the rows.
-    fn purge(self, store: &Store) -> Result<Option<Departed>, Error> {
-        store.write(|c| {
-            if store.returned_files() != self.returned_files {
-                return Ok(None);
-            }
-            let mut gone = Departed::default();
-            for image in self.images {
-                match unchanged(c, &image) {
-                    Ok(_) => gone.end(c, image)?,
-                    // An image that was renamed or rewritten has a file.
-                    Err(Error::NothingToDo) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(Some(gone))
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::store::edits::move_into_library;
-    use crate::store::images::NewImage;
-    use crate::wire::Format;
-
-    /// Inserts rows of files that do not exist.
-    fn rows(store: &Store, directory: &Path, names: &[&str]) -> Vec<i64> {
-        let row = |(at, name): (usize, &&str)| NewImage {
-            name: (*name).to_owned(),
-            path: directory.join(name),
-            format: Format::Png,
-            width: 4,
-            height: 3,
-            duration: 0.0,
-            animated: false,
-            audio_enabled: false,
-            file_size: 1,
-            checksum: [at as u8; 32],
-            colors: Vec::new(),
-            hue_group: 99,
-            folder_id: None,
-            source_path: "/from".into(),
-            in_place: false,
-            web: None,
-        };
-        let insert = |row: &NewImage| store.write(|c| images::insert(c, row)).unwrap();
-        names
-            .iter()
-            .enumerate()
-            .map(row)
-            .map(|row| insert(&row))
-            .collect()
-    }
-
-    #[test]
-    fn rows_are_purged_by_an_earlier_look_without_access_to_the_disk() {
-        let (directory, store) = store::tests::scratch();
-        let ids = rows(
-            &store,
-            directory.path(),
-            &["there", "gone", "renamed", "hangs"],
-        );
-        std::fs::write(directory.path().join("there"), "").unwrap();
-        let look = || MissingRows::look(&store, &ids).unwrap();
-        let purged = |seen: MissingRows| -> Option<Vec<i64>> {
-            let gone = seen.purge(&store).unwrap();
-            gone.map(|gone| gone.images.iter().map(|(image, _)| image.id).collect())
-        };
-        let seen = look();
-        let count = store.write(|c| -> Result<(), store::Error> {
-            store.count_returned(c);
-            Ok(())
-        });
-        count.unwrap();
-        assert_eq!(purged(seen), None, "it may be the file of one of them");
-        let seen = look();
-        store
-            .write(|c| move_into_library(c, ids[2], &directory.path().join("other")))
-            .unwrap();
-        // A look now would find this file, or wait for its disk.
-        std::fs::write(directory.path().join("hangs"), "").unwrap();
-        assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));
-    }
 }

@@ -1,8 +1,10 @@
 //! Handles the files of the library's directory: temporary copies, renames that never replace a file,
 //! and flushes. Runs on the calling thread; knows no rows.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -114,10 +116,13 @@ pub(super) fn lacks_directory(path: &Path) -> bool {
     path.parent().is_some_and(|home| !home.is_dir())
 }
 
-/// Whether a directory is empty or missing.
+/// Whether a directory is missing, or empty except for temporary files.
 pub(super) fn is_bare(directory: &Path) -> bool {
+    let is_temporary = |name: &OsStr| name.as_bytes().starts_with(TEMPORARY.as_bytes());
     match fs::read_dir(directory) {
-        Ok(mut entries) => entries.next().is_none(),
+        Ok(mut entries) => {
+            entries.all(|entry| entry.is_ok_and(|one| is_temporary(&one.file_name())))
+        }
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }

@@ -180,6 +180,10 @@ impl Library {
                 read(c, image.id)
             });
         }
+        if !self.context.is_in_library(image.home()) {
+            // The database comes from another machine: the file is not murald's.
+            return Err(Error::FileGone { id: image.id });
+        }
         if reserved.path == image.home() {
             return self.change(image.id, change);
         }
@@ -213,8 +217,6 @@ impl Library {
                 _ => Error::file("rename", &moving.from)(error),
             })?;
             moved = true;
-            // A purge may have just found a file missing at this path.
-            self.store.count_returned(c);
             // Flushed before the commit, so that after a power failure no row has a path without a file.
             sync_directory(directory)?;
             manifest = follow(&renamed, change)?;

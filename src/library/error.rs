@@ -40,9 +40,9 @@ pub enum Error {
     /// The file is on a disk that does not answer.
     #[error("the disk of {} does not answer", .path.display())]
     NoAnswer { path: PathBuf },
-    /// The directory of the library is missing, though images are in it.
+    /// The directory of the library is missing or empty, though images are in it.
     #[error(
-        "{} is missing: mount its disk, or run `murald library purge-missing`", .path.display()
+        "{} is missing or empty: mount its disk, or run `murald library purge-missing`", .path.display()
     )]
     Unmounted { path: PathBuf },
     /// No batch of this id runs or waits.

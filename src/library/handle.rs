@@ -1,6 +1,7 @@
 //! The handle of the library, for all other modules. Runs on the calling thread; the threads of the
 //! library do the work. Never waits for a file on a disk that does not answer.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use super::context::{ImportContext, OnRewritten};
 use super::decode::Tools;
 use super::departed::purge;
 use super::error::Error;
-use super::guard::Verdict;
 use super::import::{Answer, Message, Started};
 use super::task::{Imported, Prepared, Source, Task};
 use super::thumbnails::Thumbnails;
@@ -214,48 +214,59 @@ impl Library {
         answered.recv().unwrap_or(Err(Error::Ended))
     }
 
-    /// Whether rows are kept although their files are missing, and how many. While rows are kept, the
-    /// files are looked for again after each change of rows or of the directory.
+    /// How many copies have missing files.
     pub fn health(&self) -> LibraryHealth {
-        if self.context.guard.is_stale()
-            && let Err(error) = self.look_for_missing()
-        {
-            log::warn!("cannot count the missing pictures: {}", error.reason());
-        }
-        self.context.guard.lock().health
+        let (missing, _) = self.count_missing();
+        LibraryHealth { missing }
     }
 
-    /// A warning for people about missing files; `None` if no rows are kept.
+    /// A warning for people about missing files, if any.
     pub fn warning(&self) -> Option<String> {
-        let LibraryHealth { missing, guarded } = self.health();
-        let total = self.context.guard.lock().total;
-        guarded.then(|| {
+        let (missing, total) = self.count_missing();
+        (missing > 0).then(|| {
             format!(
                 "{missing} of {total} pictures are missing; their entries are kept. Restore the files, or remove the entries with `murald library purge-missing`"
             )
         })
     }
 
-    /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
-    /// many. Images of watched directories stay: the thread `watch` removes them, unless their disk is
-    /// unmounted.
+    fn count_missing(&self) -> (usize, usize) {
+        let counted = self.store.read(images::count_missing);
+        counted
+            .inspect_err(|error| log::warn!("cannot count the missing pictures: {error}"))
+            .unwrap_or_default()
+    }
+
+    /// Looks for the files of all images. Returns at once for watched directories.
+    pub(crate) fn scan(&self) -> Result<(), Error> {
+        self.watching.scan();
+        self.context.mark_missing()
+    }
+
+    /// Removes all images whose files are missing; returns how many. Images of watched directories stay:
+    /// the thread `watch` removes them, unless their disk is unmounted.
     pub fn purge_missing(&self) -> Result<usize, Error> {
         let mut missing = Vec::new();
         let roots = lock(&self.context.roots).clone();
         let is_watched = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let mut in_place = HashSet::new();
         for (id, path) in self.store.read(watched::images_in_place)? {
+            in_place.insert(id);
             match presence(&path) {
                 Presence::Missing if !is_watched(&path) => missing.push(id),
                 Presence::There | Presence::Missing => {}
                 Presence::NoAnswer => return Err(Error::NoAnswer { path }),
             }
         }
-        missing.extend(self.look_for_missing()?.missing());
+        self.store
+            .note(|c| images::set_missing(c, &missing, true))?;
+        self.context.mark_missing()?;
+        let copies = self.store.missing().into_iter();
+        missing.extend(copies.filter(|id| !in_place.contains(id)));
         let purged = purge(&self.context, &missing)?;
         if purged > 0 {
             self.watching.scan();
         }
-        self.look_for_missing()?;
         Ok(purged)
     }
 
@@ -266,10 +277,6 @@ impl Library {
         } else {
             Ok(())
         }
-    }
-
-    fn look_for_missing(&self) -> Result<Verdict, Error> {
-        self.context.guard.look(|_, _| Ok(()))
     }
 
     /// The row of an image, up to date with its file, if there is one.

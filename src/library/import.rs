@@ -55,10 +55,6 @@ pub(super) enum Message {
         batch: String,
         reply: Reply<()>,
     },
-    /// Files of the library's directory that have no rows, or were rewritten by their owner.
-    Adopt {
-        files: Vec<PathBuf>,
-    },
     /// Files of a watched directory, which sends no more until `done` is called.
     Watched {
         files: Vec<PathBuf>,
@@ -78,7 +74,6 @@ pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),
         Task::InPlace => context.prepare_in_place(path, folder, tools),
-        Task::Adopt => context.adopt(path, tools).map(Prepared::from),
         Task::Watched(directory, pass) => context.take_watched(path, directory, *pass, tools),
     }
 }
@@ -235,11 +230,6 @@ impl Importer {
                     Answer::Ended(reply) => batch.answer_at_end(reply),
                 }
                 state.batches.push_back(batch);
-            }
-            Message::Adopt { files } => {
-                state
-                    .batches
-                    .push_back(Batch::own(Task::Adopt, found(files), None));
             }
             Message::Watched { files, task, done } => {
                 state

@@ -26,14 +26,21 @@ use crate::transcode;
 use crate::wire::{Image, MediaType, Resolution};
 
 impl ImportContext {
-    /// Copies a file or a package, unless its content is already in the library.
+    /// Copies a file or a package, unless its content is already in the library. One that is in the
+    /// library's directory stays there and gets a row.
     pub(super) fn prepare(
         &self,
         source: &Path,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        match tools.decoder.look(source) {
+        let looked = tools.decoder.look(source);
+        // Only if the disk of the source answers: this thread reads it.
+        let answers = matches!(looked, Ok(_) | Err(decode::Error::Directory));
+        if answers && self.is_in_library(source) {
+            return self.adopt(source, tools).map(Prepared::from);
+        }
+        match looked {
             Err(decode::Error::Directory) => self.prepare_package(source, folder, tools),
             looked => self.prepare_file(source, Source::of(source, looked)?, folder, tools),
         }
@@ -119,7 +126,14 @@ impl ImportContext {
             .checksum(path)
             .map_err(Error::decoding(path))?;
         if let Some(imported) = self.present(&hashed.checksum)? {
-            return Ok(imported);
+            let image = &imported.image;
+            if image.path == path || has_lost_its_file(image) {
+                self.store.write(|c| -> Result<(), Error> {
+                    unchanged(c, image)?;
+                    Ok(edits::move_into_library(c, image.id, path)?)
+                })?;
+            }
+            return self.imported(image.id, true);
         }
         // `kept` from the start, as the file belongs to its owner and must not be removed.
         let (checksum, size) = (hashed.checksum, hashed.meta.size);

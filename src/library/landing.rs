@@ -236,7 +236,6 @@ impl ImportContext {
             unchanged(c, image)?;
             edits::move_into_library(c, image.id, &reserved.path)?;
             pending_files::unmark(c, &reserved.path)?;
-            self.store.count_returned(c);
             Ok(())
         });
         match restored {

@@ -18,11 +18,11 @@ mod file_removal;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/library.rs"]
 pub mod fuzz;
-mod guard;
 mod handle;
 mod import;
 mod import_file;
 mod landing;
+mod missing;
 mod name;
 mod package;
 mod reconcile;
@@ -99,9 +99,6 @@ pub fn start(
     let reconciler = Reconciler {
         context: Arc::clone(&context),
         leftovers,
-        importer: inbox.clone(),
-        watching: watching.clone(),
-        end: ended.clone(),
     };
     let importer = Importer {
         context: Arc::clone(&context),
@@ -133,7 +130,7 @@ pub fn start(
 }
 
 impl Running {
-    /// Whether rows and files were compared. Files to adopt may still wait as a batch.
+    /// Whether rows and files were compared.
     pub fn is_reconciled(&self) -> bool {
         self.threads
             .iter()

@@ -126,7 +126,9 @@ impl Library {
         trash: bool,
     ) -> Result<Leaving<'_>, Error> {
         for (path, known) in &going {
-            if let Some(stamp) = known.look(path)? {
+            // A file elsewhere that is not in place is not removed.
+            let is_meant = matches!(known, ExpectedFile::This(_)) || self.context.is_ours(path);
+            if let Some(stamp) = known.look(path)?.filter(|_| is_meant) {
                 pending_files::mark_removed(c, path, &stamp, trash)?;
             }
         }

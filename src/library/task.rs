@@ -21,12 +21,10 @@ use crate::wire::{Format, Image, MediaType};
 
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    /// Copy the file into the library.
+    /// Copy the file into the library, unless it is in the library's directory already.
     Copy,
     /// Use the file in place.
     InPlace,
-    /// Adopt a file that is already in the library's directory.
-    Adopt,
     /// Import a file of a watched directory.
     Watched(Arc<Directory>, Pass),
 }

@@ -164,8 +164,8 @@ impl Player {
         } else if is_held {
             return self.put_back(change);
         }
-        let store = &self.store;
-        if change.skip(&|image| store.is_missing(image)) {
+        let missing = self.store.missing();
+        if change.skip(&|image| missing.contains(&image)) {
             return if change.is_own() {
                 self.skip_items(change, is_held)
             } else {

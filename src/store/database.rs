@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::connection::{configure, expect_file, open_reader};
 use super::query::LastList;
-use super::{Error, backup, derived, migrations};
+use super::{Error, backup, derived, images, migrations};
 use crate::paths::make_directories;
-use crate::sys::{lock, read, write};
+use crate::sys::lock;
 use crate::wire::Timestamp;
 
 /// Size of SQLite's smallest page in bytes; a shorter file is treated as a lost database.
@@ -36,12 +36,6 @@ pub(super) struct Shared {
     /// Commits do not wait for the disk (`synchronous=NORMAL`). Changed while `writer` is locked.
     is_lax: AtomicBool,
     generation: AtomicU64,
-    /// Number of missing files that have returned to the path in their image's row.
-    returned_files: AtomicU64,
-    /// Rows are kept when their files are missing.
-    keeps_rows: AtomicBool,
-    /// Images whose files are not available now.
-    missing: RwLock<HashSet<i64>>,
     pub(super) last_list: Mutex<Option<LastList>>,
     /// The last run left a log behind: it did not shut down cleanly.
     pub(super) had_unclean_shutdown: bool,
@@ -104,9 +98,6 @@ impl Store {
                 readers: Mutex::default(),
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
-                returned_files: AtomicU64::new(0),
-                keeps_rows: AtomicBool::new(false),
-                missing: RwLock::default(),
                 last_list: Mutex::default(),
                 had_unclean_shutdown,
                 written_on: AtomicI64::new(0),
@@ -191,36 +182,11 @@ impl Store {
         self.shared.generation.load(Ordering::Acquire)
     }
 
-    /// Counts a missing file that has returned, in the transaction that notices it: the row does
-    /// not change then, so `generation` alone would not show it.
-    pub(crate) fn count_returned(&self, _: &Transaction<'_>) {
-        self.shared.returned_files.fetch_add(1, Ordering::Release);
-    }
-
-    /// The number of files that have returned. If it is the same later, in a transaction, no file
-    /// that was missing before is back.
-    pub(crate) fn returned_files(&self) -> u64 {
-        self.shared.returned_files.load(Ordering::Acquire)
-    }
-
-    /// Sets whether rows are kept when their files are missing.
-    pub fn keep_rows(&self, keep: bool) {
-        self.shared.keeps_rows.store(keep, Ordering::Release);
-    }
-
-    pub fn keeps_rows(&self) -> bool {
-        self.shared.keeps_rows.load(Ordering::Acquire)
-    }
-
-    /// Sets the images to skip because their disk is unmounted or their files are being searched
-    /// for.
-    pub(crate) fn set_missing(&self, images: HashSet<i64>) {
-        *write(&self.shared.missing) = images;
-    }
-
-    /// Whether the image is to be skipped now.
-    pub(crate) fn is_missing(&self, image: i64) -> bool {
-        read(&self.shared.missing).contains(&image)
+    /// The images whose files are missing, which are skipped.
+    pub(crate) fn missing(&self) -> HashSet<i64> {
+        self.read(images::missing)
+            .inspect_err(|error| log::error!("cannot find the missing images: {error}"))
+            .unwrap_or_default()
     }
 
     /// Moves the write-ahead log into the database file; called when the daemon shuts down.

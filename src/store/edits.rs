@@ -142,7 +142,11 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
     }
     pending_files::unmark(connection, &new.path)?;
     rewrite(connection, old, new)?;
-    let columns = vec![("name", new.name.clone().into()), ("path", text(&new.path))];
+    let columns = vec![
+        ("name", new.name.clone().into()),
+        ("path", text(&new.path)),
+        ("missing_since", Value::Null),
+    ];
     images::set(connection, old.id, columns)
 }
 
@@ -158,7 +162,7 @@ pub(crate) fn set_path(
     path: &Path,
     name: Option<&str>,
 ) -> Result<(), Error> {
-    let sql = "UPDATE image SET path = ?2, name = ifnull(?3, name) WHERE id = ?1 AND in_place";
+    let sql = "UPDATE image SET path = ?2, name = ifnull(?3, name), missing_since = NULL WHERE id = ?1 AND in_place";
     connection
         .prepare_cached(sql)?
         .execute(params![id, text(path), name])?;
@@ -174,7 +178,11 @@ pub(crate) fn move_into_library(
     images::set(
         connection,
         id,
-        vec![("path", text(path)), ("in_place", false.into())],
+        vec![
+            ("path", text(path)),
+            ("in_place", false.into()),
+            ("missing_since", Value::Null),
+        ],
     )
 }
 
@@ -277,6 +285,7 @@ pub(crate) fn finish_rename(
             meta.as_ref().map(|meta| json!(meta).to_string()).into(),
         ),
         ("preview_path", preview.as_deref().map_or(Value::Null, text)),
+        ("missing_since", Value::Null),
     ];
     images::set(connection, rename.image_id, columns)?;
     forget_rename(connection, rename.image_id)

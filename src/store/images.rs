@@ -3,10 +3,11 @@
 //! The functions run in the caller's transaction. The caller moves and removes the files, and
 //! records unfinished work in [`super::pending_files`].
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, json};
 
 use super::row::{self, Columns, IMAGE_COLUMNS, word};
@@ -301,25 +302,46 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
     })
 }
 
-/// Whether an imported file or package is in a directory or below it.
-pub(crate) fn has_below(connection: &Connection, directory: &Path) -> Result<bool, Error> {
-    let (from, to) = watched::directory_range(directory);
-    let mut statement = connection
-        .prepare_cached("SELECT 1 FROM image WHERE path > ?1 AND path < ?2 AND NOT in_place")?;
-    Ok(statement.exists([from, to])?)
+/// Returns the images whose files are missing.
+pub(crate) fn missing(connection: &Connection) -> Result<HashSet<i64>, Error> {
+    let sql = "SELECT id FROM image WHERE missing_since IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Returns the path of each imported file, without packages, and its last known size in bytes.
-pub(crate) fn sizes(connection: &Connection) -> Result<Vec<(PathBuf, u64)>, Error> {
+/// Marks the files of these images as missing, or as there.
+pub(crate) fn set_missing<'i>(
+    connection: &Connection,
+    ids: impl IntoIterator<Item = &'i i64>,
+    is_missing: bool,
+) -> Result<(), Error> {
+    let since = is_missing.then(|| Timestamp::now().as_micros());
+    let sql = "UPDATE image SET missing_since = ?2 WHERE id = ?1 \
+               AND (missing_since IS NULL) = (?2 IS NOT NULL)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for id in ids {
+        statement.execute(params![id, since])?;
+    }
+    Ok(())
+}
+
+/// Returns how many copies have missing files, and how many there are.
+pub(crate) fn count_missing(connection: &Connection) -> Result<(usize, usize), Error> {
+    let sql = "SELECT count(missing_since), count(*) FROM image WHERE NOT in_place";
+    let mut statement = connection.prepare_cached(sql)?;
+    let counts =
+        statement.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+    Ok((counts.0 as usize, counts.1 as usize))
+}
+
+/// Whether several imported files or packages are in a directory or below it.
+pub(crate) fn has_several_below(connection: &Connection, directory: &Path) -> Result<bool, Error> {
+    let (from, to) = watched::directory_range(directory);
     let mut statement = connection.prepare_cached(
-        "SELECT path, file_size FROM image WHERE web_meta IS NULL AND NOT in_place",
+        "SELECT 1 FROM image WHERE path > ?1 AND path < ?2 AND NOT in_place LIMIT 1 OFFSET 1",
     )?;
-    row::all(statement.query([])?, |row| {
-        Ok((
-            row.get::<_, String>(0)?.into(),
-            row.get::<_, i64>(1)?.unsigned_abs(),
-        ))
-    })
+    Ok(statement.exists([from, to])?)
 }
 
 fn one<P: rusqlite::Params>(

@@ -170,6 +170,14 @@ pub(super) const STEPS: &[&str] = &[
      DROP TABLE workspace_picture;
      ALTER TABLE shown RENAME TO workspace_picture;
      CREATE INDEX workspace_picture_image ON workspace_picture (image_id);",
+    // Since when the file is missing, in microseconds since 1970. Files of another directory's library
+    // are no longer marked by their paths.
+    "ALTER TABLE image ADD COLUMN missing_since INTEGER;
+     CREATE INDEX image_missing ON image (missing_since) WHERE missing_since IS NOT NULL;
+     UPDATE OR IGNORE image SET path = replace(path, '.murald-displaced-' || id, ''),
+         web_meta = replace(web_meta, '.murald-displaced-' || id, '')
+         WHERE NOT in_place AND path LIKE '%.murald-displaced-%';
+     DROP TABLE library_guard;",
 ];
 
 /// Applies all missing migrations, each in its own transaction.

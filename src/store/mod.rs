@@ -13,7 +13,6 @@ mod connection;
 mod database;
 mod derived;
 pub(crate) mod edits;
-pub(crate) mod elsewhere;
 mod error;
 pub(crate) mod filter;
 pub(crate) mod folders;

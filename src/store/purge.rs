@@ -78,19 +78,6 @@ pub(crate) fn lost(connection: &Connection, id: i64) -> Result<Purged, Error> {
     one(connection, id)
 }
 
-/// Whether rows without files are kept, across restarts: the disk may be unmounted.
-pub(crate) fn is_guarded(connection: &Connection) -> Result<bool, Error> {
-    Ok(connection
-        .prepare_cached("SELECT 1 FROM library_guard")?
-        .exists([])?)
-}
-
-pub(crate) fn set_guarded(connection: &Connection, on: bool) -> Result<(), Error> {
-    connection.execute("DELETE FROM library_guard", [])?;
-    connection.execute("INSERT INTO library_guard SELECT 1 WHERE ?1", [on])?;
-    Ok(())
-}
-
 /// Deleted images and what referred to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Gone {

@@ -6,6 +6,7 @@
 //!
 //! The functions run in the caller's transaction and touch no file.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -276,6 +277,14 @@ pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Er
     )?;
     let paths = statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?;
     Ok(paths.collect::<Result<_, _>>()?)
+}
+
+/// Returns the images that use files in place and are marked as missing.
+pub(crate) fn missing_in_place(connection: &Connection) -> Result<HashSet<i64>, Error> {
+    let sql = "SELECT id FROM image WHERE missing_since IS NOT NULL AND in_place";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// Returns all images that use files in place.

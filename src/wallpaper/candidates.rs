@@ -199,8 +199,9 @@ impl WorldState {
             return Err(Error::EmptyLibrary);
         }
         // Images on an unmounted disk are skipped, unless all are there.
-        if ids.iter().any(|(id, ..)| !store.is_missing(*id)) {
-            ids.retain(|(id, ..)| !store.is_missing(*id));
+        let missing = store.missing();
+        if ids.iter().any(|(id, ..)| !missing.contains(id)) {
+            ids.retain(|(id, ..)| !missing.contains(id));
         }
         if let Some(filter) = filter {
             let passing: HashSet<i64> = store.find_all(filter)?.into_iter().collect();

@@ -46,46 +46,6 @@ fn library_is_unmounted(store: &Store, path: &Path) -> Result<bool, store::Error
     Ok(is_empty && store.read(images::count)? > 1)
 }
 
-/// A missing image, looked for outside of any transaction: otherwise every writer would wait for its
-/// disk.
-pub(super) struct MissingImage {
-    image_id: i64,
-    row: Option<Image>,
-    returned_files: u64,
-}
-
-impl MissingImage {
-    /// Looks for an image; `None` if it is not gone.
-    pub(super) fn look(store: &Store, image_id: i64) -> Result<Option<Self>, store::Error> {
-        let returned_files = store.returned_files();
-        let row = store.read(|connection| images::get(connection, image_id))?;
-        if let Some(image) = &row
-            // Images used in place are removed by the watcher of their directory.
-            && (image.in_place || !is_gone(image) || library_is_unmounted(store, image.home())?)
-        {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            image_id,
-            row,
-            returned_files,
-        }))
-    }
-
-    /// Removes the image's row and all references to it, unless the image has changed since it was
-    /// looked for.
-    pub(super) fn purge(&self, store: &Store) -> Result<Option<Purged>, store::Error> {
-        store.write(|transaction| {
-            let row = images::get(transaction, self.image_id)?;
-            // An image that was renamed, rewritten or restored is no longer the one that was missing.
-            match row == self.row && store.returned_files() == self.returned_files {
-                true => purge::lost(transaction, self.image_id).map(Some),
-                false => Ok(None),
-            }
-        })
-    }
-}
-
 /// Removes an image's row and all references to it in one transaction, and publishes what was removed.
 /// Returns false if the image is not gone.
 pub(super) fn purge(
@@ -94,18 +54,31 @@ pub(super) fn purge(
     image_id: i64,
     reason: OrphanReason,
 ) -> Result<bool, store::Error> {
-    if reason == OrphanReason::FileMissing && store.keeps_rows() {
-        return Ok(false);
-    }
-    let (purged, had_row) = loop {
-        let Some(seen) = MissingImage::look(store, image_id)? else {
+    let row = store.read(|c| images::get(c, image_id))?;
+    if let Some(image) = &row {
+        // Images used in place are removed by the watcher of their directory.
+        if image.in_place {
             return Ok(false);
-        };
-        if let Some(purged) = seen.purge(store)? {
-            break (purged, seen.row.is_some());
         }
+        let mark = |is_missing| store.write(|c| images::set_missing(c, &[image_id], is_missing));
+        let was_marked = store.missing().contains(&image_id);
+        // Before the disk is read: a thread that puts the file back removes the mark.
+        mark(true)?;
+        if !is_gone(image) || library_is_unmounted(store, image.home())? {
+            if !was_marked || !file_is_missing(&image.path) {
+                mark(false)?;
+            }
+            return Ok(false);
+        }
+    }
+    let purged = store.write(|c| {
+        let is_gone = row.is_none() || images::missing(c)?.contains(&image_id);
+        is_gone.then(|| purge::lost(c, image_id)).transpose()
+    })?;
+    let Some(purged) = purged else {
+        return Ok(false);
     };
-    if purged == Purged::default() && !had_row {
+    if purged == Purged::default() && row.is_none() {
         return Ok(true);
     }
     log::warn!("removed image {image_id} ({reason}): {purged:?}");
@@ -116,11 +89,29 @@ pub(super) fn purge(
         history_entries_purged: purged.history_entries,
         playlists_affected: purged.playlists,
     });
-    let images = had_row.then_some(GalleryDomain::Images);
+    let images = row.map(|_| GalleryDomain::Images);
     for domain in images.into_iter().chain(purged.domains()) {
         bus.publish(&Event::GalleryChanged { domain });
     }
     Ok(true)
+}
+
+/// Marks a copy whose file a request did not find.
+pub(super) fn mark_missing(store: &Store, error: &Error) {
+    let Error::FileGone { id, .. } = error else {
+        return;
+    };
+    let marked = store.read(|c| images::get(c, *id)).and_then(|image| {
+        match image.filter(|image| !image.in_place && is_gone(image)) {
+            Some(image) if !library_is_unmounted(store, image.home())? => {
+                store.write(|c| images::set_missing(c, &[*id], true))
+            }
+            _ => Ok(()),
+        }
+    });
+    if let Err(source) = marked {
+        log::error!("cannot mark image {id} as missing: {}", chain(&source));
+    }
 }
 
 /// Removes an image that a request found missing.

@@ -25,7 +25,7 @@ use crate::events::{EventBus, Subscription};
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
-use crate::wire::Image;
+use crate::wire::{Image, Source};
 
 use super::Error;
 use super::assignments::{self, PendingVisibility};
@@ -197,7 +197,7 @@ impl Reconciler {
                     self.queue.push_set(request, feasible.applied, reply);
                     self.start_waiting();
                 }
-                Err(error) => self.refuse(&error, reply),
+                Err(error) => self.refuse(&request, &error, reply),
             },
             command => self.queue.push(command),
         }
@@ -224,7 +224,7 @@ impl Reconciler {
                         world,
                     );
                 }
-                Err(error) => self.refuse(&error, reply),
+                Err(error) => self.refuse(&request, &error, reply),
             },
             Command::Check(request, content, reply) => {
                 let world = self.world_state().map_err(Error::from);
@@ -365,7 +365,7 @@ impl Reconciler {
 
     fn world_state(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
-        let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
+        let mut world = WorldState::read(&self.store, &self.backends, activated)?;
         let draws = self
             .current
             .keys()
@@ -394,7 +394,7 @@ impl Reconciler {
             match world.feasible(&self.store, request) {
                 // A random request can pick another image.
                 Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
-                    orphan::purge_if_gone(&self.store, &self.bus, &error);
+                    orphan::mark_missing(&self.store, &error);
                     picks -= 1;
                 }
                 // Only once, because a growing file would be read for ever.
@@ -409,9 +409,13 @@ impl Reconciler {
         }
     }
 
-    /// Answers a request that cannot be carried out.
-    fn refuse(&self, error: &Error, reply: Reply<Applied>) {
-        orphan::purge_if_gone(&self.store, &self.bus, error);
+    /// Answers a request that cannot be carried out. Only an image that a user has named is removed.
+    fn refuse(&self, request: &Request, error: &Error, reply: Reply<Applied>) {
+        if request.source.kind == Source::Manual && matches!(request.ask, Ask::Image(_)) {
+            orphan::purge_if_gone(&self.store, &self.bus, error);
+        } else {
+            orphan::mark_missing(&self.store, error);
+        }
         reply(Err(error.clone()));
     }
 

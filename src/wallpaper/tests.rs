@@ -157,7 +157,7 @@ impl Room {
     }
 
     pub(super) fn world(&self) -> WorldState {
-        WorldState::read(&self.store, &self.bus, &self.backends, None).unwrap()
+        WorldState::read(&self.store, &self.backends, None).unwrap()
     }
 
     pub(super) fn feasible(&self, request: &Request) -> Result<Feasible, Error> {

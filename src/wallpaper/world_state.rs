@@ -8,12 +8,11 @@ use std::sync::Arc;
 use crate::backends::{Backends, Kind, Placement, REGISTRY, Registration, registration};
 use crate::compositor::{Output, alike, identities};
 use crate::config::{BackendName, SelectionMode};
-use crate::events::EventBus;
 use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
 use crate::store::workspaces::{self, WorkspacePicture};
 use crate::store::{self, Store};
-use crate::wire::{Image, MediaType, OrphanReason};
+use crate::wire::{Image, MediaType};
 
 use super::assignments::{self, Fallbacks, Pictures};
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
@@ -41,10 +40,9 @@ pub(super) struct WorldState {
 }
 
 impl WorldState {
-    /// Reads the state, and purges assigned images whose files are gone.
+    /// Reads the state, and finds the assigned images whose files are missing.
     pub(super) fn read(
         store: &Store,
-        bus: &EventBus,
         backends: &Backends,
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
@@ -59,7 +57,7 @@ impl WorldState {
         {
             store.write(|transaction| store::monitors::follow(transaction, &identities, &alike))?;
         }
-        let (mut rows, mut fallbacks, mut images) = store.read(|connection| {
+        let (mut rows, fallbacks, mut images) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {
                 playlist_shows: store::playlists::shows_everywhere(connection)?,
@@ -86,18 +84,8 @@ impl WorldState {
             .map(|image| (image.id, Arc::new(image)))
             .collect();
         let mut missing = BTreeSet::new();
-        for image in pictures.values().filter(|image| orphan::lacks_file(image)) {
-            if orphan::is_gone(image)
-                && orphan::purge(store, bus, image.id, OrphanReason::FileMissing)?
-            {
-                let stays = |row: &Assignment| row.image_id != image.id;
-                rows.retain(stays);
-                fallbacks.default = fallbacks.default.filter(stays);
-                fallbacks.for_all = fallbacks.for_all.filter(stays);
-            } else {
-                missing.insert(image.id);
-            }
-        }
+        let lost = pictures.values().filter(|image| orphan::lacks_file(image));
+        missing.extend(lost.map(|image| image.id));
         let mut preference = Preference::of(&(backends.settings)());
         if let Some(backend) = activated {
             preference.selection = SelectionMode::Fixed;

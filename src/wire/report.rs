@@ -146,13 +146,11 @@ pub struct InfoPaths {
     pub state: String,
 }
 
-/// Whether the files of the library are where its rows say.
+/// The files of the library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryHealth {
-    /// Images whose files are missing and whose rows are kept.
+    /// Copies whose files are missing; their rows are kept.
     pub missing: usize,
-    /// Whether no row is removed, because too many files are missing.
-    pub guarded: bool,
 }
 
 /// The result of a full check of the database.

@@ -20,9 +20,9 @@ mod edit_kill;
 mod failing;
 mod filters;
 mod formats;
-mod guard;
 mod import;
 mod import_kill;
+mod missing;
 mod model;
 mod records;
 #[path = "../support/mod.rs"]

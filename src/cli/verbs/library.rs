@@ -35,10 +35,9 @@ pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
                with 75 if the daemon is running."),
     Verb::send(&["library", "purge-missing"], "Remove images whose files are missing",
         "POST /library/purge-missing", &[]).shows(&[&PURGED])
-        .help("If more than a fifth of the files, and more than twenty, are missing at startup, their \
-               images are kept because the disk may be unmounted. This command removes them from the \
-               library, with their tags and playlist entries. Files that come back are imported as \
-               new images, without their tags, at the next start."),
+        .help("Images stay in the library when their files are missing, as the disk may be unmounted. \
+               This command removes them, with their tags and playlist entries. Images of watched \
+               directories stay."),
 ]};
 
 #[rustfmt::skip]

@@ -28,9 +28,9 @@ pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Respo
     )?)
 }
 
-/// `POST /library/scan`; answers at once, as a disk may not respond.
+/// `POST /library/scan`; does not wait for watched directories, as a disk may not respond.
 pub(in crate::http) fn scan(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    api.library.watching.scan();
+    api.library.scan()?;
     let directories = settings(api).directories.len();
     Ok(Response::json(
         202,

@@ -311,10 +311,3 @@ fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
         Error::file("write", path)(error)
     })
 }
-
-/// Whether a directory may be a package, by its file names alone. Only for choosing what to look at.
-pub(super) fn looks_like_package(path: &Path) -> bool {
-    let names: [PathBuf; 3] =
-        [manifest::OWN, "project.json", "index.html"].map(|name| path.join(name));
-    names.iter().any(|name| name.is_file())
-}

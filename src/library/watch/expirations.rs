@@ -12,7 +12,6 @@ use std::time::Instant;
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::{AT_ONCE, Departed};
-use super::super::guard::is_unmounted;
 use super::super::task::{Directory, Which};
 use super::directory::Watched;
 use super::findings::{Difference, Findings, Scope, compare};
@@ -165,7 +164,13 @@ impl Expirations {
                 .filter(|(_, path)| one.missing.has(path) || is_away(path));
             missing.extend(gone.map(|(id, _)| id));
         }
-        store.set_missing(missing);
+        let before = store.read(watched::missing_in_place)?;
+        if before != missing {
+            store.note(|c| {
+                images::set_missing(c, missing.difference(&before), true)?;
+                images::set_missing(c, before.difference(&missing), false)
+            })?;
+        }
         Ok(())
     }
 }
@@ -250,7 +255,7 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     let is_gone = |path: &Path| one.missing.has(path);
     let has = |path: &Path| one.task.has(path);
     let (missing, total) = store.read(|c| watched::missing_below(c, one.path(), &has, &is_gone))?;
-    Ok(is_unmounted(missing, total, true))
+    Ok(missing == total && total > 1)
 }
 
 /// Removes the image of a file from the library, or gives it another file with its content.

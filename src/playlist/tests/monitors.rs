@@ -192,9 +192,11 @@ fn images_whose_files_are_missing_are_skipped() {
         "{kinds:?}"
     );
     // Images that the watcher misses are not tried.
+    let missing = [fixture.images[4], fixture.images[1]];
     fixture
         .store
-        .set_missing([fixture.images[4], fixture.images[1]].into());
+        .write(|c| crate::store::images::set_missing(c, &missing, true))
+        .unwrap();
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.asked(), [5, 0]);
     let random = NewConfiguration {

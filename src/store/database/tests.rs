@@ -105,19 +105,6 @@ fn commits_wait_for_the_disk_except_those_of_notes() {
 }
 
 #[test]
-fn clones_share_missing_images_and_keep_rows() {
-    let (_directory, store) = scratch();
-    let other = store.clone();
-    assert!(!store.keeps_rows() && !store.is_missing(1));
-    other.keep_rows(true);
-    other.set_missing(HashSet::from([1]));
-    assert!(store.keeps_rows() && store.is_missing(1) && !store.is_missing(2));
-    other.keep_rows(false);
-    other.set_missing(HashSet::from([2]));
-    assert!(!store.keeps_rows() && !store.is_missing(1) && store.is_missing(2));
-}
-
-#[test]
 fn lost_database_is_reported_if_it_has_a_backup() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");

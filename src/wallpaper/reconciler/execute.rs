@@ -404,7 +404,7 @@ impl Reconciler {
                     self.reconcile_again = true;
                     let taken_back = apply.feasible.pictures.iter().flat_map(Picture::monitors);
                     self.status.note_taken_back(taken_back);
-                    self.refuse(&error, apply.reply);
+                    self.refuse(&apply.request, &error, apply.reply);
                 }
             },
             Purpose::Restore(_) => {}

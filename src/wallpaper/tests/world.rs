@@ -6,7 +6,6 @@ use crate::config::SelectionMode;
 use crate::events::{EventFilter, Message, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
-use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::workspaces::WorkspacePicture;
 use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::backend_choice::Choice;
@@ -58,6 +57,13 @@ fn image_whose_file_is_gone_is_removed_with_its_references() {
     room.set(request(Ask::Image(kept), &["A"]));
     fs::remove_file(room.path("gone")).unwrap();
     let events = room.bus.subscribe(EventFilter::ALL, || ());
+    room.world();
+    assert_eq!(heard(&events), [], "a plan removes nothing");
+    let error = room
+        .feasible(&request(Ask::Image(gone), &[]))
+        .err()
+        .unwrap();
+    orphan::purge_if_gone(&room.store, &room.bus, &error);
     let world = room.world();
     assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), kept)]));
     assert_eq!(world.row("A").map(|row| row.image_id), Some(kept));
@@ -100,10 +106,6 @@ fn image_that_may_come_back_stays() {
     };
     let remove = |room: &Room| fs::remove_file(room.path("a")).unwrap();
     check("its owner's file", true, &remove);
-    check("rows are kept", false, &|room| {
-        remove(room);
-        room.store.keep_rows(true);
-    });
     check("the library's disk is away", false, &|room| {
         fs::remove_dir_all(room.directory.path().join("library")).unwrap();
     });
@@ -127,46 +129,6 @@ fn only_image_of_a_library_is_gone_when_its_file_is() {
     fs::remove_file(room.path("one")).unwrap();
     assert!(purge(OrphanReason::FileMissing));
     assert!(room.rows().is_empty() && room.history().is_empty());
-}
-
-#[test]
-fn image_is_purged_by_an_earlier_look_without_reading_the_disk() {
-    let room = Room::of(outputs(&["A"]));
-    let id = room.add("one");
-    let (path, checksum) = (
-        PathBuf::from("/watched/one"),
-        Some(*b"oneoneoneoneoneoneoneoneoneoneon"),
-    );
-    let original = WatchedFile {
-        path,
-        image_id: Some(id),
-        checksum,
-        stamp: Stamp::default(),
-    };
-    room.store.write(|c| watched::note(c, &original)).unwrap();
-    let look = || orphan::MissingImage::look(&room.store, id).unwrap();
-    assert!(look().is_none(), "it is there");
-    fs::remove_file(room.path("one")).unwrap();
-    let seen = look().unwrap();
-    let count = room.store.write(|c| -> Result<(), crate::store::Error> {
-        room.store.count_returned(c);
-        Ok(())
-    });
-    count.unwrap();
-    assert_eq!(
-        seen.purge(&room.store).unwrap(),
-        None,
-        "its file may be back"
-    );
-    let seen = look().unwrap();
-    // Another look would find the file, or wait for its disk.
-    fs::write(room.path("one"), "one").unwrap();
-    assert!(seen.purge(&room.store).unwrap().is_some());
-    let known = room
-        .store
-        .read(|c| watched::get(c, &original.path))
-        .unwrap();
-    assert_eq!(known, None, "it is imported again, not dismissed");
 }
 
 #[test]
@@ -308,7 +270,7 @@ fn backend_that_was_activated_is_used() {
     let room = Room::with(outputs(&["A"]), &["swaybg", "feh"], |config| {
         config.backend.selection_mode = SelectionMode::Auto;
     });
-    let with = |activated| WorldState::read(&room.store, &room.bus, &room.backends, activated);
+    let with = |activated| WorldState::read(&room.store, &room.backends, activated);
     let image = room
         .store
         .read(|c| images::get(c, room.add("one")))

@@ -393,10 +393,6 @@ fn copies(walls: &mut Walls, in_place: i64) {
         ["data/murald/images/x.png"]
     );
     assert_eq!(walls.daemon.stop(), Some(0));
-    // If these files were there, the next start would adopt them.
-    ["y.png", "z.png"]
-        .iter()
-        .for_each(|name| fs::remove_file(at(name)).unwrap());
     let mine = root.join("mine");
     fs::create_dir_all(mine.join("deep")).unwrap();
     fs::write(mine.join("deep/index.html"), "x").unwrap();
@@ -423,12 +419,10 @@ fn copies(walls: &mut Walls, in_place: i64) {
             == 0
     });
     assert_eq!(before.difference(&all(walls)).next(), None, "a start");
+    let name = json!({ "name": "renamed" });
+    let renamed = walls.daemon.client().patch(&format!("/images/{y}"), &name);
+    renamed.fails(404);
     for id in [y, z] {
-        walls
-            .daemon
-            .client()
-            .get(&format!("/images/{id}/raw"))
-            .fails(404);
         assert_eq!(
             walls.removes("a row from elsewhere", "/images", Some(&one(id)), 200),
             [""; 0]

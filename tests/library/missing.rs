@@ -1,6 +1,5 @@
-//! The library guard, and a start that finds files missing while clients send requests.
+//! Images whose files are missing: they are kept, counted, skipped and removed on request.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -71,57 +70,51 @@ fn status(daemon: &TestDaemon) -> String {
 }
 
 #[test]
-fn guard_keeps_rows_when_most_files_are_missing() {
+fn rows_of_missing_files_are_kept() {
     let mut daemon = TestDaemon::new();
     fill(&daemon, 50, |number| number < 2);
     daemon.start();
     let client = daemon.client();
     let info = || client.get("/info").ok();
-    wait_until("the guard", || {
-        info()["library"] == json!({ "missing": 48, "guarded": true })
-    });
+    let counted = |missing: u32| {
+        wait_until("the count", || {
+            info()["library"] == json!({ "missing": missing })
+        });
+    };
+    counted(48);
     let said = "48 of 50 pictures are missing";
     assert!(
         info()["warnings"][0].as_str().unwrap().contains(said),
         "{}",
         info()
     );
-    assert!(
-        client.get("/config").ok()["warnings"][0]
-            .as_str()
-            .unwrap()
-            .contains(said)
-    );
     assert!(status(&daemon).contains(said), "{}", status(&daemon));
-    // Requests for a missing file purge nothing.
+    // Requests for a missing file remove nothing.
     client.get("/images/30").ok();
     client.get("/images/30/raw").fails(404);
     client.get("/images/30/thumbnail").fails(404);
     assert_eq!(total(&daemon), 50);
-
-    // Most of the files return; the guard stays until the others do.
     let images = daemon.images();
     let back = |number| picture(&images.join(format!("{number:05}.png")), number);
     (2..45).for_each(back);
-    let five = json!({ "missing": 5, "guarded": true });
-    assert_eq!(info()["library"], five);
+    client.post("/library/scan", &json!({}));
+    counted(5);
     assert_eq!(daemon.stop(), Some(0));
-    daemon.start();
-    wait_until("the guard", || info()["library"] == five);
     (45..50).for_each(back);
-    assert_eq!(info()["library"], json!({ "missing": 0, "guarded": false }));
+    daemon.start();
+    counted(0);
     assert!(info().get("warnings").is_none(), "{}", info());
     assert_eq!(total(&daemon), 50);
 }
 
 #[test]
-fn purge_missing_removes_the_guarded_rows() {
+fn purge_missing_removes_rows_of_missing_files() {
     let mut daemon = TestDaemon::new();
     fill(&daemon, 50, |number| number < 2);
     daemon.start();
     let client = daemon.client();
-    let guarded = || client.get("/info").ok()["library"]["guarded"] == true;
-    wait_until("the guard", guarded);
+    let missing = || client.get("/info").ok()["library"]["missing"].clone();
+    wait_until("the count", || missing() == 48);
     let mut events = daemon.events("gallery_changed,image_orphan_purged");
     let output = daemon
         .murald(&["library", "purge-missing", "--json"])
@@ -132,14 +125,14 @@ fn purge_missing_removes_the_guarded_rows() {
         events.wait_for("image_orphan_purged")["reason"],
         "file_missing"
     );
-    assert!(!guarded());
+    assert_eq!(missing(), 0);
     assert_eq!(total(&daemon), 2);
     let again = client.post("/library/purge-missing", &json!({}));
     assert_eq!(again.ok(), json!({ "purged": 0 }));
 }
 
 #[test]
-fn guarded_images_keep_their_cached_thumbnails() {
+fn missing_images_keep_their_thumbnails() {
     let mut daemon = TestDaemon::started();
     let sources: Vec<_> = (0..30)
         .map(|number| daemon.root().join(format!("{number}.png")))
@@ -155,59 +148,11 @@ fn guarded_images_keep_their_cached_thumbnails() {
     fs::create_dir(daemon.images()).unwrap();
     daemon.start();
     let client = daemon.client();
-    wait_until("the guard", || {
-        client.get("/info").ok()["library"]["guarded"] == true
+    wait_until("the count", || {
+        client.get("/info").ok()["library"]["missing"] == 30
     });
     for id in ids {
         let thumbnail = client.get(&format!("/images/{id}/thumbnail"));
         assert_eq!(thumbnail.status, 200);
     }
-}
-
-/// Fewer than a fifth are missing: they are purged in one step, while clients rename and delete.
-#[test]
-fn clients_are_served_while_missing_files_are_purged() {
-    let mut daemon = TestDaemon::new();
-    fill(&daemon, 7000, |number| {
-        (1200..1300).contains(&number) || number >= 6900
-    });
-    // Empty files for the others: they only need to exist, and this is quicker.
-    (1300..6900).for_each(|n| fs::write(daemon.images().join(format!("{n:05}.png")), "").unwrap());
-    daemon.start();
-    let client = daemon.client();
-    let renamed: Vec<_> = (1..=4)
-        .map(|number| {
-            let (id, name) = (1200 + number, format!("lake {number}"));
-            client
-                .patch(&format!("/images/{id}"), &json!({ "name": name }))
-                .ok()
-        })
-        .collect();
-    let ids = json!({ "ids": [1206, 1207] }).to_string();
-    client
-        .send(
-            "DELETE",
-            "/images",
-            "Content-Type: application/json\r\n",
-            ids.as_bytes(),
-        )
-        .ok();
-    wait_until("the missing images are purged", || total(&daemon) == 5798);
-    for (image, number) in renamed.iter().zip(1..) {
-        assert_eq!(image["name"], format!("lake {number}"));
-        assert!(daemon.images().join(format!("lake {number}.png")).is_file());
-        assert_eq!(
-            client.get(&format!("/images/{}", image["id"])).ok()["name"],
-            image["name"]
-        );
-    }
-    let gone: BTreeSet<_> = ["01205.png", "01206.png"].into();
-    assert!(gone.iter().all(|name| !daemon.images().join(name).exists()));
-    assert_eq!(daemon.stop(), Some(0));
-    let store = Store::open(&daemon.database()).unwrap();
-    let files = store
-        .read(images::files)
-        .map_err(|e: store::Error| e)
-        .unwrap();
-    assert!(files.iter().all(|(_, path, _)| path.is_file()));
 }
