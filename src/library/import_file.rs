@@ -77,7 +77,6 @@ impl ImportContext {
             name,
             row,
             note,
-            seen: None,
         })))
     }
 

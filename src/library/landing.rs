@@ -14,7 +14,6 @@ use super::name::{Name, Reserved};
 use super::task::{self, Imported, InPlace, Landed, Prepared, Ready, ReadyInPlace};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
-use crate::store::watched::{self, WatchedFile};
 use crate::store::{self, Connection, Transaction, edits, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
@@ -98,7 +97,7 @@ impl ImportContext {
 
     fn write_row<'a>(&'a self, c: &Connection, placed: &mut Placed<'a>) -> Landed {
         match placed {
-            Placed::Copy(ready, _) => insert(c, &mut ready.row, ready.seen.as_ref()),
+            Placed::Copy(ready, _) => insert(c, &mut ready.row),
             Placed::InPlace(ready, name) => self.write_in_place(c, ready, name),
         }
     }
@@ -177,16 +176,8 @@ fn mark(c: &Connection, copy: &Copy, reserved: &Reserved<'_>) -> Result<(), stor
     pending_files::mark(c, &reserved.path, seen.as_ref().ok())
 }
 
-fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFile>) -> Landed {
-    let note = |image: &Image| {
-        let note = seen.map(|seen| WatchedFile {
-            image_id: Some(image.id),
-            ..seen.clone()
-        });
-        note.map_or(Ok(()), |note| watched::note(transaction, &note))
-    };
+fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
     if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
-        note(&image)?;
         return Ok(Imported::new(image, true));
     }
     // If the folder was deleted in between, its pictures go to the root.
@@ -197,7 +188,6 @@ fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFil
     }
     pending_files::unmark(transaction, row.home())?;
     let image = task::insert_image(transaction, row)?;
-    note(&image)?;
     Ok(Imported::new(image, false))
 }
 

@@ -14,7 +14,7 @@ use crate::digest::Checksum;
 use crate::media::Note;
 use crate::paths::{Presence, presence};
 use crate::store::images::{self, NewImage};
-use crate::store::watched::{Stamp, WatchedFile};
+use crate::store::watched::Stamp;
 use crate::store::{self, Connection};
 use crate::transcode;
 use crate::wire::{Format, Image, MediaType};
@@ -33,7 +33,6 @@ pub(super) enum Task {
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
-    pub(super) in_place: bool,
     pub(super) folders: bool,
     pub(super) which: Which,
     /// Set when the directory is no longer watched; its remaining files are skipped.
@@ -58,7 +57,6 @@ impl Directory {
         let path = file.parent().unwrap_or(file).to_owned();
         Self {
             path,
-            in_place: true,
             which,
             ..Self::default()
         }
@@ -73,8 +71,7 @@ impl Directory {
     }
 
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        (&self.path, self.in_place, self.folders, &self.which)
-            == (&other.path, other.in_place, other.folders, &other.which)
+        (&self.path, self.folders, &self.which) == (&other.path, other.folders, &other.which)
     }
 }
 
@@ -125,8 +122,6 @@ pub(super) struct Ready {
     pub(super) name: Name,
     pub(super) row: NewImage,
     pub(super) note: Option<Note>,
-    /// The file of a watched directory from which the copy was made.
-    pub(super) seen: Option<WatchedFile>,
 }
 
 /// A file that belongs to its owner, with the stamp and checksum that it had when it was read.

@@ -219,7 +219,6 @@ impl Library {
                     name,
                     row,
                     note: None,
-                    seen: None,
                 };
                 Ok(self.land(Prepared::Copy(Box::new(ready)))?.image)
             }

@@ -206,8 +206,7 @@ impl ImportContext {
         }
     }
 
-    /// Handles content that no image has: the new content of the image at this path, of the copy made
-    /// from it, or of a new image.
+    /// Handles content that no image has: the new content of the image at this path, or of a new image.
     fn place_new(
         &self,
         seen: SeenFile,
@@ -215,47 +214,24 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         let here = self.store.read(|c| images::by_path(c, &seen.path))?;
-        let here = here.filter(|image| image.in_place);
-        let copied = known.and_then(|known| known.image_id);
-        let copied = copied
-            .map(|id| self.store.read(|c| images::get(c, id)))
-            .transpose()?;
-        let copied = match copied.flatten() {
-            Some(image) if self.is_made_of(&image, &seen)? => Some(image),
-            _ => None,
-        };
-        match (here, copied) {
-            (Some(image), _) => self.rewrite(&seen, &image, tools).map(Prepared::from),
-            (None, Some(image)) => self.rewrite_copy(&seen, &image, tools).map(Prepared::from),
-            (None, None) => match seen.directory.which {
-                // The image was deleted in murald, or the path was never imported.
-                Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
-                    Err(Error::NothingToDo)
-                }
-                Which::All
-                    if self
-                        .store
-                        .read(|c| watched::is_dismissed(c, &seen.checksum))? =>
-                {
-                    self.store.note(|c| seen.note(c, None))?;
-                    Err(Error::NothingToDo)
-                }
-                _ => self.add(seen, tools),
-            },
+        if let Some(image) = here.filter(|image| image.in_place) {
+            return self.rewrite(&seen, &image, tools).map(Prepared::from);
         }
-    }
-
-    /// Whether an image is a copy of this file only. An image that was imported from another path, or
-    /// from several files of which another still exists, keeps its content.
-    fn is_made_of(&self, image: &Image, seen: &SeenFile) -> Result<bool, Error> {
-        let source = &image.source_path;
-        let is_gone = |path: &Path| presence(path) == Presence::Missing;
-        let renamed = source.starts_with(&seen.directory.path) && is_gone(source);
-        if image.in_place || image.web_meta.is_some() || !(*source == seen.path || renamed) {
-            return Ok(false);
+        match seen.directory.which {
+            // The image was deleted in murald, or the path was never imported.
+            Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
+                Err(Error::NothingToDo)
+            }
+            Which::All
+                if self
+                    .store
+                    .read(|c| watched::is_dismissed(c, &seen.checksum))? =>
+            {
+                self.store.note(|c| seen.note(c, None))?;
+                Err(Error::NothingToDo)
+            }
+            _ => self.add(seen, tools),
         }
-        let files = self.store.read(|c| watched::of_image(c, image.id))?;
-        Ok(files.iter().all(|file| *file == seen.path || is_gone(file)))
     }
 }
 

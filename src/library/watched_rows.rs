@@ -4,24 +4,21 @@
 //! rewritten files, and so does the thread that is about to show one (HTTP, reconciler); the thread
 //! `watch` renames notes; other changes are written where files land. Never changes a watched file.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use super::Error;
 use super::context::ImportContext;
 use super::decode::Tools;
-use super::disk::{self, Copy, flush};
 use super::landing::unchanged;
 use super::name::{Name, Reserved};
 use super::task::{
     self, Directory, Imported, InPlace, Landed, Pass, Prepared, ReadyInPlace, SeenFile, Which,
 };
-use super::{Error, file_removal};
 use crate::store::folders::{self, DEPTH_MAX};
-use crate::store::images::NewImage;
 use crate::store::watched::{self, Stamp, WatchedFile};
-use crate::store::{self, Connection, edits, images, purge};
+use crate::store::{self, Connection, edits, images};
 use crate::sys::lock;
 use crate::wire::{Image, own_path};
 
@@ -31,17 +28,13 @@ impl SeenFile {
         connection: &Connection,
         image: Option<i64>,
     ) -> Result<(), store::Error> {
-        watched::note(connection, &self.file(image))
-    }
-
-    fn file(&self, image_id: Option<i64>) -> WatchedFile {
-        let (path, checksum) = (self.path.clone(), Some(self.checksum));
-        WatchedFile {
-            path,
-            image_id,
-            checksum,
+        let file = WatchedFile {
+            path: self.path.clone(),
+            image_id: image,
+            checksum: Some(self.checksum),
             stamp: self.stamp,
-        }
+        };
+        watched::note(connection, &file)
     }
 
     pub(super) fn ready(self, change: InPlace) -> Prepared {
@@ -262,88 +255,10 @@ impl ImportContext {
         self.rewritten(old)
     }
 
-    /// Like [`Self::rewrite`], for an image that is a copy of the file.
-    pub(super) fn rewrite_copy(
-        &self,
-        seen: &SeenFile,
-        old: &Image,
-        tools: Tools<'_>,
-    ) -> Result<Imported, Error> {
-        let mut copy = self.new_copy()?;
-        copy.fill(&seen.path, tools.decoder)?;
-        if copy.checksum != seen.checksum {
-            return Err(Error::NothingToDo);
-        }
-        let row = self.describe(&seen.path, &copy, old.folder_id, tools)?;
-        flush(&copy)?;
-        let name = Name::of(&seen.path, row.format)?;
-        if old
-            .path
-            .extension()
-            .is_none_or(|own| *own != *name.extension)
-        {
-            let name = Name {
-                stem: old.name.clone(),
-                extension: name.extension,
-            };
-            return self.replace_copy(seen, old, (copy, &name, row));
-        }
-        self.store.write(|c| -> Result<(), Error> {
-            let now = unchanged(c, old)?;
-            edits::rewrite(c, &now, &row)?;
-            seen.note(c, Some(now.id))?;
-            self.forget_others(c, now.id)?;
-            // A kill before the commit leaves the old note, so that the file is copied again.
-            fs::rename(&copy.path, &now.path).map_err(Error::file("rename", &copy.path))?;
-            copy.kept = true;
-            disk::sync_directory(&self.directory)
-        })?;
-        self.rewritten(old)
-    }
-
-    /// Like [`Self::rewrite_copy`], if the new content needs another extension: lands a new file beside
-    /// the old one, which is then removed.
-    fn replace_copy(
-        &self,
-        seen: &SeenFile,
-        old: &Image,
-        landing: (Copy, &Name, NewImage),
-    ) -> Result<Imported, Error> {
-        self.names.look_anew(&old.name);
-        let (copy, name, mut row) = landing;
-        let (old, _reserved) = self.land_as(copy, (name, Some(&old.name)), |c, reserved| {
-            row.settle(&reserved.name, &reserved.path);
-            let now = unchanged(c, old)?;
-            edits::replace(c, &now, &row)?;
-            seen.note(c, Some(now.id))?;
-            self.forget_others(c, now.id)?;
-            Ok(now)
-        })?;
-        file_removal::clear_own(self, purge::on_disk(&old));
-        self.rewritten(&old)
-    }
-
     pub(super) fn add(&self, seen: SeenFile, tools: Tools<'_>) -> Result<Prepared, Error> {
-        if seen.directory.in_place {
-            let (name, row, note) =
-                self.describe_in_place(&seen.path, seen.checksum, None, tools)?;
-            seen.check(tools)?;
-            return Ok(seen.ready(InPlace::New { name, row, note }));
-        }
-        let folder = self
-            .store
-            .write(|c| self.folder(c, &seen.directory, &seen.path))?;
-        let mut prepared = self.prepare(&seen.path, folder, tools)?;
-        match &mut prepared {
-            Prepared::Copy(ready) if ready.row.checksum == seen.checksum => {
-                ready.seen = Some(seen.file(None));
-            }
-            Prepared::Done(imported) if imported.image.checksum == seen.checksum => {
-                self.store.note(|c| seen.note(c, Some(imported.image.id)))?;
-            }
-            _ => {}
-        }
-        Ok(prepared)
+        let (name, row, note) = self.describe_in_place(&seen.path, seen.checksum, None, tools)?;
+        seen.check(tools)?;
+        Ok(seen.ready(InPlace::New { name, row, note }))
     }
 
     /// The folder for the directory of a file, created if it is missing.

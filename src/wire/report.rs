@@ -128,7 +128,6 @@ pub(crate) struct WatchedDirectory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LibraryWatch {
     pub watch: Vec<WatchedDirectory>,
-    pub in_place: bool,
     pub watch_folders: bool,
 }
 

@@ -31,8 +31,6 @@ pub(crate) struct ChangeWatch {
     #[serde(default, deserialize_with = "given")]
     pub watch: Option<ListChange<String>>,
     #[serde(default, deserialize_with = "given")]
-    pub in_place: Option<bool>,
-    #[serde(default, deserialize_with = "given")]
     pub watch_folders: Option<bool>,
     /// Removes the images in place of directories that are no longer watched.
     #[serde(default)]

@@ -95,7 +95,7 @@ fn concurrent_changes_lose_no_watched_directory() {
     numbers().for_each(|n| fs::create_dir(directory(n)).unwrap());
     at_once(
         &daemon,
-        numbers().map(|n| format!("watch add {} --format {{in_place}}", directory(n))),
+        numbers().map(|n| format!("watch add {} --format {{watch_folders}}", directory(n))),
     );
     let watched = || {
         json_of(&daemon, &["watch", "list"])["watch"]
@@ -104,7 +104,8 @@ fn concurrent_changes_lose_no_watched_directory() {
             .len()
     };
     assert_eq!(watched(), TOGETHER);
-    let gone = numbers().map(|n| format!("watch remove {} --format {{in_place}}", directory(n)));
+    let gone =
+        numbers().map(|n| format!("watch remove {} --format {{watch_folders}}", directory(n)));
     at_once(&daemon, gone);
     assert_eq!(watched(), 0);
 }

@@ -274,7 +274,7 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
     to.ask(
         "PUT",
         "/library/watch",
-        json!({ "watch": [watched], "in_place": true }),
+        json!({ "watch": [watched], "watch_folders": true }),
     );
     to.ask("PUT", "/library/watch", json!({ "watch": ["pictures"] }));
     let more = daemon.root().join("more");

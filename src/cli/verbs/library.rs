@@ -47,9 +47,8 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
         .takes(&[Argument::some("DIR", Kind::Directory, "Path of the directory")])
         .shows(&[&ADDED]).starting()
         .help("Pictures that are added to the directory or its subdirectories are added to the \
-               library; deleted ones are removed. The files are used where they are and not changed; \
-               with `library.in_place` set to false they are copied. Starts the daemon if it is not \
-               running."),
+               library; deleted ones are removed. The files are used where they are and not changed. \
+               Starts the daemon if it is not running."),
     Verb::get(&["watch", "list"], "List the watched directories",
         "GET /library/watch").shows(&[&WATCHED]),
     Verb::change(&["watch", "remove"], "Stop watching a directory", "PATCH /library/watch", remove)
@@ -100,7 +99,7 @@ const WATCHED: View = View::table(
         }),
         column(">IMAGES", "images"),
         column("MESSAGE", "message"),
-        more("watch in_place watch_folders"),
+        more("watch watch_folders"),
     ],
     "no watched directories; add one with `murald watch add DIR`",
 )

@@ -46,8 +46,6 @@ settings! {
     Library {
         /// Directories to keep in sync with the library
         watch: Vec<String> = Key::list(&[]),
-        /// Use the pictures of watched directories where they are; false copies them
-        in_place: bool = Key::flag(true),
         /// Show watched directories and their subdirectories as folders
         watch_folders: bool = Key::flag(true),
     }

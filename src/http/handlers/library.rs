@@ -60,13 +60,8 @@ pub(in crate::http) fn patch_watch(api: &Api, request: &Request<'_>) -> Result<R
 /// Writes the settings, which the library follows.
 fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
     let before = settings(api);
-    let mut keys = Map::new();
-    for (name, value) in [
-        ("in_place", body.in_place),
-        ("watch_folders", body.watch_folders),
-    ] {
-        keys.extend(value.map(|value| (name.to_owned(), value.into())));
-    }
+    let folders = body.watch_folders.map(Value::from);
+    let keys = Map::from_iter(folders.map(|value| ("watch_folders".to_owned(), value)));
     api.config.patch_watched(&keys, body.watch)?;
     if body.forget {
         let now = settings(api);
@@ -92,13 +87,11 @@ fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
 fn shown(api: &Api) -> Result<Response, Error> {
     let settings = settings(api);
     let watch = api.library.watching.directories(&settings)?;
-    let (in_place, watch_folders) = (settings.in_place, settings.folders);
     Ok(Response::json(
         200,
         &LibraryWatch {
             watch,
-            in_place,
-            watch_folders,
+            watch_folders: settings.folders,
         },
     )?)
 }

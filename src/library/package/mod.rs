@@ -118,7 +118,6 @@ impl ImportContext {
             name,
             row,
             note: None,
-            seen: None,
         })))
     }
 

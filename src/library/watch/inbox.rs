@@ -259,10 +259,10 @@ mod tests {
             directory: PathBuf::new(),
             reply,
         });
-        for in_place in [true, false, true] {
+        for folders in [true, false, true] {
             inbox.send(Message::Scan);
             inbox.send(Message::Settings(WatchSettings {
-                in_place,
+                folders,
                 ..Default::default()
             }));
         }
@@ -276,6 +276,6 @@ mod tests {
         else {
             panic!("{} messages", messages.len());
         };
-        assert!(settings.in_place && inbox.take(Instant::now()).is_empty());
+        assert!(settings.folders && inbox.take(Instant::now()).is_empty());
     }
 }

@@ -27,7 +27,6 @@ const UNFINISHED: [&[u8]; 5] = [b"~", b".part", b".crdownload", b".tmp", b".swp"
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchSettings {
     pub(crate) directories: Vec<Wanted>,
-    pub(crate) in_place: bool,
     pub(crate) folders: bool,
     /// murald's own directories, whose files are not imported.
     pub(crate) own: Vec<PathBuf>,
@@ -56,7 +55,6 @@ impl WatchSettings {
         }
         Self {
             directories,
-            in_place: config.library.in_place,
             folders: config.library.watch_folders,
             own: own_directories(dirs, &config.daemon),
         }

@@ -217,15 +217,12 @@ impl Watcher {
 
     /// Sets the watched directories. Those with unchanged settings keep their state.
     fn on_settings(&mut self, settings: WatchSettings, now: Instant) {
-        let WatchSettings {
-            in_place, folders, ..
-        } = settings;
+        let folders = settings.folders;
         let mut wanted = Vec::new();
         for Wanted { written, directory } in &settings.directories {
             if let Ok(path) = directory.clone() {
                 let task = task::Directory {
                     path,
-                    in_place,
                     folders,
                     ..task::Directory::default()
                 };

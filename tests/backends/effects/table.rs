@@ -112,7 +112,6 @@ fn daemon() -> Vec<Row> {
         choice("backend.auto_priorities", "video"),
         choice("backend.auto_priorities", "web"),
         ("library", "watch", Value::Null, In(WATCH.0, WATCH.1)),
-        ("library", "in_place", Value::Null, In(WATCH.0, WATCH.1)),
         (
             "library",
             "watch_folders",

@@ -6,7 +6,6 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
@@ -384,76 +383,6 @@ fn watched_directory_is_a_folder_and_moved_images_stay_moved() {
     walls.draw("a.png", 3);
     walls.wait_for(&[("a.png", 3), ("sea/b.png", 2)]);
     assert_eq!(walls.images()["a.png"]["folder_id"], json!(null));
-}
-
-#[test]
-fn copies_from_a_watched_directory_follow_their_files() {
-    let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
-    walls.daemon.start();
-    let only = || walls.images().into_values().next();
-    wait_until("the copy", || only().is_some());
-    let image = only().unwrap();
-    let copy = walls.daemon.images().join("a.png");
-    assert_eq!(
-        (&image["in_place"], &image["path"]),
-        (&json!(false), &json!(copy))
-    );
-    walls.draw("a.png", 2);
-    wait_until("the new content", || {
-        only().unwrap()["checksum"] == super::checksum(2)
-    });
-    assert_eq!(only().unwrap()["id"], image["id"]);
-    assert_eq!(fs::read(&copy).unwrap(), picture(2));
-    walls.rename("a.png", "b.png");
-    walls.draw("z.png", 9);
-    // The earlier rename was noticed by then, too.
-    wait_until("a later file", || walls.images().len() == 2);
-    walls.draw("b.png", 3);
-    let mine = || {
-        walls
-            .images()
-            .into_values()
-            .find(|one| one["id"] == image["id"])
-            .unwrap()
-    };
-    wait_until("the third content", || {
-        mine()["checksum"] == super::checksum(3)
-    });
-    assert_eq!(walls.images().len(), 2);
-}
-
-#[test]
-fn copy_keeps_its_image_when_the_format_of_its_file_changes() {
-    let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
-    walls.daemon.start();
-    let only = || walls.images().into_values().next();
-    wait_until("the copy", || only().is_some());
-    let before = only().unwrap();
-    let playlist = walls.treasure(before["path"].as_str().unwrap());
-    let jpeg = walls.daemon.root().join("a.jpg");
-    image::RgbImage::new(40, 20).save(&jpeg).unwrap();
-    fs::rename(&jpeg, walls.at("a.png")).unwrap();
-    wait_until("the new content", || {
-        only().unwrap()["checksum"] != before["checksum"]
-    });
-    let after = only().unwrap();
-    assert_eq!((&after["id"], &after["name"]), (&before["id"], &json!("a")));
-    assert_eq!(
-        (&after["format"], &after["tags"]),
-        (&json!("jpg"), &json!(["treasure"]))
-    );
-    assert_eq!(after["path"], json!(walls.daemon.images().join("a.jpg")));
-    assert_eq!(walls.in_playlist(playlist), [after["id"].as_i64().unwrap()]);
-    let names = || {
-        fs::read_dir(walls.daemon.images())
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-    };
-    wait_until("the old file to go", || {
-        names().collect::<Vec<_>>() == ["a.jpg"]
-    });
-    let thumbnail = Path::new(before["thumbnails"]["default"].as_str().unwrap());
-    wait_until("its thumbnail to go", || !thumbnail.exists());
 }
 
 #[test]

@@ -33,9 +33,12 @@ fn invalid_watched_directories_are_refused() {
     );
     check(json!({ "watch": [data] }), "murald stores its files in");
     check(json!({ "watch": ["~"] }), "murald stores its files in");
-    check(json!({ "in_place": true }), "watch");
+    check(json!({ "watch_folders": true }), "watch");
     check(json!({ "watch": [], "forgot": true }), "forgot");
-    check(json!({ "watch": [], "in_place": null }), "in_place");
+    check(
+        json!({ "watch": [], "watch_folders": null }),
+        "watch_folders",
+    );
     check(json!({ "watch": "/x" }), "watch");
     let patched = daemon
         .client()
@@ -196,18 +199,14 @@ fn links_are_followed_once() {
 
 #[test]
 fn each_setting_of_the_library_has_its_effect() {
-    let flat = "in_place = false\nwatch_folders = false";
-    for (settings, in_place, folders) in [("", true, true), (flat, false, false)] {
+    for (settings, folders) in [("", true), ("watch_folders = false", false)] {
         let mut walls = Walls::prepared(settings, &[("sea/a.png", 1)]);
         walls.daemon.start();
         wait_until("the image", || walls.images().len() == 1);
         let image = walls.images().into_values().next().unwrap();
-        assert_eq!(image["in_place"], json!(in_place), "{image}");
         assert_eq!(image["folder_id"].is_i64(), folders, "{image}");
         let shown = walls.daemon.client().get("/config/library").ok();
-        let expected = json!({
-            "watch": [walls.directory], "in_place": in_place, "watch_folders": folders,
-        });
+        let expected = json!({ "watch": [walls.directory], "watch_folders": folders });
         assert_eq!(shown, expected);
     }
 }
