@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -12,6 +13,34 @@ use super::Error;
 use super::name::is_media_extension;
 use super::package::is_manifest;
 use crate::wire::collate::sort_key;
+
+/// Endings of the names of unfinished files.
+const UNFINISHED: [&[u8]; 11] = [
+    b"~",
+    b".part",
+    b".partial",
+    b".crdownload",
+    b".opdownload",
+    b".download",
+    b".filepart",
+    b".!qB",
+    b".tmp",
+    b".swp",
+    b".bak",
+];
+/// Names of directories in which network disks keep thumbnails, deleted files and old versions.
+const NOT_PICTURES: [&[u8]; 3] = [b"@eaDir", b"#recycle", b"#snapshot"];
+/// A directory with this file has no pictures for its user, as on phones.
+pub(super) const NO_MEDIA: &str = ".nomedia";
+
+/// Whether imports and watched directories skip a name: it is hidden, or means an unfinished file or a
+/// directory without pictures for its user.
+pub(super) fn is_skipped_name(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(b".")
+        || UNFINISHED.iter().any(|end| name.ends_with(end))
+        || NOT_PICTURES.contains(&name)
+}
 
 /// A file or package to be imported, or why there is none.
 #[derive(Debug)]
@@ -24,8 +53,8 @@ pub(super) struct FoundFile {
     pub(super) problem: Option<Error>,
 }
 
-/// Directories are walked depth-first, their entries sorted by name; hidden ones are skipped,
-/// links are followed, no directory is walked twice. A package counts as one file.
+/// Directories are walked depth-first, their entries sorted by name; names that [`is_skipped_name`]
+/// are skipped, links are followed, no directory is walked twice. A package counts as one file.
 pub(super) fn walk(paths: &[PathBuf]) -> Vec<FoundFile> {
     let mut walk = Walk {
         found: Vec::new(),
@@ -76,6 +105,9 @@ impl Walk {
                 return Vec::new();
             }
         };
+        if inside && names.iter().any(|name| name == NO_MEDIA) {
+            return Vec::new();
+        }
         if names.iter().any(|name| is_manifest(name)) {
             self.add(path, inside, None);
             return Vec::new();
@@ -83,7 +115,7 @@ impl Walk {
         if names.is_empty() && looks_like_picture(&path) {
             self.refuse(&path, Error::EmptyDirectory { path: path.clone() });
         }
-        names.retain(|name| !name.as_bytes().starts_with(b"."));
+        names.retain(|name| !is_skipped_name(name));
         names.sort_by_cached_key(|name| Reverse((sort_key(&name.to_string_lossy()), name.clone())));
         names.into_iter().map(|name| path.join(name)).collect()
     }
@@ -119,7 +151,7 @@ mod tests {
     fn files_are_found_depth_first_sorted_once_and_without_hidden_ones() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        for name in ["b/deep", ".hidden", "z.png"] {
+        for name in ["b/deep", ".hidden", "z.png", "@eaDir", "phone"] {
             fs::create_dir_all(at(name)).unwrap();
         }
         for name in [
@@ -129,6 +161,10 @@ mod tests {
             "b/2.png",
             "b/deep/1.png",
             "b/.no.png",
+            "b/no.png.part",
+            "@eaDir/no.png",
+            "phone/.nomedia",
+            "phone/no.png",
             ".hidden/no.png",
         ] {
             fs::write(at(name), b"x").unwrap();

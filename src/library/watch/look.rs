@@ -13,9 +13,10 @@ use std::time::UNIX_EPOCH;
 use rustix::io::Errno;
 
 use super::super::disk::stamp;
+use super::super::walk::{NO_MEDIA, is_skipped_name};
 use super::findings::{Findings, Found, Leads, Root, Scope};
 use super::notices::Notices;
-use super::settings::{is_scanned, is_skipped_name};
+use super::settings::is_scanned;
 use crate::wire::collate::path_key;
 
 /// One look at a directory: its scope, its watches and its sign of life.
@@ -147,15 +148,25 @@ impl Walk<'_> {
     fn look_at(&mut self, path: &Path) {
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => self.findings.has_directory = true,
-            Ok(meta) if meta.is_file() => self.find(path.to_owned(), false, meta),
+            Ok(meta) if meta.is_file() && !self.has_no_media(path) => {
+                self.find(path.to_owned(), false, meta);
+            }
             Err(error) if !is_missing(&error) => self.cannot_see(path),
-            // Missing, or replaced by a pipe or a device.
+            // Missing, replaced by a pipe or a device, or in a directory that is skipped.
             _ => {
                 self.findings
                     .gone
                     .insert(path.to_owned(), device_above(path));
             }
         }
+    }
+
+    /// Whether a directory between the watched directory and the file is skipped.
+    fn has_no_media(&self, path: &Path) -> bool {
+        let above = path.ancestors().skip(1);
+        above
+            .take_while(|above| *above != self.directory && above.starts_with(self.directory))
+            .any(|above| above.join(NO_MEDIA).exists())
     }
 
     fn find(&mut self, path: PathBuf, is_link: bool, meta: Metadata) {
@@ -177,6 +188,9 @@ impl Walk<'_> {
     fn enter(&mut self, path: &Path, meta: &Metadata) {
         // Watched before it is listed, so that no change in between is missed.
         self.notices.watch(path);
+        if path != self.directory && path.join(NO_MEDIA).exists() {
+            return;
+        }
         self.findings
             .directories
             .insert(path.to_owned(), meta.dev());

@@ -1,11 +1,10 @@
 //! Reads the watched directories from the configuration. Also has the watch's delays, and the names
 //! that it skips. Pure.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::super::walk::is_skipped_name;
 use crate::config::{Config, own_directories, watched_directory};
 use crate::paths::Dirs;
 
@@ -21,8 +20,6 @@ pub(super) const AT_ONCE: usize = 64;
 
 /// The path of a change that may concern any file.
 pub(super) const ANYWHERE: &str = "/";
-/// Name endings of files that are still being written.
-const UNFINISHED: [&[u8]; 5] = [b"~", b".part", b".crdownload", b".tmp", b".swp"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchSettings {
@@ -61,12 +58,6 @@ impl WatchSettings {
     }
 }
 
-/// Whether a name is hidden or means a file that is still being written.
-pub(super) fn is_skipped_name(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    name.starts_with(b".") || UNFINISHED.iter().any(|end| name.ends_with(end))
-}
-
 /// Whether a path is below a directory, and no part of it is skipped.
 pub(super) fn is_scanned(directory: &Path, path: &Path) -> bool {
     path.strip_prefix(directory)
@@ -94,6 +85,8 @@ mod tests {
         check("/w/a.png.part", false);
         check("/w/a.png~", false);
         check("/w/x.tmp/a.png", false);
+        check("/w/@eaDir/a.png", false);
+        check("/w/a.png.opdownload", false);
         check("/elsewhere/a.png", false);
     }
 }

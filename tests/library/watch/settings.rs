@@ -260,3 +260,26 @@ fn directory_inside_a_forgotten_one_keeps_its_images_while_it_is_watched() {
     walls.wait_for(&[("inside/c.png", 2)]);
     assert_eq!(walls.id("inside/c.png"), id);
 }
+
+#[test]
+fn files_of_phones_network_disks_and_downloads_are_skipped() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    fs::create_dir(walls.at("phone")).unwrap();
+    fs::write(walls.at("phone/.nomedia"), "").unwrap();
+    for (name, number) in [
+        ("phone/b.png", 2),
+        ("@eaDir/c.png", 3),
+        ("d.png.opdownload", 4),
+        ("z.png", 5),
+    ] {
+        walls.draw(name, number);
+    }
+    walls.wait_for(&[("a.png", 1), ("z.png", 5)]);
+    walls.daemon.client().post("/library/scan", &json!({}));
+    walls.draw("phone/e.png", 6);
+    walls.draw("y.png", 7);
+    let all = [("a.png", 1), ("y.png", 7), ("z.png", 5)];
+    walls.wait_for(&all);
+    walls.daemon.import(&[&walls.directory]);
+    walls.wait_for(&all);
+}
