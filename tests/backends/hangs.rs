@@ -103,7 +103,9 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
         .client()
         .patch(
             "/config",
-            &json!({ "backend": { "selection_mode": "auto" } }),
+            &json!({ "backend": {
+                "selection_mode": "auto", "auto_priorities": { "image": ["swaybg"] },
+            } }),
         )
         .ok();
     let [video, _] = videos(&hosted);
