@@ -126,7 +126,7 @@ fn expect_intact(path: &Path) -> Result<(), Error> {
         let reader = open_reader(path)?;
         migrations::see_known(&reader)?;
         match migrations::version(&reader)? {
-            0 => Ok(Some("it has no tables".to_owned())),
+            ..1 => Ok(Some("it has no tables".to_owned())),
             _ => Ok(problems(&reader)?.into_iter().next()),
         }
     };

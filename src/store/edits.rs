@@ -1,5 +1,6 @@
 //! Changes images in the library, and records renames that are not finished.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::Value;
@@ -94,11 +95,12 @@ fn retagged(
         ListChange::All(tags) => return Ok(tags.clone()),
         ListChange::Some(difference) => difference,
     };
-    let is_in = |tag: &str, list: &[String]| list.iter().any(|one| collate::is_same(one, tag));
+    // Tags are removed regardless of case, as filters find them.
+    let remove: HashSet<String> = remove.iter().map(|tag| collate::folded(tag)).collect();
     let mut tags = images::get(connection, id)?.map_or_else(Vec::new, |image| image.tags);
-    tags.retain(|tag| !is_in(tag, remove));
+    tags.retain(|tag| !remove.contains(&collate::folded(tag)));
     for tag in add {
-        if !is_in(tag, &tags) {
+        if !tags.iter().any(|own| collate::is_same(own, tag)) {
             tags.push(tag.clone());
         }
     }

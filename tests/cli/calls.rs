@@ -477,10 +477,7 @@ fn images_are_listed_shown_saved_and_deleted() {
         (&thumbnail[..4], &thumbnail[8..12]),
         (&b"RIFF"[..], &b"WEBP"[..])
     );
-    assert_eq!(
-        json_of(&daemon, &["images", "delete", &id])["deleted"],
-        1
-    );
+    assert_eq!(json_of(&daemon, &["images", "delete", &id])["deleted"], 1);
     assert_eq!(
         json_of(&daemon, &["images", "list"])["pagination"]["total_items"],
         2

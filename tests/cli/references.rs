@@ -398,7 +398,7 @@ fn references_are_read_from_standard_input() {
         format!("{}\n", file.as_str().unwrap())
     );
     let directory = daemon.root().to_str().unwrap();
-    for (picture, code) in [(directory, 1), ("navy", 1), ("playlist:", 2), ("c", 0)] {
+    for (picture, code) in [(directory, 1), ("navy", 0), ("playlist:", 2), ("c", 0)] {
         let (found, _, told) = fed(&daemon, &["workspace", "set", "2", picture], b"");
         assert_eq!(found, Some(code), "{picture}: {told}");
     }

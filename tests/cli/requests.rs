@@ -219,7 +219,7 @@ fn every_verb_makes_the_right_requests() {
     );
     check(
         "folders delete 3 --contents",
-        &["GET /info", "DELETE /folders/3?mode=delete_all&trash=true"],
+        &["DELETE /folders/3?mode=delete_all&trash=true"],
     );
     check(
         "video preview 7 --force",
@@ -477,7 +477,6 @@ fn monitor_without_a_previous_wallpaper_is_not_called_disconnected() {
 #[test]
 fn filters_select_the_images_of_one_instant() {
     let stand_in = StandIn::saying(|asked| match asked {
-        "GET /info" => (200, r#"{"version":"99.0.0"}"#),
         "GET /images/ids?tags=a" => (200, r#"{"ids":[1,2,3,4]}"#),
         // Image 9 is new, and image 2 has moved to another page.
         "GET /images?tags=a&per_page=200&page=1" => (
@@ -499,7 +498,6 @@ fn filters_select_the_images_of_one_instant() {
     stand_in.check(
         "images delete --tags a",
         &[
-            "GET /info",
             "GET /images/ids?tags=a",
             r#"DELETE /images {"ids":[1,2,3,4],"trash":true,"files":false}"#,
         ],

@@ -99,7 +99,7 @@ fn every_reference_ends_at_a_component() {
             format!("\n  {}:\n", parts[1]),
             format!("\n    {}:\n", parts[2]),
         );
-        let component = text.split(&kind).nth(1);
+        let component = text.split(&kind).nth(1).map(|of| format!("\n{of}"));
         assert!(component.is_some_and(|of| of.contains(&name)), "{target}");
     }
     assert_eq!(

@@ -231,7 +231,7 @@ fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn is_favourite(tag: &Value) -> bool {
-    collate::is_same(&written(tag), "favourite")
+    collate::folded(&written(tag)) == "favourite"
 }
 
 fn favourite(_: &Call, image: Value) -> Result<Value, Error> {

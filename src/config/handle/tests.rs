@@ -372,7 +372,7 @@ fn a_reset_works_on_a_broken_file_and_keeps_it() {
         room.write(bad);
         room.handle.reset_backend(BackendName::Feh).unwrap();
         assert_eq!(room.shown(), Config::default().to_json());
-        assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 3);
+        assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 2);
     }
 }
 

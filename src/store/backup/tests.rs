@@ -142,7 +142,7 @@ fn restore_refuses_files_that_are_not_murald_databases() {
     };
     assert!(matches!(put(0), Error::NotIntact { .. }));
     assert!(matches!(put(known + 1), Error::Newer { .. }));
-    assert!(matches!(put(-1), Error::Newer { .. }));
+    assert!(matches!(put(-1), Error::NotIntact { .. }));
     fs::write(&other, "text, and no database at all").unwrap();
     let refused = restore(&database, Some(&other)).unwrap_err();
     assert!(refused.is_damage(), "{refused:?}");
