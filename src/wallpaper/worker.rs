@@ -133,7 +133,7 @@ impl Worker {
                     paused,
                     cancel,
                 }
-                .run(&inbox, (&exits, &rung, &sounded), &tell);
+                .run_and_resume(&inbox, (&exits, &rung, &sounded), &tell);
             };
             // No state of `work` is used after a panic.
             let run = catch_unwind(AssertUnwindSafe(work));
@@ -198,6 +198,23 @@ struct OrderLoop {
 }
 
 impl OrderLoop {
+    /// Runs, and lets paused videos play when the daemon stops: nothing else could resume them.
+    fn run_and_resume(
+        &mut self,
+        orders: &Receiver<Order>,
+        channels: (&Receiver<()>, &Receiver<()>, &Receiver<SoundOrder>),
+        tell: &impl Fn(News) -> bool,
+    ) {
+        self.run(orders, channels, tell);
+        let is_paused = |outputs: &BTreeSet<String>| !outputs.is_empty();
+        if lock(&self.wanted).as_ref().is_some_and(is_paused)
+            && let Ok(cancel) = Cancel::new()
+        {
+            // A process that has exited needs nothing.
+            self.backend.pause(&BTreeSet::new(), &cancel).ok();
+        }
+    }
+
     /// Runs until a channel closes or the reports are no longer received.
     fn run(
         &mut self,

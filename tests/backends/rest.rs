@@ -131,6 +131,28 @@ fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
 }
 
 #[test]
+fn videos_play_again_after_the_daemon_has_stopped() {
+    let hosted = Hosted::with(
+        "mpvpaper",
+        &["mpvpaper"],
+        &["640x480", "640x480"],
+        LOCKED,
+        &[],
+    );
+    let [video, _] = videos(&hosted);
+    hosted.set(&json!({ "image_id": video }));
+    let playing = sockets(&hosted);
+    let [one, two] = &playing[..] else {
+        panic!("{playing:?}")
+    };
+    tell(&hosted, "locked");
+    wait_until("both to be paused", || is_paused(one) && is_paused(two));
+    let output = hosted.daemon.murald(&["stop"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!is_paused(one) && !is_paused(two));
+}
+
+#[test]
 fn video_that_its_user_has_paused_stays_paused() {
     let hosted = Hosted::with(
         "mpvpaper",
