@@ -1,5 +1,5 @@
-//! Records the compiler's version for `runtime_version` of `GET /info`, and refuses a system SQLite that
-//! is too old, which would otherwise be an obscure linker error.
+//! Records the compiler's version for `runtime_version` of `GET /info`, refuses a system SQLite that is too
+//! old, which would otherwise be an obscure linker error, and names the builds that contain the parsers.
 
 #![allow(
     clippy::disallowed_methods,
@@ -32,6 +32,17 @@ fn main() {
         version.as_deref().unwrap_or("rustc")
     );
     refuse_old_sqlite();
+    name_the_parsers();
+}
+
+/// `cfg(parsers)`: the parsers with plain types, for the targets in `tests/fuzz`, are part of builds for
+/// tests and for fuzzing.
+fn name_the_parsers() {
+    println!("cargo::rustc-check-cfg=cfg(parsers)");
+    let is_debug = std::env::var("PROFILE").is_ok_and(|profile| profile == "debug");
+    if is_debug || std::env::var_os("CARGO_CFG_FUZZING").is_some() {
+        println!("cargo::rustc-cfg=parsers");
+    }
 }
 
 /// rusqlite needs `sqlite3_set_clientdata`, which is new in SQLite 3.44. The linker decides if the

@@ -4,7 +4,7 @@
 //! code.
 
 /// The parsers, for the fuzz targets in `tests/fuzz`.
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 pub mod parsers {
     pub use crate::backends::fuzz as backends;
     pub use crate::cli::fuzz as cli;

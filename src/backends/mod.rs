@@ -13,7 +13,7 @@ mod feh;
 mod fit_and_transition;
 mod follow;
 mod foreign;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/backends.rs"]
 pub mod fuzz;
 mod hyprpaper;

@@ -9,7 +9,7 @@ mod call;
 mod columns;
 mod connection;
 mod error;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/cli.rs"]
 pub mod fuzz;
 mod help;

@@ -4,7 +4,7 @@
 //! restarts, and reports every change to its subscribers. It starts no helper program, and lists only
 //! outputs that the compositor has described completely.
 
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/compositor.rs"]
 pub mod fuzz;
 pub(crate) mod ipc;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use crate::paths::Env;
 use crate::wire;
 
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 pub use ipc::fuzz as ipc_fuzz;
 pub use output::{Identity, Output};
 pub(crate) use output::{alike, identities};

@@ -6,7 +6,7 @@
 mod document;
 mod error;
 mod file;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/config.rs"]
 pub mod fuzz;
 mod handle;

@@ -5,7 +5,7 @@
 
 mod backdrop;
 mod fit;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/draw.rs"]
 pub mod fuzz;
 mod message;

@@ -12,7 +12,7 @@ mod connections;
 mod error;
 mod error_status;
 mod files;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/http.rs"]
 pub mod fuzz;
 mod handlers;

@@ -15,7 +15,7 @@ mod disk;
 mod edit;
 mod error;
 mod file_removal;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/library.rs"]
 pub mod fuzz;
 mod handle;

@@ -10,7 +10,7 @@ mod canvas;
 mod decoder;
 mod error;
 mod exif;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/media.rs"]
 pub mod fuzz;
 mod gif;

@@ -12,7 +12,7 @@
 
 mod backend_process;
 mod child;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/process.rs"]
 pub mod fuzz;
 mod identity;

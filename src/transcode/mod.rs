@@ -10,7 +10,7 @@ mod error;
 mod facts;
 mod ffmpeg;
 mod fresh;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/transcode.rs"]
 pub mod fuzz;
 mod pictures;

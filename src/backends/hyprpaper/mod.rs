@@ -7,7 +7,7 @@
 //! none is started beside it, because both would use the same socket.
 
 mod dialect;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../../tests/fuzz/src/parsers/hyprpaper.rs"]
 pub(super) mod fuzz;
 pub(super) mod instance;

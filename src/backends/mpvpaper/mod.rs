@@ -8,7 +8,7 @@
 
 mod args;
 mod frames;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../../tests/fuzz/src/parsers/mpvpaper.rs"]
 pub(super) mod fuzz;
 mod ipc;

@@ -9,7 +9,7 @@
 //! and other hosts get their pictures again.
 
 mod client;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../../tests/fuzz/src/parsers/wal_qt.rs"]
 pub(super) mod fuzz;
 mod host;

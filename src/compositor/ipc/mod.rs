@@ -7,7 +7,7 @@
 
 mod feed;
 mod follow;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../../tests/fuzz/src/parsers/ipc.rs"]
 pub mod fuzz;
 mod hyprland;

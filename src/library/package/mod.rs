@@ -7,7 +7,7 @@
 //! and no link out of it is followed.
 
 mod apart;
-#[cfg(debug_assertions)]
+#[cfg(parsers)]
 #[path = "../../../tests/fuzz/src/parsers/package.rs"]
 pub(super) mod fuzz;
 mod look;

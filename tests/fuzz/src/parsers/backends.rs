@@ -1,5 +1,5 @@
-//! Parsers of programs' output with plain types, for the targets of `tests/fuzz`. Part of its module in
-//! debug builds only.
+//! Parsers of programs' output with plain types, for the targets of `tests/fuzz`. Part of its module with
+//! `cfg(parsers)`.
 
 use super::awww;
 use super::trace::Trace;

@@ -1,5 +1,5 @@
-//! Reads and writes messages with plain types, for the targets of `tests/fuzz`. Part of its module in
-//! debug builds only.
+//! Reads and writes messages with plain types, for the targets of `tests/fuzz`. Part of its module with
+//! `cfg(parsers)`.
 
 use super::message::{Request, Response, line};
 

@@ -1,5 +1,5 @@
 //! Parsers of hyprpaper's output with plain types, for the targets of `tests/fuzz`. Part of its module
-//! in debug builds only.
+//! with `cfg(parsers)`.
 
 use super::Wallpaper;
 use super::dialect;

@@ -1,5 +1,5 @@
 //! Parsers of the compositors' protocols with plain types, for the targets of `tests/fuzz`. Part of its
-//! module in debug builds only.
+//! module with `cfg(parsers)`.
 
 use super::{Visible, WORKSPACES, hyprland, i3};
 

@@ -1,4 +1,4 @@
-//! Parsers with plain types, for the targets of `tests/fuzz`. Part of its module in debug builds only.
+//! Parsers with plain types, for the targets of `tests/fuzz`. Part of its module with `cfg(parsers)`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Parsers of EXIF and colour profiles with plain types, for the targets of `tests/fuzz`. Part of its
-//! module in debug builds only.
+//! module with `cfg(parsers)`.
 
 use std::io::Cursor;
 

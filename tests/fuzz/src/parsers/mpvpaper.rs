@@ -1,5 +1,5 @@
-//! Parsers of mpv's messages with plain types, for the targets of `tests/fuzz`. Part of its module in
-//! debug builds only.
+//! Parsers of mpv's messages with plain types, for the targets of `tests/fuzz`. Part of its module with
+//! `cfg(parsers)`.
 
 use std::io::Write;
 use std::net::Shutdown;
