@@ -7,6 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::support::TestDaemon;
+use crate::support::snapshot::snapshot;
 
 pub(crate) fn run(daemon: &TestDaemon, line: &[&str]) -> Output {
     daemon.murald(line).output().unwrap()
@@ -41,6 +42,21 @@ pub(crate) fn fails(daemon: &TestDaemon, line: &[&str], code: i32, told: &str) {
     assert!(
         !found.contains("Commands:") && found.lines().count() < 5,
         "{line:?}: {found}"
+    );
+}
+
+/// Checks a failed call: its exit code, that it prints nothing to stdout, and that its error is the accepted
+/// one.
+#[track_caller]
+pub(crate) fn rejected(daemon: &TestDaemon, line: &[&str], code: i32) {
+    let output = run(daemon, line);
+    let found = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{line:?}: {found}");
+    assert!(output.stdout.is_empty(), "{line:?}");
+    let without = |text: &str| text.replace(daemon.root().to_str().unwrap(), "DIR");
+    snapshot(
+        &without(&format!("murald {}", line.join(" "))),
+        &without(&found),
     );
 }
 

