@@ -327,7 +327,8 @@ fn socket_can_be_chosen_by_flag_and_environment() {
     assert!(json_of(&daemon, &["config", "get"]).is_object());
     assert!(json_of(&daemon, &["--socket", socket, "config", "get"]).is_object());
     daemon.env("MURALD_SOCKET", "/tmp/nobody.sock");
-    rejected(&daemon, &["stop", "--clear"], 75);
+    let running = "murald: already running (process ";
+    fails(&daemon, &["stop", "--clear"], 75, running);
     daemon.env("MURALD_SOCKET", socket);
     assert!(json_of(&daemon, &["config", "get"]).is_object());
     ok(&daemon, &["stop"]);
