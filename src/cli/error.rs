@@ -142,7 +142,7 @@ impl Error {
         if let Some(rest) = self
             .message
             .strip_prefix(name)
-            .filter(|rest| rest.starts_with(' '))
+            .filter(|rest| rest.starts_with([' ', ':']))
         {
             let details = (format!(": {name} "), format!(": {ours} "));
             self.message = format!("{ours}{}", rest.replace(&details.0, &details.1));

@@ -40,7 +40,7 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         }
         Kind::Monitor | Kind::Workspace | Kind::Theme => Ok(text.into()),
         // Accepts the name of the backend's section, too.
-        Kind::Backend => Ok(text.strip_prefix("backend.").unwrap_or(&text).into()),
+        Kind::Backend => Ok(backend(text.strip_prefix("backend.").unwrap_or(&text)).into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
         Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
@@ -72,6 +72,11 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::List(words) => list(name, &text, words),
         Kind::Tags => list(name, &text, &[]),
     }
+}
+
+/// The name of a backend. awww was called swww before.
+pub(super) fn backend(name: &str) -> &str {
+    if name == "swww" { "awww" } else { name }
 }
 
 /// Parses a path or a `file://` URI.

@@ -2,11 +2,10 @@
 //!
 //! Reads and writes block, and each connection has a thread. From the socket up: `listener` accepts
 //! clients; `connections` knows them and their threads; `connection` serves a client from the first
-//! byte to the last; `parse`, `request` and `body_errors` read a request; `router` finds its handler
-//! in the table of `routes`; and `response`, `error`, `files` and `sse` are the kinds of answers.
-//! `waiting` limits the handlers that wait for slow work, and `limits` has the limits of connections.
+//! byte to the last; `parse` and `request` read a request; `router` finds its handler in the table of
+//! `routes`; and `response`, `error`, `files` and `sse` are the kinds of answers. `waiting` limits the
+//! handlers that wait for slow work, and `limits` has the limits of connections.
 
-mod body_errors;
 mod connection;
 mod connections;
 mod error;

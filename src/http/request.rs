@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tiny_http::Method;
 
-use super::body_errors::malformed;
 use super::connections::{Client, Connections};
 use super::error::Error;
 use super::parse::{Fields, Head};
@@ -167,6 +166,14 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The error (400) for a body that serde cannot read; `path` leads to the field.
+fn malformed(path: &str, error: &serde_json::Error) -> Error {
+    Error::bad_request(match path {
+        "." | "?" => format!("the body cannot be read: {error}"),
+        path => format!("{path}: {error}"),
+    })
+}
+
 fn segments(path: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     let bad = || Error::bad_request("the path has a bad percent sequence");
     let parts = path.strip_prefix('/').unwrap_or(path).split('/');
@@ -180,10 +187,7 @@ mod tests {
     use super::super::limits::Limits;
     use super::super::parse;
     use super::*;
-    use crate::wire::{
-        CreatePlaylist, ImportImages, NoFields, PatchFolder, PatchImage, PatchPlaylist,
-        SetWallpaper,
-    };
+    use crate::wire::{CreatePlaylist, ImportImages, NoFields, PatchPlaylist, SetWallpaper};
 
     fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Error>) -> T) -> T {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
@@ -247,68 +251,37 @@ mod tests {
             Err(["must be a JSON object", "line 1 column 1"]),
         );
         check::<ImportImages>("null", Err(["must be a JSON object", ""]));
-        check::<ImportImages>("{}", Err(["missing field `paths`", "line 1, column 2"]));
+        check::<ImportImages>("{}", Err(["missing field `paths`", "line 1 column 2"]));
         check::<ImportImages>(
             "{\"paths\":\n[\"a\", 7]}",
-            Err(["paths[1] must be a string, not 7", "line 2, column 7"]),
+            Err(["paths[1]: invalid type: integer `7`", "line 2 column 7"]),
         );
         check::<ImportImages>(
             "{\"paths\": [}",
-            Err(["is not valid JSON", "line 1, column 12"]),
+            Err(["paths[0]: expected value", "line 1 column 12"]),
         );
         check::<ImportImages>("{\"paths\": []} x", Err(["trailing", "column 15"]));
-        check::<ImportImages>("{\"paths\": [\"", Err(["is not valid JSON", "column"]));
         check::<SetWallpaper>(
             r#"{"image_id": 1, "mode": "up"}"#,
-            Err([
-                r"mode must be one of individual, clone, extend",
-                r#", not \"up\""#,
-            ]),
+            Err(["mode: ", "one of individual, clone, extend"]),
         );
-        let mode = "mode must be one of individual, clone, extend";
-        check::<SetWallpaper>(r#"{"image_id": 1, "mode": 5}"#, Err([mode, ", not 5"]));
-        let float = "image_id must be an integer, not 1.5";
-        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err([float, ""]));
+        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err(["image_id: ", "1.5"]));
         for configuration in ["5", "[5]", r#"["timer", 5]"#, "null"] {
             let body = format!(r#"{{"name": "x", "configuration": {configuration}}}"#);
-            check::<CreatePlaylist>(&body, Err(["configuration must be an object, not ", ""]));
-            check::<PatchPlaylist>(&body, Err(["configuration must be an object, not ", ""]));
+            check::<CreatePlaylist>(&body, Err(["configuration: ", "an object"]));
+            check::<PatchPlaylist>(&body, Err(["configuration: ", "an object"]));
         }
-        let item = "must be an object, not ";
-        check::<CreatePlaylist>(
-            r#"{"name": "x", "images": [[1]]}"#,
-            Err([item, "images[0]"]),
-        );
-        check::<PatchPlaylist>(r#"{"images": [[1]]}"#, Err([item, "images[0]"]));
-        check::<PatchImage>(
-            r#"{"web_capabilities": [true]}"#,
-            Err([item, "web_capabilities"]),
-        );
-        let inner = r#"{"images": [{"image_id": 1}, {"image_id": "x"}]}"#;
         check::<PatchPlaylist>(
-            inner,
-            Err([r#"images[1].image_id must be an integer, not \"x\""#, ""]),
+            r#"{"images": [{"image_id": 1}, {"image_id": "x"}]}"#,
+            Err(["images[1].image_id: ", "x"]),
         );
         check::<SetWallpaper>(
             r#"{"image_id": 1, "moniter": "A"}"#,
-            Err([
-                "unknown field `moniter`; did you mean `monitor`?",
-                "line 1, column",
-            ]),
-        );
-        check::<PatchPlaylist>(
-            r#"{"configuration": {"intervall": 5}}"#,
-            Err([
-                "unknown field `configuration.intervall`; did you mean `interval`?",
-                "",
-            ]),
+            Err(["unknown field `moniter`, expected one of", "`monitor`"]),
         );
         check::<NoFields>("{}", Ok(()));
-        let none = "unknown field `monitor`: this request has no fields";
+        let none = "unknown field `monitor`, there are no fields";
         check::<NoFields>(r#"{"monitor": "A"}"#, Err([none, ""]));
-        // A field's name may look like a part of the message.
-        let odd = "; did you mean `";
-        check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
         check::<SetWallpaper>(
             r#"{"image_id": 99999999999999999999}"#,
             Err(["", "image_id"]),

@@ -16,6 +16,20 @@ pub(crate) fn folded(text: &str) -> String {
     }
 }
 
+/// The known word that differs in at most two letters, or in fewer if `word` is short.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = folded(word.get(..LONGEST).unwrap_or(word));
+    let most = (word.trim_start_matches('-').chars().count() / 2).min(2);
+    known
+        .map(|one| (strsim::levenshtein(&word, &folded(one)), one))
+        .filter(|(letters, _)| *letters <= most)
+        .min_by_key(|(letters, _)| *letters)
+        .map(|(_, one)| one)
+}
+
+/// Bytes of a word that are compared, as a client may send any; no known word has more.
+const LONGEST: usize = 64;
+
 /// Whether two names differ at most in how their letters are composed.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one == other || one.nfc().eq(other.nfc())
@@ -53,6 +67,22 @@ pub(crate) fn sort_bytes(folded: &[u8]) -> impl Iterator<Item = u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nearest_word_differs_in_at_most_two_letters() {
+        let check = |word: &str, meant: Option<&str>| {
+            let known = ["image_id", "monitor", "monitors", "mode", "import"];
+            assert_eq!(nearest(word, known.into_iter()), meant, "{word}");
+        };
+        check("monitr", Some("monitor"));
+        check("monitorss", Some("monitors"));
+        check("imageid", Some("image_id"));
+        check("MODE", Some("mode"));
+        check("improt", Some("import"));
+        check("id", None);
+        check("", None);
+        check(&"x".repeat(1 << 20), None);
+    }
 
     #[test]
     fn names_are_sorted_as_people_do() {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
+use strsim::levenshtein;
 
 use super::super::Error;
 use super::super::columns::text;
-use super::super::suggest::distance;
 use crate::wire::Format;
 use crate::wire::collate::folded;
 
@@ -105,7 +105,7 @@ pub(super) fn whole<'a>(what: &str, name: &str, all: &'a [Named]) -> Result<&'a 
     match same[..] {
         [one] => Ok(one),
         [] => Err(nothing(what, name, all)),
-        _ => Err(several(name, &same)),
+        _ => Err(several(name, &same, all)),
     }
 }
 
@@ -127,15 +127,24 @@ pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>
     if fits.len() <= 1 {
         return Ok(fits.first().copied());
     }
-    Err(several(word, &fits))
+    Err(several(word, &fits, all))
 }
 
-/// The error for a word that may mean several records.
-pub(super) fn several(word: &str, fits: &[&Named]) -> Error {
+/// The path of a folder, as far as its parents are in `all`; the name of any other record.
+fn label(one: &Named, all: &[Named]) -> String {
+    let around = all.iter().find(|other| one.parent_id == Some(other.id));
+    around.map_or_else(
+        || one.name.clone(),
+        |around| format!("{}/{}", label(around, all), one.name),
+    )
+}
+
+/// The error for a word that may mean several records of `all`.
+pub(super) fn several(word: &str, fits: &[&Named], all: &[Named]) -> Error {
     let shown = fits
         .iter()
         .take(LISTED)
-        .map(|one| format!("{} ({})", one.name, one.id));
+        .map(|one| format!("{} ({})", label(one, all), one.id));
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = match fits.len().saturating_sub(LISTED) {
         0 => String::new(),
@@ -150,7 +159,7 @@ pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let stem = lower
         .rsplit_once('.')
         .map_or(lower.as_str(), |(stem, _)| stem);
-    let letters = |name: &str| distance(&lower, name).min(distance(stem, name));
+    let letters = |name: &str| levenshtein(&lower, name).min(levenshtein(stem, name));
     let near = all
         .iter()
         .map(|one| (letters(&one.name.to_lowercase()), one));

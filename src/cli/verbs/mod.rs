@@ -48,6 +48,7 @@ pub(super) use super::stdout::{Progress, Stdout};
 pub(super) use super::table::{Cell, CellStyle, HUES, Table};
 pub(super) use super::template::{Template, written};
 pub(super) use super::terminal::{Terminal, count, cut, harmless, span, warn, width, wrapped};
+pub(super) use super::value::backend;
 pub(super) use super::verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, NULL, Run, Verb};
 pub(super) use super::{Error, columns, picture, start};
 use crate::wire::Mode;

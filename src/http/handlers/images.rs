@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::super::body_errors::nearest;
 use super::library::add_kept;
 use super::{Api, session};
 use crate::http::{Error, Paging, Reply, Request, Response, file};
@@ -257,7 +256,7 @@ fn refused_filter(object: &str, known: &[&str], bad: BadFilter) -> Error {
     match bad {
         BadFilter::Field { name } => {
             let error = Error::bad_request(format!("{object} has no field {name:?}"));
-            match nearest(&name, known.iter().copied()) {
+            match collate::nearest(&name, known.iter().copied()) {
                 Some(known) => error.details(format!("did you mean {known}?")),
                 None => error,
             }
