@@ -29,7 +29,7 @@ pub use error::Error;
 pub(crate) use facts::Facts;
 pub use ffmpeg::{Ffmpeg, Limits};
 pub(crate) use ffmpeg::{is_available, is_needed_for, require};
-pub(crate) use pictures::{PROGRAMS, require_for};
+pub(crate) use pictures::{PROGRAMS, Program, require_for};
 
 /// Number of long jobs that may wait; further ones are refused.
 const JOBS_MAX: usize = 8;

@@ -87,17 +87,17 @@ fn working_session_has_nothing_to_fix() {
     assert_eq!(files(), before, "it is to change nothing");
     let shell = step(&found, "note", "daemon", &["the daemon is not running"]);
     assert!(shell.contains("murald start"), "{shell}");
-    step(&found, "ok", "cache", &["is writable"]);
-    step(&found, "ok", "database", &["the first start creates "]);
+    step(&found, "ok", "checked", &["directories", "no database yet"]);
+    let parts = ["no systemd unit starts murald"];
+    step(&found, "note", "login", &parts);
     daemon.start();
     let found = examine(&daemon);
-    step(&found, "ok", "database", &["murald.sqlite3 is in use"]);
-    step(
-        &found,
-        "ok",
-        "daemon",
-        &[&format!("(process {}, socket", daemon.pid())],
-    );
+    step(&found, "ok", "checked", &["directories, database"]);
+    let parts = [
+        format!("(process {}, socket", daemon.pid()),
+        ") in the Wayland session ".to_owned(),
+    ];
+    step(&found, "ok", "daemon", &[&parts[0], &parts[1]]);
     step(&found, "ok", "compositor", &["HEADLESS-1"]);
     // As rows with state, subject, and text with the step.
     let rows = daemon.murald(&["doctor"]).output().unwrap();
@@ -171,6 +171,15 @@ fn invalid_settings_are_reported() {
         daemon.configure(text);
         step(&examine(&daemon), "fix", "settings", parts);
     }
+    // A running daemon has the same warning.
+    let mut running = TestDaemon::new();
+    running.configure("[hooks]\ntimeout_seconds = 0\n");
+    running.start();
+    let parts = ["line 2", "timeout_seconds"];
+    step(&examine(&running), "fix", "settings", &parts);
+    let found = examine(&running);
+    let about = |one: &&Value| one["text"].as_str().unwrap().contains("timeout_seconds");
+    assert_eq!(found.iter().filter(about).count(), 1, "{found:#?}");
     daemon.configure("[hooks]\ntimeout_seconds = 5\n");
     is_mended(&daemon, "settings");
 }
@@ -224,7 +233,7 @@ fn read_only_library_is_reported() {
     assert!(what.contains("remount it writable"), "{what}");
     let fixed = format!("{read_only} && mount -o remount,bind,rw \"$XDG_DATA_HOME\"");
     let found = after(&daemon, &fixed);
-    step(&found, "ok", "library", &[]);
+    step(&found, "ok", "checked", &["directories"]);
 }
 
 #[test]
@@ -243,7 +252,8 @@ fn nearly_full_disk_is_reported() {
         &["90 MiB", "needed by the library"],
     );
     assert!(what.contains("free some space"), "{what}");
-    step(&after(&daemon, &mount("110m")), "ok", "disk", &["110 MiB"]);
+    let found = after(&daemon, &mount("110m"));
+    step(&found, "ok", "checked", &["directories"]);
 }
 
 #[test]
@@ -497,40 +507,32 @@ fn missing_programs_are_reported() {
     let what = step(
         &examine(&daemon),
         "note",
-        "unit",
-        &["does not start murald"],
+        "login",
+        &["no systemd unit starts murald"],
     );
     assert!(
         what.contains("`systemctl --user enable --now murald`"),
         "{what}"
     );
     daemon.stub("systemctl", "#!/bin/sh\necho enabled; echo disabled\n");
-    step(&examine(&daemon), "ok", "unit", &[]);
+    step(&examine(&daemon), "ok", "checked", &["start at login"]);
     // A machine without a service manager for users.
     daemon.stub(
         "systemctl",
         "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n",
     );
-    assert!(
-        examine(&daemon)
-            .iter()
-            .all(|finding| finding["subject"] != "unit")
-    );
+    let what = step(&examine(&daemon), "note", "login", &["no systemd unit"]);
+    assert!(what.contains("START AT LOGIN"), "{what}");
     daemon.stub("heif-convert", "#!/bin/sh\n");
     daemon.only(&["sh", "heif-convert"]);
-    let what = step(&examine(&daemon), "note", "ffmpeg", &["not installed"]);
-    assert_eq!(what, "install ffmpeg");
-    let what = step(
-        &examine(&daemon),
-        "note",
-        "djxl",
-        &["not installed", "JPEG XL"],
-    );
-    assert_eq!(
-        what,
-        "install djxl (Debian: libjxl-tools), if you have such files"
-    );
-    step(&examine(&daemon), "ok", "heif-convert", &["AVIF, HEIC"]);
+    let parts = [
+        "JPEG XL needs djxl (Debian: libjxl-tools)",
+        "videos need ffmpeg",
+    ];
+    let found = examine(&daemon);
+    assert_eq!(step(&found, "note", "formats", &parts), "optional");
+    let names_heif = |one: &Value| one["text"].as_str().unwrap().contains("heif");
+    assert!(!found.iter().any(names_heif), "{found:#?}");
 }
 
 #[test]
@@ -679,7 +681,7 @@ fn damaged_database_is_reported() {
             .count()
     };
     let before = files();
-    step(&examine(&daemon), "ok", "database", &["is intact"]);
+    step(&examine(&daemon), "ok", "checked", &["database"]);
     assert_eq!(files(), before, "a look leaves nothing");
     // Damage all pages but the first two, so that one in use is among them.
     let mut bytes = fs::read(daemon.database()).unwrap();

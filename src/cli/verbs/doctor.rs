@@ -17,7 +17,7 @@ pub(super) const DOCTOR: Verb = Verb::own(
 .help(
     "Checks the configuration, directories, the socket, the database, the session, the backends and \
      other programs that draw wallpapers.\n\
-     Each row is STATE, SUBJECT and TEXT. STATE is \"ok\", \"note\" for possible problems, or \"fix\" \
+     Each row is STATE, SUBJECT and TEXT; the row \"checked\" lists what is in order. STATE is \"ok\", \"note\" for possible problems, or \"fix\" \
      with the step to fix a problem. Exits with 1 if there is a \"fix\".",
 );
 

@@ -26,9 +26,9 @@ const DATABASE: &str = "database";
 struct RunningDaemon {
     version: String,
     pid: u32,
+    session: Option<Session>,
     #[serde(default)]
     warnings: Vec<String>,
-    session: Option<Session>,
 }
 
 /// Returns whether a daemon may be running.
@@ -144,26 +144,34 @@ fn asked(report: &mut Report, socket: &Path) {
     let RunningDaemon {
         version,
         pid,
-        warnings,
         session,
+        warnings,
     } = info;
+    let inside = match &session {
+        Some(session) => format!("in {session}"),
+        None => "without a session".to_owned(),
+    };
     let text = format!(
-        "murald {version} is running (process {pid}, socket {})",
+        "murald {version} is running (process {pid}, socket {}) {inside}",
         socket.display()
     );
-    match version == env!("CARGO_PKG_VERSION") {
-        true => report.ok(SUBJECT, text),
-        false => {
-            let text = format!(
-                "{text}; this command has version {}",
-                env!("CARGO_PKG_VERSION")
-            );
-            report.note(SUBJECT, text, Some("`murald stop`, then `murald start`"));
+    let ours = env!("CARGO_PKG_VERSION");
+    if version == ours {
+        report.ok(SUBJECT, text);
+    } else {
+        let text = format!("{text}; this command has version {ours}");
+        report.note(SUBJECT, text, Some("`murald stop`, then `murald start`"));
+    }
+    for warning in warnings {
+        // The daemon repeats the warnings about the configuration.
+        let is_known = report
+            .findings
+            .iter()
+            .any(|one| warning.contains(&one.text));
+        if !is_known {
+            report.note(SUBJECT, warning, None);
         }
     }
-    warnings
-        .iter()
-        .for_each(|warning| report.note(SUBJECT, warning, None));
     let var = |name: &str| std::env::var_os(name);
     match session {
         Some(session) if session.is_another(var) => {
@@ -221,9 +229,8 @@ pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
 
 /// A running daemon checks its database itself and warns about it.
 pub(super) fn database_in_use(report: &mut Report, database: &Path) {
-    if let Ok(found) = fs::metadata(database) {
-        let (shown, size) = (database.display(), found.len() >> 10);
-        report.ok(DATABASE, format!("{shown} is in use, {size} KiB"));
+    if database.exists() {
+        report.well(DATABASE);
     }
 }
 
@@ -238,11 +245,10 @@ fn database(report: &mut Report, database: &Path) {
         report.fix(SUBJECT, format!("{shown} is damaged: {problem}"), step);
     };
     if !database.exists() {
-        let text = format!("no database yet; the first start creates {shown}");
-        return report.ok(SUBJECT, text);
+        return report.well("no database yet");
     }
     match store::problem(database) {
-        Ok(None) => report.ok(SUBJECT, format!("{shown} is intact")),
+        Ok(None) => report.well(DATABASE),
         Ok(Some(problem)) => damaged(report, problem),
         Err(error) if error.is_damage() => damaged(report, chain(&error)),
         Err(error @ store::Error::Newer { .. }) => {

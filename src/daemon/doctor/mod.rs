@@ -25,7 +25,7 @@ use crate::media;
 use crate::paths::{Dirs, Env};
 use crate::process::{self, Launch};
 use crate::sys::Inotify;
-use crate::transcode;
+use crate::transcode::{self, Program};
 use crate::wire::{Finding, FindingState};
 
 /// Examines everything; later parts depend on earlier ones.
@@ -67,13 +67,7 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
 fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
     let file = options.config.clone().unwrap_or_else(|| dirs.config_file());
     if !file.exists() && options.config.is_none() {
-        report.ok(
-            "settings",
-            format!(
-                "no configuration file at {}; using the defaults",
-                file.display()
-            ),
-        );
+        report.well("no configuration file (the defaults are used)");
         return Config::default();
     }
     match config::check(&file) {
@@ -91,7 +85,7 @@ fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
                 );
             }
             if settings.warnings.is_empty() {
-                report.ok("settings", format!("{} is valid", file.display()));
+                report.well("configuration");
             }
             settings
         }
@@ -99,11 +93,20 @@ fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
 }
 
 #[derive(Debug, Default)]
-struct Report(Vec<Finding>);
+struct Report {
+    findings: Vec<Finding>,
+    /// The names of what is in order and needs no line of its own.
+    well: Vec<&'static str>,
+}
 
 impl Report {
+    /// Reports something that works and that a bug report needs.
     fn ok(&mut self, subject: &str, text: impl Into<String>) {
         self.add(subject, FindingState::Ok, text.into(), None);
+    }
+
+    fn well(&mut self, name: &'static str) {
+        self.well.push(name);
     }
 
     /// Reports something that works; `step` is what the user may do about it, if anything.
@@ -122,18 +125,24 @@ impl Report {
 
     /// The number of things to fix.
     fn count(&self) -> usize {
-        self.0
+        self.findings
             .iter()
             .filter(|finding| finding.state == FindingState::Fix)
             .count()
     }
 
-    fn findings(self) -> Vec<Finding> {
-        self.0
+    /// All findings; those in order first, in one line.
+    fn findings(mut self) -> Vec<Finding> {
+        let well = std::mem::take(&mut self.well).join(", ");
+        if !well.is_empty() {
+            self.ok("checked", well);
+            self.findings.rotate_right(1);
+        }
+        self.findings
     }
 
     fn add(&mut self, subject: &str, state: FindingState, text: String, step: Option<String>) {
-        self.0.push(Finding {
+        self.findings.push(Finding {
             subject: subject.to_owned(),
             state,
             text,
@@ -182,7 +191,7 @@ fn runtime(report: &mut Report, env: &Env) {
                 step,
             );
         }
-        Ok(_) => report.ok("runtime", named),
+        Ok(_) => {}
     }
 }
 
@@ -207,14 +216,10 @@ fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
     for (subject, directory) in all {
         writable(report, subject, directory);
     }
-    if report.count() == before {
-        report.ok("library", format!("{} is writable", paths.images.display()));
-        report.ok(
-            "cache",
-            format!("{} is writable", paths.thumbnails.display()),
-        );
-    }
     free_space(report, &all[..3]);
+    if report.count() == before {
+        report.well("directories");
+    }
 }
 
 /// Returns the directory, or its nearest existing parent.
@@ -272,12 +277,11 @@ fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
         }
         seen.push(found.dev());
         let free = system.f_bavail.saturating_mul(system.f_frsize);
-        let text = format!("{} MiB free at {}", free >> 20, there.display());
         if free < ROOM {
+            let (free, at) = (free >> 20, there.display());
+            let text = format!("{free} MiB free at {at}, needed by the {subject}");
             let step = "free some space, or set another directory in the configuration";
-            report.fix("disk", format!("{text}, needed by the {subject}"), step);
-        } else {
-            report.ok("disk", text);
+            report.fix("disk", text, step);
         }
     }
 }
@@ -285,59 +289,48 @@ fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
 /// Time limit; the service manager answers within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Reports all formats that cannot be imported in one line.
 fn look_at_programs(report: &mut Report) {
-    if transcode::is_available() {
-        report.ok(
-            "ffmpeg",
-            "installed; decodes videos and simple AVIF, HEIC and JPEG XL files",
-        );
-    } else {
-        report.note(
-            "ffmpeg",
-            "not installed, so videos cannot be imported",
-            Some("install ffmpeg"),
-        );
-    }
-    for program in transcode::PROGRAMS
+    let is_missing = |program: &&Program| program.installed().is_none();
+    let mut missing: Vec<String> = transcode::PROGRAMS
         .iter()
         .filter(|program| program.name() != "ffmpeg")
-    {
-        let opens: Vec<_> = program
-            .opens
-            .iter()
-            .map(|&format| media::name(format))
-            .collect();
-        let opens = opens.join(", ");
-        match program.installed() {
-            Some(name) => report.ok(name, format!("installed; decodes {opens} files")),
-            None => {
-                let text = format!("not installed; would decode {opens} files");
-                let (wanted, package) = (program.wanted(), program.package);
-                let remedy =
-                    format!("install {wanted} (Debian: {package}), if you have such files");
-                report.note(program.name(), text, Some(&remedy));
-            }
-        }
+        .filter(is_missing)
+        .map(|program| {
+            let opens: Vec<_> = program.opens.iter().map(|&it| media::name(it)).collect();
+            let needs = if opens.len() == 1 { "needs" } else { "need" };
+            let (opens, wanted) = (opens.join(" and "), program.wanted());
+            format!("{opens} {needs} {wanted} (Debian: {})", program.package)
+        })
+        .collect();
+    if !transcode::is_available() {
+        missing.push("videos need ffmpeg".to_owned());
+    }
+    match missing.is_empty() {
+        true => report.well("programs for all formats"),
+        false => report.note("formats", missing.join("; "), Some("optional")),
     }
     unit(report);
 }
 
-/// Reports whether systemd starts murald, if systemctl is installed.
+/// Reports whether murald is started at login, as far as systemd is asked to.
 fn unit(report: &mut Report) {
-    let Some(systemctl) = process::which("systemctl") else {
-        return;
-    };
-    let launch =
-        Launch::new(systemctl).args(["--user", "is-enabled", "murald.service", "murald.socket"]);
-    let Ok(output) = process::run(&launch, PATIENCE, None) else {
-        return;
-    };
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = process::which("systemctl").and_then(|systemctl| {
+        let words = ["--user", "is-enabled", "murald.service", "murald.socket"];
+        process::run(&Launch::new(systemctl).args(words), PATIENCE, None).ok()
+    });
+    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let said = said.unwrap_or_default();
     if said.lines().any(|line| line.starts_with("enabled")) {
-        report.ok("unit", "systemd starts murald at login");
-    } else if said.lines().any(|line| line == "disabled") {
-        let step =
-            "`systemctl --user enable --now murald`, unless your session starts it in another way";
-        report.note("unit", "systemd does not start murald at login", Some(step));
+        return report.well("start at login");
     }
+    let step = match said.lines().any(|line| line == "disabled") {
+        true => "`systemctl --user enable --now murald`, unless your session starts it",
+        false => "see START AT LOGIN in murald-tutorial(7), unless your session starts it",
+    };
+    report.note(
+        "login",
+        "no systemd unit starts murald at login",
+        Some(step),
+    );
 }
