@@ -80,9 +80,6 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call) -> Result<(), Error> {
 
 /// Asks for confirmation, sends the request and prints the answer.
 fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    if verb.chooses && !call.has("IMAGE") {
-        return stdout.say("no image matches");
-    }
     if let Some(question) = verb.confirm {
         verbs::confirm(call, question)?;
     }
@@ -133,10 +130,9 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         verbs::are_named(call)?;
     }
     reference::resolve(verb, call)?;
-    if verb.chooses {
-        verbs::choose(verb, call)
-    } else {
-        Ok(())
+    match verb.chooses {
+        true => verbs::choose(verb, call),
+        false => Ok(()),
     }
 }
 

@@ -399,9 +399,11 @@ fn id(kind: Kind, value: &Value) -> Option<i64> {
     }
 }
 
-/// Refuses digits that are the id of one record and the name of another.
-fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
-    for (name, value) in &call.values {
+/// Looks up digits. Refuses those that are the id of one record and the name of another. A folder or a
+/// playlist may be named by its digits if no other has this id.
+fn say_which(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    for at in 0..call.values.len() {
+        let (name, value) = &call.values[at];
         let Some((kind, id)) = verb
             .kind(name)
             .and_then(|kind| Some((kind, id(kind, value)?)))
@@ -409,18 +411,22 @@ fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
             continue;
         };
         let (connection, word) = (&call.connect()?, id.to_string());
-        let (_, mut known) = candidates(kind, &word, connection)?;
-        known.retain(|one| one.id == id || one.name == word);
-        if known.iter().all(|one| one.id == id) {
-            continue;
+        let (what, mut known) = candidates(kind, &word, connection)?;
+        if kind_is_image(kind) && known.iter().any(|one| one.name == word && one.id != id) {
+            known.extend(connection.read::<Named>(&[&"images", &id]).ok());
         }
-        if kind_is_image(kind) {
-            known.extend(connection.read(&[&"images", &id]).ok());
-        }
-        if known.iter().any(|one| one.id == id) {
-            known.sort_by_key(|one| one.id);
-            let known: Vec<&Named> = known.iter().collect();
-            return Err(names::several(&word, &known).hint(format!("use id:{id} or name:{id}")));
+        let fits = known.iter().filter(|one| one.id == id || one.name == word);
+        let fits: Vec<&Named> = fits.collect();
+        match fits[..] {
+            [one] if !kind_is_image(kind) => call.values[at].1 = one.id.into(),
+            [] if matches!(kind, Kind::Folder | Kind::FolderOrRoot) => {
+                return Err(Error::not_found(format!("no {what} {id}")));
+            }
+            [_, _, ..] if fits.iter().any(|one| one.id == id) => {
+                let error = names::several(&word, &fits, &known);
+                return Err(error.hint(format!("use id:{id} or name:{id}")));
+            }
+            _ => {}
         }
     }
     Ok(())

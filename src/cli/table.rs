@@ -34,8 +34,8 @@ fn hue_name(color: Rgb) -> &'static str {
 
 /// Spaces between two columns.
 const GAP: usize = 2;
-/// The minimum width of a column that is cut.
-const LEAST: usize = 8;
+/// The minimum width of a column that is cut. The last columns are dropped before names get shorter.
+const LEAST: usize = 16;
 
 /// Rows under headings.
 #[derive(Debug)]
@@ -341,9 +341,9 @@ mod tests {
              112  夕焼け\n",
         );
         check(
-            30,
-            " ID  NAME             TAGS\n  \
-             7  sunset over th…  sea, sky\n\
+            32,
+            " ID  NAME               TAGS\n  \
+             7  sunset over the …  sea, sky\n\
              112  夕焼け\n",
         );
         check(

@@ -33,10 +33,12 @@ impl Terminal {
             .ok()
             .map(|size| size.ws_col.into());
         let told = || variable("COLUMNS")?.to_str()?.parse().ok();
-        let color =
-            variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb");
+        let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
+        let color = variable("NO_COLOR").is_none() && variable("TERM").is_some() && !is_dumb;
+        // Nothing is cut on a dumb terminal, such as an editor's window.
+        let columns = if is_dumb { Some(usize::MAX) } else { size };
         Self {
-            columns: size
+            columns: columns
                 .filter(|&columns| columns > 0)
                 .or_else(told)
                 .unwrap_or(80),

@@ -11,6 +11,7 @@ use super::overlay::Edit;
 use super::schema::{Key, OnInvalid, Section, is_alike};
 use super::snapshot::{Config, table_mut};
 use super::{Error, Position, toml};
+use crate::wire::collate::nearest;
 
 /// A file that could be read.
 pub(super) struct Parsed {
@@ -50,17 +51,21 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
     }
     let unknown = |(name, _): &(&str, &Item)| Section::named(name).is_none();
     for (name, _) in document.as_table().iter().filter(unknown) {
-        reader.warn(
-            key_span(document.as_table(), name),
-            &format!("unknown section {name}"),
+        let known = Section::ALL.map(|section| section.path().next().unwrap_or_default());
+        let problem = format!(
+            "unknown section {name}{}",
+            meant("", name, known.into_iter())
         );
+        reader.warn(key_span(document.as_table(), name), &problem);
     }
     let Reader {
-        warnings,
+        mut warnings,
         missing,
         warned,
         ..
     } = reader;
+    warnings.sort_by_key(|(line, _)| *line);
+    let warnings = warnings.into_iter().map(|(_, text)| text).collect();
     Ok(Parsed {
         config: Config::new(tables, warnings),
         missing,
@@ -71,7 +76,8 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
 struct Reader<'a> {
     text: &'a str,
     path: &'a Path,
-    warnings: Vec<String>,
+    /// With their lines, by which they are sorted at the end.
+    warnings: Vec<(usize, String)>,
     missing: Vec<Edit>,
     warned: Vec<(Section, String)>,
 }
@@ -198,7 +204,10 @@ impl<'a> Reader<'a> {
             if section.is_open() {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
-                let problem = format!("unknown setting {}.{name}", section.heading());
+                let heading = section.heading();
+                let known = section.keys().iter().map(|key| key.name);
+                let meant = meant(&format!("{heading}."), name, known);
+                let problem = format!("unknown setting {heading}.{name}{meant}");
                 self.warn_in(section, key_span(table, name), &problem);
             }
         }
@@ -207,13 +216,17 @@ impl<'a> Reader<'a> {
 
     fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {
         let line = self.position(span).line;
-        self.warnings.push(format!("line {line}: {problem}"));
+        self.warnings
+            .push((line, format!("line {line}: {problem}")));
     }
 
     fn warn_in(&mut self, section: Section, span: Option<Range<usize>>, problem: &str) {
         self.warn(span, problem);
-        self.warned
-            .extend(self.warnings.last().map(|text| (section, text.clone())));
+        self.warned.extend(
+            self.warnings
+                .last()
+                .map(|(_, text)| (section, text.clone())),
+        );
     }
 
     fn position(&self, span: Option<Range<usize>>) -> Position {
@@ -235,6 +248,14 @@ impl<'a> Reader<'a> {
             found: toml::type_name(item).to_owned(),
         }
     }
+}
+
+/// The known name that an unknown one may be, as the end of a warning.
+fn meant<'a>(prefix: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let meant = nearest(&name.replace('-', "_"), known);
+    meant.map_or_else(String::new, |meant| {
+        format!("; did you mean {prefix}{meant}?")
+    })
 }
 
 fn key_span(table: &dyn TableLike, name: &str) -> Option<Range<usize>> {

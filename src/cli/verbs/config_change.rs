@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Connection, Error, Exit, RequestPath, columns};
+use super::{Call, Connection, Error, Exit, RequestPath, backend, columns};
 
 /// A section in which each key is the name of a workspace, and each value a string.
 const WORKSPACES: &str = "workspaces";
@@ -99,6 +99,7 @@ fn one_setting(
         key.to_owned()
     };
     let text = (section == WORKSPACES).then(|| Value::from(""));
+    let word = if key == "type" { backend(word) } else { word };
     let value = typed(settings.get(&key).or(text.as_ref()), word);
     Ok(Map::from_iter([(key, value)]))
 }
@@ -173,10 +174,10 @@ pub(super) fn settings(
 /// Hints at the settings' names if no section has this name.
 fn elsewhere(section: &str, error: Error) -> Error {
     match section {
-        "backend" if error.status() == Some(404) => error.hint(
-            "its settings are named backend.type, backend.selection_mode, \
-             backend.transition_duration_seconds; `murald config get` shows all",
-        ),
+        "backend" if error.status() == Some(404) => {
+            Error::not_found("the settings of backend are read one by one, such as backend.type")
+                .hint("`murald config get` shows all settings")
+        }
         _ if error.status() == Some(404) => error.hint(
             "the settings of a backend are named backend.NAME; `murald config get` shows all",
         ),

@@ -165,10 +165,13 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
         return Ok(call.all("IMAGE").into_iter().cloned().collect());
     }
     let connection = call.connect()?;
-    let ids = ids(&connection, IMAGES, |place| listed(place, call))?.into_iter();
+    let ids = ids(&connection, IMAGES, |place| listed(place, call))?;
+    if ids.is_empty() {
+        return Err(Error::refused("no image matches"));
+    }
     Ok(match kind {
-        Some(Kind::Item) => ids.map(|id| json!({ "image_id": id })).collect(),
-        _ => ids.map(Value::from).collect(),
+        Some(Kind::Item) => ids.iter().map(|id| json!({ "image_id": id })).collect(),
+        _ => ids.into_iter().map(Value::from).collect(),
     })
 }
 

@@ -34,6 +34,7 @@ pub(super) const IMAGES: View = View::table(
         in_bytes(">SIZE", "file_size"),
         column("TAGS", "tags"),
         palette("COLORS", "colors"),
+        column("DESCRIPTION", "description"),
         more(FIELDS),
     ],
     "",
