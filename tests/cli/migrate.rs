@@ -65,6 +65,7 @@ fn lines(daemon: &TestDaemon, line: &[&str]) -> Vec<String> {
     let root = daemon.root().to_str().unwrap();
     ok(daemon, line)
         .lines()
+        .filter(|line| !line.starts_with("next: "))
         .map(|line| line.replace(root, "~"))
         .collect()
 }
@@ -211,6 +212,9 @@ fn waypaper_is_migrated() {
         "setting backend.feh.mode max",
         "setting backend.hyprpaper.fit_mode contain",
         "setting backend.awww.fill_color 102030",
+        "setting backend.feh.fill_color 102030",
+        "setting backend.swaybg.fill_color 102030",
+        "setting backend.wal-qt.fill_color 102030",
         "setting backend.builtin.fill_color 102030",
         "setting backend.awww.transition_type any",
         "setting backend.awww.transition_step 91",
@@ -287,7 +291,7 @@ fn variety_is_migrated() {
          # change_interval = <interval in seconds - not less than 5>\nchange_interval = 300\n\n\
          download_folder = ~/.config/variety/Downloaded\nquota_enabled = True\nquota_size = 1000\n\
          favorites_folder = ~/.config/variety/Favorites\nwallpaper_display_mode = \"zoom\"\n\
-         quotes_enabled = False\nquotes_font = \"Serif 30\"\n\n\
+         use_landscape_enabled = True\nquotes_enabled = False\nquotes_font = \"Serif 30\"\n\n\
          [sources]\nsrc1 = True|favorites|The Favorites folder\n\
          src2 = True|fetched|The Fetched folder\nsrc5 = True|folder|~/backgrounds\n\
          src11 = False|flickr|user:www.flickr.com/photos/peter-levi/;user_id:93647178@N00;\n\n\
@@ -298,7 +302,7 @@ fn variety_is_migrated() {
         "watch ~/.config/variety/Favorites",
         "skipped sources.src2: there is no directory ~/.config/variety/Fetched",
         "watch ~/backgrounds",
-        "playlist variety (of all images, every 5 min, at random)",
+        "playlist variety (of all images, every 5 min, at random, orientation landscape)",
         "tag favourite (what is in ~/.config/variety/Favorites)",
         "setting backend.builtin.fit_mode cover",
         "setting backend.awww.resize crop",
@@ -335,8 +339,13 @@ fn their_daemon(socket: &Path, images: Value, playlists: Value) {
                     header.clear();
                 }
                 let answer = match first.split(' ').nth(1).unwrap() {
-                    "/playlists" => playlists.to_string(),
-                    _ => page.to_string(),
+                    "/playlists" => format!("{playlists}\n"),
+                    "/folders?parent_id=root" => {
+                        json!({"data": [{"id": 3, "name": "trips", "parent_id": null}]}).to_string()
+                    }
+                    path if path.starts_with("/folders") => r#"{"data": []}"#.to_owned(),
+                    // Its daemon ends bodies with a newline.
+                    _ => format!("{page}\n"),
                 };
                 let length = answer.len();
                 let stream = reader.get_mut();
@@ -387,8 +396,15 @@ fn waypaper_engine_is_migrated() {
         json!({"id": id, "name": path.file_stem().unwrap().to_str(), "path": path,
             "media_type": "image", "tags": tags, "folder_id": null})
     };
+    let package = daemon.root().join("rain");
+    fs::create_dir(&package).unwrap();
+    fs::write(package.join("index.html"), "<p>rain").unwrap();
+    let mut inside = image(4, &lake, &["sea", "blue"]);
+    inside["folder_id"] = 3.into();
     let images = json!([
-        image(4, &lake, &["sea", "blue"]),
+        inside,
+        {"id": 9, "name": "rain", "path": package.join("index.html"), "media_type": "web",
+            "web_meta": {"package_root": package}},
         image(7, &hill, &["sea"]),
         image(8, &twin, &[])
     ]);
@@ -408,7 +424,7 @@ fn waypaper_engine_is_migrated() {
         images,
         playlists,
     );
-    let told = migrated(&daemon, "waypaper-engine", &file, 2);
+    let told = migrated(&daemon, "waypaper-engine", &file, 3);
     let expected = [
         "setting app.images_per_page 20",
         "setting app.theme dracula",
@@ -424,12 +440,30 @@ fn waypaper_engine_is_migrated() {
         "setting monitors.selected_monitors [\"DP-1\",\"HDMI-A-1\"]",
         "setting monitors.image_set_type clone",
         "setting remote_gallery.enabled false",
+        "html rain (~/rain)",
         "tag sea (2 pictures)",
         "tag blue (1 picture)",
         "playlist Evening rotation (2 pictures, every 10 min, at random, for DP-1)",
         "playlist Day (2 pictures, time_of_day)",
+        "folder trips (1 picture)",
     ];
     assert_eq!(told, expected);
+    let trips = ok(
+        &daemon,
+        &["images", "list", "--folder", "trips", "--format", "{name}"],
+    );
+    assert_eq!(trips, "lake\n");
+    // All commands that remain are printed, in a pipe as well.
+    let told = ok(&daemon, &["migrate", "waypaper-engine"]);
+    let next: Vec<&str> = told
+        .lines()
+        .filter(|line| line.starts_with("next: "))
+        .collect();
+    let expected = [
+        "next: murald playlist start 'Evening rotation' --monitor DP-1",
+        "next: murald playlist start Day",
+    ];
+    assert_eq!(next, expected);
     assert_eq!(names(&daemon, "Evening rotation"), ["hill", "lake"]);
     // Two files with the same content are one image.
     assert_eq!(names(&daemon, "Day"), ["lake", "hill"]);

@@ -204,6 +204,19 @@ fn programs_without_a_configuration_get_their_part_of_the_manual() {
         assert!(!told.contains("\n.") && !told.contains('\\'), "{told}");
     }
     assert_eq!(json_of(&daemon, &["migrate", "swww"])[0]["kind"], "page");
+    // A configuration of hyprpaper becomes commands.
+    let file = daemon.root().join("hyprpaper.conf");
+    let text = "$pictures = /p\npreload = /p/a.png\nwallpaper = DP-1, $pictures/a b.png # mine\n\
+                wallpaper = , contain:/p/c.png\nwallpaper {\n  monitor = DP-2\n  path = /p/d.png\n\
+                fit_mode = cover\n}\n";
+    fs::write(&file, text).unwrap();
+    let line = ["migrate", "hyprpaper", "--from", file.to_str().unwrap()];
+    let expected = "murald set '/p/a b.png' --monitor DP-1\nmurald set /p/c.png --fit contain\n\
+                    murald set /p/d.png --monitor DP-2\n";
+    assert_eq!(ok(&daemon, &line), expected);
+    let head = format!("'{}' migrate feh | head -n 1", env!("CARGO_BIN_EXE_murald"));
+    let output = daemon.command("sh").args(["-c", &head]).output().unwrap();
+    assert!(output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
@@ -242,7 +255,7 @@ fn missing_or_old_python_is_reported() {
         &daemon,
         &line,
         1,
-        "murald: migrate needs Python 3.11 or newer, not 3.9\n  install a newer ",
+        "murald: migrate needs Python 3.11 or newer, not 3.9\nhint: install a newer ",
     );
     let mut daemon = home();
     daemon.only(&["sh"]);
@@ -250,6 +263,6 @@ fn missing_or_old_python_is_reported() {
         &daemon,
         &line,
         1,
-        "murald: migrate needs Python: python3 is not installed\n  install python3",
+        "murald: migrate needs Python: python3 is not installed\nhint: install python3",
     );
 }

@@ -5,10 +5,12 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
+use signal_hook::consts::SIGPIPE;
 
 use super::filters::{self, FILTERS};
 use super::{
@@ -205,6 +207,10 @@ fn script(call: &Call, is_dry: bool, stdout: Stdio) -> Result<Output, Error> {
 
 /// The error that the script printed, under its exit code.
 fn of_script(output: &Output) -> Error {
+    // The reader of our output has closed it.
+    if output.status.signal() == Some(SIGPIPE) {
+        return Error::new(Exit::Done, String::new());
+    }
     let exit = match output.status.code() {
         Some(1) => Exit::Refused,
         Some(69) => Exit::Unavailable,
@@ -212,7 +218,7 @@ fn of_script(output: &Output) -> Error {
     };
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim_end().trim_start_matches("murald: ");
-    match said.split_once("\n  ") {
+    match said.split_once("\nhint: ") {
         Some((message, hint)) => Error::new(exit, message).hint(hint),
         None => Error::new(exit, said),
     }
