@@ -6,13 +6,22 @@ use std::error::Error;
 /// which the text already ends, as errors of some crates contain the messages of their causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
     causes(error)
-        .map(ToString::to_string)
-        .fold(error.to_string(), |text, cause| {
-            match text.ends_with(&cause) {
-                true => text,
-                false => format!("{text}: {cause}"),
-            }
+        .map(|cause| plain(cause))
+        .fold(plain(error), |text, cause| match text.ends_with(&cause) {
+            true => text,
+            false => format!("{text}: {cause}"),
         })
+}
+
+/// Returns the message of an error without the number that the standard library appends.
+pub(crate) fn plain(error: &dyn Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" (os error ") {
+        Some((text, number)) if number.trim_end_matches(')').parse::<i32>().is_ok() => {
+            text.to_owned()
+        }
+        _ => text,
+    }
 }
 
 /// Returns the causes, the nearest first.
@@ -26,6 +35,12 @@ mod tests {
     use image::error::{DecodingError, ImageFormatHint};
 
     use super::*;
+
+    #[test]
+    fn number_of_an_error_is_not_printed() {
+        let error = std::io::Error::from_raw_os_error(2);
+        assert_eq!(chain(&error), "No such file or directory");
+    }
 
     #[test]
     fn cause_in_the_message_is_not_repeated() {

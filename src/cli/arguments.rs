@@ -60,7 +60,10 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
             return Err(suggest::incomplete(verbs, prefix, spelled.get(1)));
         }
         // `murald` alone is `murald start`.
-        VerbMatch::Nothing if spelled.is_empty() => (verbs.start(), 0),
+        VerbMatch::Nothing if spelled.is_empty() => {
+            line.flags_come_first()?;
+            (verbs.start(), 0)
+        }
         VerbMatch::Nothing => return Err(suggest::unknown_verb(verbs, &spelled[0])),
     };
     let mut values = flag_values(given)?;
@@ -158,6 +161,19 @@ impl Line {
             .take_while(|word| !word.as_bytes().starts_with(b"-"));
         let words = words.map(OsString::into_string).collect::<Result<_, _>>();
         words.map_err(|_| Error::usage("an argument is not UTF-8"))
+    }
+
+    /// The error for a flag of a command, or an unknown one, before the command.
+    fn flags_come_first(&self) -> Result<(), Error> {
+        let is_command = |word: &&OsString| !is_flag(word);
+        match (self.words.first(), self.words.iter().find(is_command)) {
+            (Some(flag), Some(_)) => {
+                let (name, _) = split(flag);
+                let error = format!("{} must follow the command", name.to_string_lossy());
+                Err(Error::usage(error).hint("`murald help all` lists all commands and flags"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The words after the leading ones; an unknown flag among them is an error.

@@ -66,7 +66,7 @@ impl Answer {
         serde_json::from_slice(&self.body).map_err(|error| {
             Error::new(Exit::Internal, "cannot read the daemon's answer")
                 .because(error)
-                .hint("the daemon may have another version: run `murald version`")
+                .hint("the daemon may have another version: run `murald status`")
         })
     }
 }

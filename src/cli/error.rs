@@ -9,7 +9,7 @@ use std::{fmt, io};
 
 use serde_json::json;
 
-use crate::error_chain::{causes, chain};
+use crate::error_chain::{causes, chain, plain};
 use crate::wire::{ErrorBody, ErrorCode};
 
 use super::terminal::{for_stderr, harmless, harmless_json};
@@ -94,13 +94,12 @@ impl Error {
     pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
         let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
             return Self::refused(format!("the daemon answered with status {status}"))
-                .hint("the daemon may have another version: run `murald version`");
+                .hint("the daemon may have another version: run `murald status`");
         };
-        let hint = match (&told.error_code, status) {
-            (Some(ErrorCode::NoBackend), _) => Some("run `murald doctor` for help"),
-            // The error itself says what is missing, or to try again.
-            (None, 503) => None,
-            (None, 500..) => Some("see the daemon's log"),
+        let hint = match &told.error_code {
+            Some(ErrorCode::NoBackend) => Some("run `murald doctor` for help"),
+            // The cause is not known to the daemon itself.
+            None if told.error == "internal error" => Some("the log may say more"),
             _ => None,
         };
         let hint = hint.map(str::to_owned);
@@ -158,7 +157,7 @@ impl Error {
     /// The failure and its causes, without the hint.
     pub(crate) fn reason(&self) -> String {
         causes(self).fold(self.message.clone(), |told, cause| {
-            format!("{told}: {cause}")
+            format!("{told}: {}", plain(cause))
         })
     }
 
@@ -221,10 +220,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "murald: {}", harmless(&self.message))?;
         for cause in causes(self) {
-            write!(f, ": {}", harmless(&cause.to_string()))?;
+            write!(f, ": {}", harmless(&plain(cause)))?;
         }
         match &self.hint {
-            Some(hint) => write!(f, "\n  {}", harmless(hint)),
+            Some(hint) => write!(f, "\nhint: {}", harmless(hint)),
             None => Ok(()),
         }
     }
@@ -263,12 +262,12 @@ mod tests {
         check(
             400,
             r#"{"error":"/a: no package","code":400,"details":"`murald import` imports it"}"#,
-            "murald: /a: no package\n  `murald import` imports it",
+            "murald: /a: no package\nhint: `murald import` imports it",
         );
         check(
             503,
             r#"{"error":"no backend","code":503,"error_code":"no_backend"}"#,
-            "murald: no backend\n  run `murald doctor` for help",
+            "murald: no backend\nhint: run `murald doctor` for help",
         );
         check(
             503,
@@ -278,13 +277,13 @@ mod tests {
         check(
             500,
             r#"{"error":"internal error","code":500}"#,
-            "murald: internal error\n  see the daemon's log",
+            "murald: internal error\nhint: the log may say more",
         );
         check(
             502,
             "<html>",
-            "murald: the daemon answered with status 502\n  \
-             the daemon may have another version: run `murald version`",
+            "murald: the daemon answered with status 502\nhint: \
+             the daemon may have another version: run `murald status`",
         );
         check(
             400,
@@ -299,7 +298,10 @@ mod tests {
         let error = Error::new(Exit::Internal, "it failed")
             .because(lost)
             .hint("do this");
-        assert_eq!(error.to_string(), "murald: it failed: the cause\n  do this");
+        assert_eq!(
+            error.to_string(),
+            "murald: it failed: the cause\nhint: do this"
+        );
         assert_eq!(
             error.as_json(),
             json!({"error": "it failed: the cause", "code": 500, "details": "do this"})

@@ -46,7 +46,7 @@ pub(super) fn all(verbs: Verbs) -> String {
          the name; images also as a file path, or as `current` or `current:MONITOR`.\n",
     );
     for group in verbs.0 {
-        let lines = group.verbs.iter().map(verb_line);
+        let lines = group.verbs.iter().filter(is_shown).map(verb_line);
         section(&mut out, group.title, lines.collect());
     }
     section(
@@ -83,6 +83,11 @@ pub(super) fn all(verbs: Verbs) -> String {
          murald(1) for files, colours and scripts, murald.toml(5) for the settings.\n",
     );
     out
+}
+
+/// Whether people type the verb; `complete` is for shells.
+fn is_shown(verb: &&Verb) -> bool {
+    verb.words != ["complete"]
 }
 
 /// Help for the verbs that begin with the same word.
@@ -227,7 +232,7 @@ mod tests {
             for line in text.lines().filter(examples) {
                 assert!(width(line) <= COLUMNS, "{line:?} of {}", one.name());
             }
-            assert!(all(ALL).contains(&one.name()));
+            assert_eq!(all(ALL).contains(&one.name()), is_shown(&one));
         }
         assert!(
             all(ALL).lines().all(|line| width(line) <= COLUMNS),

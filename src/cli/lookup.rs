@@ -12,7 +12,6 @@ const OTHER: &[(&[&str], &[&str])] = &[
     (&["images", "ls"], &["images", "list"]), (&["images", "rm"], &["images", "delete"]),
     (&["images", "mv"], &["images", "move"]), (&["images", "add"], &["import"]),
     (&["playlist", "ls"], &["playlist", "list"]), (&["playlist", "rm"], &["playlist", "delete"]),
-    (&["playlist", "mv"], &["playlist", "rename"]),
     (&["playlist", "prev"], &["playlist", "previous"]), (&["folders", "ls"], &["folders", "list"]),
     (&["folders", "rm"], &["folders", "delete"]), (&["folders", "mv"], &["folders", "move"]),
     (&["monitors", "ls"], &["monitors"]), (&["backends", "ls"], &["backends"]),
@@ -70,7 +69,7 @@ impl Verbs {
         };
         let is_other =
             matches!(second.as_str(), "list" | "get" | "show") && !is_verb(&first, second);
-        let others = ["show", "get", "current"];
+        let others = ["show", "get"];
         match others
             .into_iter()
             .find(|other| second != "list" && is_verb(&first, other))

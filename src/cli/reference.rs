@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::call::Call;
 use super::connection::{Connection, RequestPath, travelling};
 use super::template::written;
+use super::terminal::count;
 use super::value::expand_stdin;
 use super::verb::{Kind, Verb};
 use super::{Error, suggest};
@@ -106,9 +107,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if let Some(id) = word.strip_prefix("id:") {
         let id = id.parse().ok().filter(|id: &i64| *id > 0);
         return id.map(Value::from).ok_or_else(|| {
-            Error::usage(format!(
-                "id: must be followed by a number from 1, not {word:?}"
-            ))
+            Error::usage(format!("the ID in {word:?} must be a number of at least 1"))
         });
     }
     if let Some(name) = word.strip_prefix("name:") {
@@ -186,8 +185,26 @@ fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error
     match (rgb, color::parse_hex(word)) {
         (Some(rgb), None) => Ok(color::hex(rgb).into()),
         (Some(_), _) => Err(nothing("image", word, &[]).hint(meant_color(word))),
-        (None, _) => Err(nothing("image", word, &some_names(connection)?)),
+        (None, _) if kind == Kind::Picture && word.starts_with('#') => Err(Error::usage(format!(
+            "a colour must be #rgb or #rrggbb, not {word:?}"
+        ))),
+        (None, _) => Err(unknown(connection, word)?),
     }
+}
+
+/// The error for a word that names no image: other words of an image may have it.
+fn unknown(connection: &Connection, word: &str) -> Result<Error, Error> {
+    let error = nothing("image", word, &some_names(connection)?);
+    let found = RequestPath::new(&[&"images", &"ids"]).query("search", Some(word));
+    Ok(
+        match connection.get(&found)?.read::<Ids>()?.ids.len() as u64 {
+            0 => error,
+            found => error.hint(format!(
+                "`murald images search '{word}'` finds {}",
+                count(found, "image")
+            )),
+        },
+    )
 }
 
 /// The monitor of `current:MONITOR`; `Some(None)` for `current`, which means all monitors.

@@ -227,10 +227,10 @@ mod tests {
 
     #[test]
     fn error_quotes_a_daemon_that_has_exited() {
-        let said = "{\"level\":\"info\"}\nmurald: /c.toml, line 3: no\n  fix the file\n";
+        let said = "{\"level\":\"info\"}\nmurald: /c.toml, line 3: no\nhint: fix the file\n";
         let told = ended(Some(78), said);
         assert_eq!(told.exit, Exit::Config);
-        let expected = "murald: the daemon did not start: /c.toml, line 3: no\n  fix the file";
+        let expected = "murald: the daemon did not start: /c.toml, line 3: no\nhint: fix the file";
         assert_eq!(told.to_string(), expected);
         assert_eq!(ended(None, "").exit, Exit::Internal);
     }

@@ -71,9 +71,6 @@ pub(super) fn too_many(verb: &Verb, word: &str, whole: &str) -> Error {
         }
         _ => format!("usage: {}", usage(verb)),
     };
-    if verb.arguments.is_empty() {
-        return Error::usage(format!("murald {} does not take {word:?}", verb.name())).hint(hint);
-    }
     Error::usage(format!("unexpected argument {word:?}")).hint(hint)
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::template::written;
 use super::terminal::Terminal;
-use super::terminal::{color_code, cut, escaped, harmless, width};
+use super::terminal::{color_code, cut, escaped, harmless, width, wrapped};
 use crate::color::{Rgb, hue_group, parse};
 
 /// The names of hues, and the hue groups that each includes. A colour is shown with the first name that
@@ -212,18 +212,39 @@ impl Table {
             self.line(&mut out, &titles, &shown, terminal);
         }
         for row in &self.rows {
-            self.line(&mut out, row, &shown, terminal);
+            match row.as_slice() {
+                [name, value] if self.is_sheet() && !value.swatches(terminal) => {
+                    let room = terminal
+                        .columns
+                        .saturating_sub(shown.first().map_or(0, |it| it.1));
+                    let lines = wrapped(&value.text, room.saturating_sub(GAP).max(LEAST));
+                    let mut name = name.clone();
+                    for line in lines
+                        .iter()
+                        .map(String::as_str)
+                        .chain(value.text.is_empty().then_some(""))
+                    {
+                        let cells = [std::mem::take(&mut name), Cell::from(line).look(value.look)];
+                        self.line(&mut out, &cells, &shown, terminal);
+                    }
+                }
+                row => self.line(&mut out, row, &shown, terminal),
+            }
         }
         out
+    }
+
+    /// Whether the rows are names and values, which are folded instead of cut.
+    fn is_sheet(&self) -> bool {
+        self.columns
+            .iter()
+            .all(|column| column.whole && !column.right)
     }
 
     /// The indices and widths of the columns that are shown. If the terminal is too narrow, the widest
     /// columns are cut first.
     fn shown(&self, terminal: Terminal) -> Vec<(usize, usize)> {
-        let is_sheet = self
-            .columns
-            .iter()
-            .all(|column| column.whole && !column.right);
+        let is_sheet = self.is_sheet();
         let natural = |at: usize| {
             // Without colours, a list has no palette column: as words it would leave too little space
             // for the names.

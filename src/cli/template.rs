@@ -185,7 +185,7 @@ mod tests {
             .to_string();
         assert_eq!(
             told,
-            "murald: --format: unknown field \"frob\"\n  fields are id, fit"
+            "murald: --format: unknown field \"frob\"\nhint: fields are id, fit"
         );
     }
 }

@@ -120,17 +120,15 @@ fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
     Ok(Value::Array(items))
 }
 
-const HUES: &str = "0 to 11, 99 or red, orange, yellow, green, cyan, blue, purple, pink, grey";
+const HUES: &str = "some of red, orange, yellow, green, cyan, blue, purple, pink, grey";
 
-/// The numbers of the groups of hues, given as numbers or by name.
+/// The numbers of the groups of hues, given by name.
 fn hues(text: &str) -> Option<Value> {
     let mut groups: Vec<u8> = Vec::new();
     for item in text.split(',').map(str::trim) {
         let name = item.to_lowercase().replace("gray", "grey");
-        match table::HUES.iter().find(|(known, _)| *known == name) {
-            Some((_, named)) => groups.extend(*named),
-            None => groups.push(name.parse().ok().filter(|n| matches!(n, 0..12 | 99))?),
-        }
+        let (_, named) = table::HUES.iter().find(|(known, _)| *known == name)?;
+        groups.extend(*named);
     }
     Some(groups.into())
 }
@@ -344,7 +342,7 @@ mod tests {
             "",
             Err(&format!("X must be {}, not \"\"", Position::FORM)),
         );
-        check(Kind::Hues, "blue,99,Red", Ok(json!([7, 8, 99, 0, 11])));
+        check(Kind::Hues, "blue,grey,Red", Ok(json!([7, 8, 99, 0, 11])));
         check(
             Kind::Hues,
             "12",

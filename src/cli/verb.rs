@@ -105,7 +105,7 @@ pub enum Kind {
     Span,
     /// A position, or `default`: null.
     Position,
-    /// Hue groups by number or name, with commas.
+    /// Hue groups by name, with commas.
     Hues,
     /// The kinds that name an image, a folder or a playlist: an id, a name, a path.
     Image,

@@ -183,7 +183,9 @@ pub(super) fn describe_key(key: &Key) -> String {
     let words = matches!(key.rule, super::Rule::Words(_))
         .then(|| key.allowed())
         .flatten();
-    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    let words = words
+        .map(|words| format!(". One of: {words}"))
+        .unwrap_or_default();
     format!("# {}{words}", key.meaning.trim())
 }
 

@@ -50,7 +50,11 @@ impl Error {
 
     /// 400 for a query parameter: its name, the value and what is allowed.
     pub fn parameter(name: &str, value: &str, allowed: impl fmt::Display) -> Self {
-        Self::bad_request(format!("{name} cannot be {value:?}")).details(allowed.to_string())
+        let allowed = allowed.to_string();
+        match allowed.starts_with(name) {
+            true => Self::bad_request(format!("{allowed}, not {value:?}")),
+            false => Self::bad_request(format!("{name} cannot be {value:?}")).details(allowed),
+        }
     }
 
     /// 404: "no image 7"
@@ -165,7 +169,7 @@ mod tests {
                 &"stretch".parse::<Mode>().unwrap_err(),
             )),
             400,
-            r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode must be one of individual, clone, extend, each"}"#,
+            r#"{"error":"mode must be one of individual, clone, extend, each, not \"stretch\"","code":400}"#,
         );
         let meta = [("checked".to_owned(), Value::from(vec!["feh"]))]
             .into_iter()

@@ -214,8 +214,13 @@ fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, BadParameter> {
 
 /// Reads `#rrggbb~maxDeltaE`.
 fn near(item: &str) -> Result<Near, BadParameter> {
-    let refused =
-        || BadParameter::new("colors_near", item, "items must have the form #rrggbb~12.5");
+    let refused = || {
+        BadParameter::new(
+            "colors_near",
+            item,
+            "colors_near must be a list of #rrggbb~12.5",
+        )
+    };
     let (hex, within) = item.split_once('~').ok_or_else(refused)?;
     let within = within
         .parse()

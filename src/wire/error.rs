@@ -159,7 +159,7 @@ impl<'a> Parameters<'a> {
             "" => Err(BadParameter::new(
                 name,
                 text,
-                format!("{name} must not have empty items"),
+                format!("{name} must be a list without empty items"),
             )),
             part => item(part),
         });

@@ -143,7 +143,7 @@ fn error_of_a_daemon_that_cannot_start_is_printed() {
     assert!(told.contains("line 2, column "), "{told}");
     let told = stderr(&run(&daemon, &["status"]));
     assert!(
-        told.contains("\n  the daemon cannot start with this configuration: /"),
+        told.contains("\nhint: the daemon cannot start with this configuration: /"),
         "{told}"
     );
 }

@@ -211,11 +211,11 @@ mod tests {
         );
         check(
             "sunsit",
-            Err("no image named \"sunsit\"\n  did you mean Sunset (1)?"),
+            Err("no image named \"sunsit\"\nhint: did you mean Sunset (1)?"),
         );
         check(
             "sunsit.jpg",
-            Err("no image named \"sunsit.jpg\"\n  did you mean Sunset (1)?"),
+            Err("no image named \"sunsit.jpg\"\nhint: did you mean Sunset (1)?"),
         );
         check("frobnicate", Err("no image named \"frobnicate\""));
     }

@@ -1,4 +1,4 @@
-//! The verbs for the daemon itself: start, stop, status, version.
+//! The verbs for the daemon itself: start, stop, status.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::playlist_sheet::running;
 use super::{
     Call, Cell, CellStyle, Error, Exit, Flag, Group, RequestPath, Start, Stdout, Table, Verb, View,
-    at, column, items, more, number, of, span, text, written,
+    at, items, more, number, span, text, written,
 };
 use crate::sys::poll_until;
 use crate::wire::Conflict;
@@ -28,9 +28,6 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
     Verb::own(&["status"], "Show whether the daemon runs and what each monitor displays", status)
         .shows(&[&STATUS]),
     super::doctor::DOCTOR,
-    Verb::own(&["version"], "Print the versions of the command and the daemon", version)
-        .shows(&[&VERSION])
-        .help("Prints only the version of the command if the daemon is not running."),
     super::wallpaper::DEBUG,
     super::events::VERB,
     super::complete::COMPLETE,
@@ -47,17 +44,6 @@ const STATUS: View = View::of(
     )],
 )
 .showing(show_status);
-const VERSION: View = View::of(
-    "",
-    &[
-        column("murald", "version"),
-        of("daemon", "daemon", |both, _| {
-            let daemon = Some(&both["daemon"]).filter(|daemon| daemon.is_object())?;
-            Some(format!("{}, process {}", text(daemon, "version"), daemon["pid"]).into())
-        }),
-    ],
-);
-
 fn start(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let start = Start::of(call);
     if let Some(file) = start.config.as_ref().filter(|file| !file.exists()) {
@@ -221,16 +207,4 @@ fn backend(backends: &[Value]) -> Cell {
         Some(active) => Cell::value(&active["name"]).look(CellStyle::Good),
         None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),
     }
-}
-
-fn version(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let daemon = match call.connect()?.read::<Value>(&[&"info"]) {
-        Err(error) if error.exit == Exit::Unavailable => Value::Null,
-        answer => answer?,
-    };
-    if daemon.is_null() && !stdout.wants_data() {
-        stdout.note("the daemon is not running")?;
-    }
-    let both = json!({ "version": env!("CARGO_PKG_VERSION"), "daemon": daemon });
-    VERSION.tell(call, stdout, &both)
 }

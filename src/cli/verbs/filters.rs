@@ -27,8 +27,6 @@ pub(super) const FILTERS: &[Flag] = &[
         "Only images with this orientation"),
     Flag::value("--min-width", "PIXELS", Kind::Count, "Minimum width"),
     Flag::value("--min-height", "PIXELS", Kind::Count, "Minimum height"),
-    Flag::value("--animated", "true|false", Kind::Words(&["true", "false"]), "Only animated images (true) \
-               or only still ones (false)"),
     Flag::value("--name", "TEXT", Kind::Text, "Only images with exactly this name"),
     Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names have this prefix"),
     Flag::value("--checksum", "SHA256", Kind::Text, "Only the image with this content"),
@@ -37,8 +35,7 @@ pub(super) const FILTERS: &[Flag] = &[
     Flag::value("--colors-near", "COLOR~D,...", Kind::List(&[]),
         "Only images that have, for each COLOR, a colour within distance D (ΔE)"),
     Flag::value("--hue-group", "HUE,...", Kind::Hues,
-        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey, or 0 \
-               to 11, 99"),
+        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey"),
     Flag::value("--similar-to", "IMAGE", Kind::Image, "Only images with a palette similar to that of \
                this image"),
     Flag::value("--max-delta-e", "D", Kind::Number,
@@ -99,9 +96,6 @@ pub(super) fn has_any(call: &Call) -> bool {
 /// The filters of a call as the source of a playlist.
 pub(super) fn source(call: &Call) -> Map<String, Value> {
     let mut source = filter(call);
-    if let Some(value) = source.get_mut("animated") {
-        *value = (value == "true").into();
-    }
     // By default a source includes the folders inside a folder; a list does not.
     if source.contains_key("folder_id") {
         source.insert("recursive".to_owned(), call.has("--recursive").into());

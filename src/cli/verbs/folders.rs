@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::image_sheet::TOTAL;
-use super::images::{MOVED, MOVING};
 use super::{
     Argument, Call, Error, Flag, From, Group, Kind, RequestPath, Stdout, Verb, View, column, count,
     delete, items, more, number, path, place, text,
@@ -35,11 +34,6 @@ pub(super) const GROUP: Group = Group { title: "Folders", verbs: &[
         &[("parent_id", From::Folder("PARENT"))])
         .takes(&[ONE, Argument::one("PARENT", Kind::FolderOrRoot,
             "The other folder; root: no parent")]).shows(&[&FOLDER]),
-    Verb::send(&["folders", "add"], "Move images into a folder", "POST /folders/move-images", MOVING)
-        .takes(&[
-            Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: no folder"),
-            Argument::some("IMAGE", Kind::Image, "The images"),
-        ]).shows(&[&MOVED]),
     Verb::own(&["folders", "delete"], "Delete a folder", delete_folder)
         .takes(&[ONE]).shows(&[&DELETED]).flags(&[
             Flag::switch("--contents", "Also delete the images and folders in it"),

@@ -142,11 +142,11 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
 ]};
 
 /// The fields of a move. The root as `FOLDER` moves the images out of all folders.
-pub(super) const MOVING: &[(&str, From)] = &[
+const MOVING: &[(&str, From)] = &[
     ("image_ids", From::Any("IMAGE")),
     ("folder_id", From::Folder("FOLDER")),
 ];
-pub(super) const MOVED: View =
+const MOVED: View =
     View::of("POST /folders/move-images", &[more("moved")]).showing(|call, stdout, answer| {
         let moved = number(answer, "moved");
         let are_all = moved >= call.all("IMAGE").len() as u64;

@@ -269,12 +269,15 @@ impl<'a> Watch<'a> {
         } else {
             Exit::Refused
         };
-        let error = Error::new(exit, problems.join("; "));
-        match (problems.is_empty(), self.failures.is_empty()) {
-            (true, _) => Ok(()),
-            (false, true) => Err(error),
-            (false, false) => Err(error.hint(self.failures.join("\n  "))),
+        if problems.is_empty() {
+            return Ok(());
         }
+        let lines = [
+            vec![problems.join("; ")],
+            std::mem::take(&mut self.failures),
+        ]
+        .concat();
+        Err(Error::new(exit, lines.join("\n  ")))
     }
 
     /// Prints the images in the order in which their paths were given and directories are walked.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::image_sheet::TOTAL;
 use super::playlist_sheet::{START, on_monitors};
 use super::{
-    Argument, Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, INTERVAL, Kind,
+    Argument, Call, Cell, CellStyle, Connection, EACH, Error, Exit, Flag, Group, INTERVAL, Kind,
     MONITORS, RequestPath, Stdout, Verb, View, column, count, each, items, more, number, of, paths,
     text, travelling, written,
 };
@@ -212,7 +212,7 @@ pub(super) const SLIDESHOW: Verb =
         .flags(&[
             INTERVAL,
             Flag::switch("--shuffle", "Shuffle the images (default: sorted by name)"),
-            Flag::switch("--each", "A different image on each monitor"),
+            EACH,
             MONITORS,
         ])
         .help("    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
@@ -237,9 +237,6 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let playlist = playlist(call, &connection, &path)?;
     let mut start = call.clone();
     start.values.push(("PLAYLIST", playlist["id"].clone()));
-    start
-        .values
-        .extend(call.has("--each").then(|| ("--mode", "each".into())));
     let answer = START.send(&start, "slideshow")?;
     stdout.show(&answer, |stdout, answer: Value| {
         stdout.warn_all(&answer);

@@ -51,7 +51,6 @@ pub(super) use super::terminal::{Terminal, count, cut, harmless, span, warn, wid
 pub(super) use super::value::backend;
 pub(super) use super::verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, NULL, Run, Verb};
 pub(super) use super::{Error, columns, picture, start};
-use crate::wire::Mode;
 
 pub(super) use complete::complete;
 pub(super) use config::fields;
@@ -86,9 +85,10 @@ const MONITORS: Flag = Flag::value(
 const MODE: Flag = Flag::value(
     "--mode",
     "MODE",
-    Kind::Words(Mode::WORDS),
+    Kind::Words(&["individual", "clone", "extend"]),
     "How to use several monitors",
 );
+const EACH: Flag = Flag::switch("--each", "A different image on each monitor");
 const FOLDER: Flag = Flag::value(
     "--folder",
     "FOLDER",
@@ -129,7 +129,6 @@ mod tests {
         check("themes get nord", "themes show nord");
         check("themes list", "themes");
         check("monitor show DP-1", "monitors DP-1");
-        check("wallpaper get", "wallpaper current");
         check("ls", "images list");
         check("list", "images list");
         check("prev", "previous");
@@ -138,7 +137,6 @@ mod tests {
         check("images rm 7", "images delete 7");
         check("image mv 7 sea", "images move 7 sea");
         check("playlist rm x", "playlist delete x");
-        check("wallpapers", "wallpaper");
         check("set 7", "set 7");
         check("status", "status");
         check("show", "show");

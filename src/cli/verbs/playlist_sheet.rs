@@ -13,11 +13,23 @@ use super::{
 pub(super) const START: Request = Request::of(
     "POST /playlists/{PLAYLIST}/start",
     Body::Fields(&[
-        ("mode", From::Given("--mode")),
+        ("mode", From::Of(mode)),
         ("extend", From::Switch("--extend")),
         ("monitors", From::Any("--monitor")),
     ]),
 );
+
+/// The mode of `--mode`, or `each`.
+pub(super) fn mode(call: &Call) -> Result<Option<Value>, Error> {
+    match (call.has("--each"), call.value("--mode")) {
+        (true, Some(mode)) => Err(Error::usage(format!(
+            "--each cannot be combined with --mode {}",
+            written(mode)
+        ))),
+        (true, None) => Ok(Some("each".into())),
+        (false, mode) => Ok(mode.cloned()),
+    }
+}
 
 /// The maximum number of images of a playlist on a terminal; otherwise all are shown. The daemon's pages
 /// are no larger.

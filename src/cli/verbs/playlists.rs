@@ -8,7 +8,7 @@ use super::playlist_sheet::{
 };
 use super::wallpaper::on_each;
 use super::{
-    Argument, Body, BodyFields, Call, Cell, Error, Flag, From, Group, INTERVAL, Kind, MODE,
+    Argument, Body, BodyFields, Call, Cell, EACH, Error, Flag, From, Group, INTERVAL, Kind, MODE,
     MONITORS, NULL, ON_OFF, Request, Run, Stdout, Verb, View, column, count, filters, items,
     library, listed, moment_of, more, of, place, session, text,
 };
@@ -120,14 +120,10 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .help("Removes every occurrence of an image."),
     Verb::own(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
         .takes(&[ONE]).shows(&[&DELETED]),
-    Verb::send(&["playlist", "rename"], "Rename a playlist", "PATCH /playlists/{PLAYLIST}",
-        &[("name", From::Given("NAME"))])
-        .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&RENAMED]),
     Verb::of(&["playlist", "start"], "Start a playlist", Run::Request(START))
         .takes(&[ONE]).shows(&[&DONE]).starting()
-        .flags(&[MONITORS, MODE, Flag::switch("--extend", "Spread each image across all monitors")])
-        .help("`--mode each` means that each monitor shows a different image.\n\n\
-               Without --monitor, it runs on all monitors, including those connected later. Other \
+        .flags(&[MONITORS, MODE, EACH, Flag::switch("--extend", "Spread each image across all monitors")])
+        .help("Without --monitor, it runs on all monitors, including those connected later. Other \
                playlists on the same monitors are stopped. Starts the daemon if it is not running."),
     Verb::send(&["playlist", "stop"], "Stop a playlist", STOP, &[])
         .takes(RUNNING).shows(&[&DONE, &STOPPED]),
@@ -144,7 +140,6 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .shows(&[&ACTIVE]),
 ]};
 
-const RENAMED: View = PLAYLIST.saying("renamed the playlist to {name} ({id})");
 const DELETED: View = View::of("DELETE /playlists/{id}", &[more("status")]).saying("deleted");
 /// The answers of actions on one playlist, and on all that are running.
 const DONE: View = View::of("POST /playlists/{id}/start", &[more("status warnings")]).showing(done);

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::filters::{self, FILTERS};
-use super::playlist_sheet::{name_of, running};
+use super::playlist_sheet::{mode, name_of, running};
 use super::{
-    Argument, BodyFields, Call, Cell, Error, Flag, From, Group, Kind, MODE, MONITORS, Stdout, Verb,
-    View, column, each, items, listed, minute, moment, more, of, place, scripts, seconds, session,
-    text, written,
+    Argument, BodyFields, Call, Cell, EACH, Error, Flag, From, Group, Kind, MODE, MONITORS, Stdout,
+    Verb, View, column, each, items, listed, minute, moment, more, of, place, scripts, seconds,
+    session, text, written,
 };
 use crate::wire::{Fit, labelled};
 
@@ -18,10 +18,6 @@ const PICTURE: &[Argument] = &[Argument::one(
     Kind::Picture,
     "An image, a file, or a colour ('#1e1e2e', navy)",
 )];
-/// The modes for one picture.
-#[rustfmt::skip]
-const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individual", "clone", "extend"]),
-    "How to use several monitors");
 #[rustfmt::skip]
 const FIT: Flag = Flag::value("--fit", "FIT", Kind::Words(Fit::WORDS),
     "How to scale the image (overrides the backend's setting)");
@@ -31,13 +27,9 @@ const POSITION: Flag = Flag::value("--position", "POSITION", Kind::Position,
 #[rustfmt::skip]
 const TRANSITION: Flag = Flag::value("--transition", "NAME", Kind::Text,
     "Transition for this change; names depend on the backend");
-const EACH: Flag = Flag::switch(
-    "--each",
-    "A different image on each monitor (same as --mode each)",
-);
 const ON: &[Flag] = &[
     MONITORS,
-    MODE_OF_ONE,
+    MODE,
     FIT,
     POSITION,
     TRANSITION,
@@ -78,8 +70,8 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::send(&["random"], "Set a random image", "POST /wallpaper/random", RANDOM)
         .flags(AMONG).shows(&[&SHOWN]).starting()
         .help("    murald random --tags sea --orientation landscape\n\n\
-               Selects an image that is not shown already, if the backend can show another. `each` \
-               selects a different image for each monitor, with a matching orientation."),
+               Selects an image that is not shown already, if the backend can show another. With --each, \
+               the images match the orientations of the monitors."),
     Verb::send(&["back"], "Go back to the previous wallpaper", "POST /wallpaper/back", &[ON_THESE])
         .flags(&[MONITORS]).shows(&[&WENT_BACK])
         .help("Repeat to go further back. Setting another wallpaper starts over."),
@@ -103,14 +95,6 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     session::WORKSPACE_SET,
     session::WORKSPACE_CLEAR,
     scripts::PICK,
-    Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
-        .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
-    Verb::send(&["wallpaper", "random"], "The same as `random`", "POST /wallpaper/random", RANDOM)
-        .flags(AMONG).shows(&[&SHOWN]).starting(),
-    Verb::send(&["wallpaper", "back"], "The same as `back`", "POST /wallpaper/back", &[ON_THESE])
-        .flags(&[MONITORS]).shows(&[&WENT_BACK]),
-    Verb::get(&["wallpaper", "current"], "The same as `current`", "GET /wallpaper/current")
-        .shows(&[&CURRENT]),
     Verb::own(&["history"], "List past wallpapers, newest first", history)
         .shows(&[&HISTORY]).flags(&[
             Flag::switch("--all", "All entries"),
@@ -207,17 +191,6 @@ const SHOWN: View = View::of(
 .showing(|call, stdout, answer| shown(call, stdout, answer, "not connected"));
 const WENT_BACK: View =
     SHOWN.showing(|call, stdout, answer| shown(call, stdout, answer, "nothing to go back to"));
-
-fn mode(call: &Call) -> Result<Option<Value>, Error> {
-    match (call.has("--each"), call.value("--mode")) {
-        (true, Some(mode)) if mode != "each" => Err(Error::usage(format!(
-            "--each cannot be combined with --mode {}",
-            written(mode)
-        ))),
-        (true, _) => Ok(Some("each".into())),
-        (false, mode) => Ok(mode.cloned()),
-    }
-}
 
 fn filter(call: &Call) -> Result<Option<Value>, Error> {
     Ok(Some(filters::filter(call))

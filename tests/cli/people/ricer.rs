@@ -50,7 +50,7 @@ fn user_of_swww_switches() {
     wait_until("the hook", || {
         std::fs::read_to_string(&told).is_ok_and(|name| name == "blue hill\n")
     });
-    fish.types("murald random --mode each", "HEADLESS-2");
+    fish.types("murald random --each", "HEADLESS-2");
     fish.types("murald stop --clear", "stopped");
     fish.leaves();
 }
