@@ -129,6 +129,11 @@ impl Jobs {
             .any(|job| matches!(job.purpose, Purpose::Activate { .. }))
     }
 
+    /// Whether a step of this worker is in progress.
+    pub(super) fn is_held(&self, key: &WorkerKey) -> bool {
+        self.running.iter().any(|job| job.holds(key))
+    }
+
     /// Whether a job uses this worker, or is about to.
     pub(super) fn is_busy(&self, key: &WorkerKey) -> bool {
         let has = |job: &Job| match &job.purpose {

@@ -95,6 +95,8 @@ pub(super) struct Reconciler {
     refusals: Refusals,
     /// Changes of images and playlists, while wallpapers of workspaces depend on them.
     library: Option<Subscription>,
+    /// The wallpapers were removed because the daemon ends, so nothing is shown any more.
+    is_cleared: bool,
 }
 
 impl Reconciler {
@@ -140,6 +142,7 @@ impl Reconciler {
             workspaces,
             refusals: Refusals::new(),
             library: None,
+            is_cleared: false,
         }
     }
 
@@ -239,6 +242,7 @@ impl Reconciler {
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Settle(reply) => self.settle(reply),
             Command::Clear(reply) => {
+                self.is_cleared = true;
                 let left = self.recovery.take_left();
                 let all: BTreeSet<WorkerKey> = self.current.keys().cloned().chain(left).collect();
                 let clear = |key| Step {
@@ -296,12 +300,22 @@ impl Reconciler {
     fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
         let desired = self.desired(&world.with(&apply.feasible.pictures));
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
-        let later = steps
-            .extract_if(.., |step| self.jobs.is_busy(&step.key))
-            .collect();
-        let later = plan::with_dependants(later, &mut steps, &apply.keys(), &self.current);
-        self.reconcile_again |= !later.is_empty();
+        self.leave(&mut steps, &apply.keys(), |jobs, key| jobs.is_busy(key));
         (steps, desired)
+    }
+
+    /// Leaves steps of some workers, and those that depend on them, to a later plan.
+    fn leave(
+        &mut self,
+        steps: &mut Vec<Step>,
+        asked: &[WorkerKey],
+        waits: impl Fn(&Jobs, &WorkerKey) -> bool,
+    ) {
+        let later = steps
+            .extract_if(.., |step| waits(&self.jobs, &step.key))
+            .collect();
+        let later = plan::with_dependants(later, steps, asked, &self.current);
+        self.reconcile_again |= !later.is_empty();
     }
 
     /// Plans for all outputs and starts the steps, except on outputs and workers that a job uses.
@@ -310,7 +324,7 @@ impl Reconciler {
         self.backoffs
             .in_session(self.backends.outputs.session_number());
         self.reconcile_again = !self.jobs.are_partial();
-        if self.reconcile_again {
+        if self.reconcile_again || self.is_cleared {
             return;
         }
         let world = match self.world_state() {

@@ -148,6 +148,14 @@ impl Recovery {
 }
 
 #[cfg(test)]
+impl Recovery {
+    /// Counts these processes as running, as the records of an earlier daemon would.
+    pub(super) fn add_processes(&mut self, keys: impl Iterator<Item = WorkerKey>) {
+        self.left.extend(keys);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::BackendName::{self, Feh, Mpvpaper, Swaybg};

@@ -14,6 +14,7 @@ use crate::wallpaper::backoff::Restart;
 use crate::wallpaper::jobs::{Failed, Job, PendingApply, Picture, Purpose};
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::{self, Step};
+use crate::wallpaper::queue::Jobs;
 use crate::wallpaper::request::Activated;
 use crate::wallpaper::worker::{Done, News, Order, Report};
 use crate::wire::{Event, GalleryDomain};
@@ -22,6 +23,10 @@ impl Reconciler {
     /// Sends the orders of the job's next steps, which are all of one backend. Finishes the job if no
     /// steps are left.
     pub(super) fn start(&mut self, mut job: Job) {
+        // Another job may have begun to use a worker that this one is to leave.
+        let (asked, mut steps) = (job.pending(), Vec::from(std::mem::take(&mut job.steps)));
+        self.leave(&mut steps, &asked, Jobs::is_held);
+        job.steps = steps.into();
         let steps = job.next_steps();
         if steps.is_empty() {
             return self.finish(job);
@@ -218,7 +223,9 @@ impl Reconciler {
                 for key in job.pending() {
                     plan::force(&mut steps, &desired, &key);
                 }
-                steps.retain(|step| !job.gave_up.contains(&step.key));
+                self.leave(&mut steps, &apply.keys(), |_, key| {
+                    job.gave_up.contains(key)
+                });
                 job.steps = steps.into();
             }
             Err(error) => log::error!("cannot read the current wallpapers: {}", chain(&error)),
@@ -235,20 +242,17 @@ impl Reconciler {
         if let Some(failed) = failures.iter().find(|failed| job.needs(&failed.key)) {
             return self.needed_failed(job, failed);
         }
+        // No worker may leave an output that a failed worker should have covered.
+        let of = |failed: &Failed| (failed.key.clone(), failed.outputs.clone());
+        let uncovered = failures.iter().map(of).collect();
+        job.steps
+            .retain(|step| !assignments::uncovers(step, &self.current, &uncovered));
         match &mut job.purpose {
-            // These workers only had to leave outputs that others cover by now.
             Purpose::Apply(_) | Purpose::Activate { .. } => {
                 job.gave_up
                     .extend(failures.into_iter().map(|failed| failed.key));
             }
-            Purpose::Restore(restored) => {
-                self.pictures_failed(restored, &failures);
-                // No worker may leave an output that a failed worker should have covered.
-                let of = |failed: Failed| (failed.key, failed.outputs);
-                let uncovered = failures.into_iter().map(of).collect();
-                job.steps
-                    .retain(|step| !assignments::uncovers(step, &self.current, &uncovered));
-            }
+            Purpose::Restore(restored) => self.pictures_failed(restored, &failures),
             Purpose::Clear { failed, .. } => {
                 let refused = |first: Failed| Error::Backend {
                     backend: first.key.backend,

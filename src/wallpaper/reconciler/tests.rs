@@ -3,6 +3,8 @@
 
 mod changes;
 mod failures;
+mod random;
+mod stage;
 mod unreported;
 
 use std::collections::BTreeSet;
