@@ -46,6 +46,15 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     row::all(connection.prepare_cached(&sql)?.query([])?, from_row)
 }
 
+/// The images of all connectors, of the default and of all monitors.
+pub(crate) fn image_ids(connection: &Connection) -> Result<Vec<i64>, Error> {
+    let sql = "SELECT DISTINCT ifnull(image_id, color_id) FROM assignments \
+               WHERE substr(monitor, 1, 1) <> '@' AND ifnull(image_id, color_id) IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 /// The image that was last set for all monitors.
 pub(crate) fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, Error> {
     of(connection, EVERY_MONITOR)

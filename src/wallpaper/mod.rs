@@ -26,6 +26,7 @@ mod request;
 mod slices;
 mod sound;
 mod status;
+mod upkeep;
 mod worker;
 mod workspace_follower;
 mod workspaces;

@@ -41,6 +41,7 @@ use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
 use super::request::{Applied, Ask, Reply, Request, SeeAgain};
 use super::status::SharedStatus;
+use super::upkeep::upkeep;
 use super::worker::Report;
 use super::worker::Workers;
 use super::workspaces::Refusals;
@@ -230,11 +231,11 @@ impl Reconciler {
                 Err(error) => self.refuse(&request, &error, reply),
             },
             Command::Check(request, content, reply) => {
-                let world = self.world_state().map_err(Error::from);
+                let world = self.read_world().map_err(Error::from);
                 reply(world.and_then(|world| world.check(&request, &content)));
             }
             Command::Workspaces(reply) => {
-                let world = self.world_state().map_err(Error::from);
+                let world = self.read_world().map_err(Error::from);
                 let visible = self.status.visible_workspaces();
                 reply(world.and_then(|w| w.workspaces(&self.store, &visible, &self.refusals)));
             }
@@ -377,7 +378,13 @@ impl Reconciler {
         desired
     }
 
+    /// Brings the rows up to date, and reads what decisions depend on.
     fn world_state(&self) -> Result<WorldState, store::Error> {
+        upkeep(&self.store, &self.backends)?;
+        self.read_world()
+    }
+
+    fn read_world(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(&self.store, &self.backends, activated)?;
         let draws = self

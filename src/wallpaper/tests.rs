@@ -17,6 +17,7 @@ use super::jobs::{Feasible, PendingApply};
 use super::plan::Placements;
 use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
+use super::upkeep::upkeep;
 use super::world_state::WorldState;
 use super::{Backends, Error};
 use crate::compositor::{Output, Outputs, Session};
@@ -157,6 +158,7 @@ impl Room {
     }
 
     pub(super) fn world(&self) -> WorldState {
+        upkeep(&self.store, &self.backends).unwrap();
         WorldState::read(&self.store, &self.backends, None).unwrap()
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::backends::{Backends, Kind, Placement, REGISTRY, Registration, registration};
-use crate::compositor::{Output, alike, identities};
+use crate::compositor::Output;
 use crate::config::{BackendName, SelectionMode};
 use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
@@ -40,23 +40,12 @@ pub(super) struct WorldState {
 }
 
 impl WorldState {
-    /// Reads the state, and finds the assigned images whose files are missing.
     pub(super) fn read(
         store: &Store,
         backends: &Backends,
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
         let (generation, outputs) = (store.generation(), backends.outputs.list());
-        let identities = identities(&outputs);
-        let known = store.read(store::monitors::identities)?;
-        let alike = alike(&outputs);
-        if identities
-            .iter()
-            .any(|(name, identity)| known.get(name) != Some(identity))
-            || alike.iter().any(|name| known.contains_key(name))
-        {
-            store.write(|transaction| store::monitors::follow(transaction, &identities, &alike))?;
-        }
         let (mut rows, fallbacks, mut images) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {
@@ -65,27 +54,18 @@ impl WorldState {
                 for_all: store::assignments::for_every_monitor(connection)?,
                 seen: store::monitors::seen(connection)?,
             };
-            let assigned = rows
-                .iter()
-                .chain(&fallbacks.default)
-                .chain(&fallbacks.for_all);
-            let ids: Vec<i64> = assigned.map(|row| row.image_id).collect();
-            Ok::<_, store::Error>((
-                rows,
-                fallbacks,
-                store::images::all_assigned(connection, &ids)?,
-            ))
+            let ids = store::assignments::image_ids(connection)?;
+            let images = store::images::all_assigned(connection, &ids)?;
+            Ok::<_, store::Error>((rows, fallbacks, images))
         })?;
         let colors = PlainColors::new(&backends.dirs.cache());
         images.iter_mut().for_each(|image| colors.supply(image));
-        colors.tidy(images.iter());
+        let missing = images.iter().filter(|image| orphan::lacks_file(image));
+        let missing = missing.map(|image| image.id).collect();
         let pictures: Pictures = images
             .into_iter()
             .map(|image| (image.id, Arc::new(image)))
             .collect();
-        let mut missing = BTreeSet::new();
-        let lost = pictures.values().filter(|image| orphan::lacks_file(image));
-        missing.extend(lost.map(|image| image.id));
         let mut preference = Preference::of(&(backends.settings)());
         if let Some(backend) = activated {
             preference.selection = SelectionMode::Fixed;

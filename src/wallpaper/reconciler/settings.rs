@@ -191,7 +191,7 @@ impl Reconciler {
         targets: &Targets,
         change: SoundChange,
     ) -> Result<AskedSound, Error> {
-        let (monitors, missing) = self.world_state()?.targets(targets)?;
+        let (monitors, missing) = self.read_world()?.targets(targets)?;
         if !missing.is_empty() {
             return Err(Error::UnknownMonitors {
                 names: missing,
