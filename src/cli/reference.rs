@@ -85,8 +85,7 @@ fn with_quotes(error: Error, verb: &Verb, name: &str, kind: Kind, call: &Call) -
     }
 }
 
-/// The id of the record that a word names. For `--files`, an image that was deleted while it is shown
-/// is named by the path of its file.
+/// The id of the record that a word names.
 fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if word == "-" {
         return Err(Error::usage(
@@ -96,11 +95,8 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     let connection = &call.connect()?;
     if let Some(monitor) = current_of(word) {
         let shown = current(connection, monitor)?;
-        return match (&shown.color, &shown.image_path) {
-            (Some(color), _) if takes_colors(kind) => Ok(color.as_str().into()),
-            (None, Some(path)) if shown.deleted && call.has("--files") => {
-                travelling(path).map(Value::from)
-            }
+        return match &shown.color {
+            Some(color) if takes_colors(kind) => Ok(color.as_str().into()),
             _ => in_library(&shown).map(Value::from),
         };
     }
@@ -362,14 +358,8 @@ fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
 }
 
 fn in_library(shown: &CurrentMonitor) -> Result<i64, Error> {
-    let why = if shown.deleted {
-        "was deleted"
-    } else {
-        "is a plain colour"
-    };
-    shown
-        .image_id
-        .ok_or_else(|| Error::refused(format!("{} {why}", shown.image_name)))
+    let refused = || Error::refused(format!("{} is a plain colour", shown.image_name));
+    shown.image_id.ok_or_else(refused)
 }
 
 fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {

@@ -1,8 +1,6 @@
-//! Stores which image each monitor shows, also for disconnected monitors, and which deleted images
-//! may still be on screen.
+//! Stores which image each monitor shows, also for disconnected monitors. The row of a monitor whose
+//! image was deleted stays without an image until the monitor shows another one.
 //! The functions run in the caller's transaction.
-
-use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, named_params};
 
@@ -41,7 +39,7 @@ const COLUMNS: &str =
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM assignments WHERE substr(monitor, 1, 1) NOT IN ('*', '@') \
-         ORDER BY monitor"
+         AND ifnull(image_id, color_id) IS NOT NULL ORDER BY monitor"
     );
     row::all(connection.prepare_cached(&sql)?.query([])?, from_row)
 }
@@ -153,15 +151,26 @@ pub(crate) fn set_sound(
     Ok(())
 }
 
-/// Removes all assignments of a deleted image; returns how many monitors had it.
+/// Removes a deleted image from all assignments; returns how many monitors had it. These monitors
+/// begin at the end of their history again.
 pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
-    let mut statement = connection.prepare_cached(
+    for sql in [
         "DELETE FROM assignments WHERE image_id = ?1 AND substr(monitor, 1, 1) = '*'",
-    )?;
-    statement.execute([image_id])?;
-    note_deleted(connection, image_id)?;
-    let mut statement = connection.prepare_cached("DELETE FROM assignments WHERE image_id = ?1")?;
-    Ok(statement.execute([image_id])?)
+        "DELETE FROM walk WHERE monitor IN (SELECT monitor FROM assignments WHERE image_id = ?1)",
+    ] {
+        connection.prepare_cached(sql)?.execute([image_id])?;
+    }
+    let sql = "UPDATE assignments SET image_id = NULL, sound = NULL WHERE image_id = ?1";
+    Ok(connection.prepare_cached(sql)?.execute([image_id])?)
+}
+
+/// The connectors of monitors whose image was deleted.
+pub(crate) fn without_image(connection: &Connection) -> Result<Vec<String>, Error> {
+    let sql = "SELECT monitor FROM assignments \
+               WHERE ifnull(image_id, color_id) IS NULL AND substr(monitor, 1, 1) <> '@'";
+    let mut statement = connection.prepare_cached(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
 }
 
 fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
@@ -175,52 +184,6 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
         fit: optional_word(row, 6)?,
         position: optional_word(row, 7)?,
         sound: json(row, 8).unwrap_or_default(),
-    })
-}
-
-/// The last wallpaper of a monitor, if its image was deleted.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Deleted {
-    pub shown: Assignment,
-    pub name: String,
-    pub path: PathBuf,
-}
-
-/// Remembers the monitors that are about to lose their assignment because the image is deleted.
-pub(super) fn note_deleted(connection: &Connection, image_id: i64) -> Result<(), Error> {
-    connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO deleted \
-             SELECT monitor, image_id, mode, backend, set_at, fit, name, path, assignments.position \
-             FROM assignments JOIN image ON image.id = image_id \
-             WHERE image_id = ?1 AND substr(monitor, 1, 1) NOT IN ('*', '@')",
-        )?
-        .execute([image_id])?;
-    Ok(())
-}
-
-/// Returns the last deleted image of each monitor. Only the backend knows if it is still shown.
-pub(crate) fn deleted(connection: &Connection) -> Result<Vec<Deleted>, Error> {
-    let mut statement = connection.prepare_cached("SELECT * FROM deleted")?;
-    row::all(statement.query([])?, deleted_from_row)
-}
-
-fn deleted_from_row(row: &Row<'_>) -> Result<Deleted, Error> {
-    let shown = Assignment {
-        monitor: row.get(0)?,
-        image_id: row.get(1)?,
-        mode: word(row, 2)?,
-        together: Vec::new(),
-        backend: row.get(3)?,
-        set_at: Timestamp::from_micros(row.get(4)?),
-        fit: optional_word(row, 5)?,
-        position: optional_word(row, 8)?,
-        sound: None,
-    };
-    Ok(Deleted {
-        shown,
-        name: row.get(6)?,
-        path: row.get::<_, String>(7)?.into(),
     })
 }
 
@@ -283,16 +246,8 @@ mod tests {
         // `purge_image` does not count the default and the image of all monitors.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));
-        assert_eq!(store.read(deleted).unwrap(), []);
         assert_eq!(store.write(|c| purge_image(c, a)).unwrap(), 1);
-        let [gone] = &store.read(deleted).unwrap()[..] else {
-            panic!("one is deleted")
-        };
-        let shown = Assignment {
-            together: Vec::new(),
-            ..own
-        };
-        assert_eq!((&gone.shown, &*gone.name), (&shown, "a"));
+        assert_eq!(store.read(without_image).unwrap(), ["DP-1"]);
         assert_eq!(
             (read(default), store.read(all).unwrap()),
             (None, Vec::new())

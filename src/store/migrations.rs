@@ -178,6 +178,8 @@ pub(super) const STEPS: &[&str] = &[
          web_meta = replace(web_meta, '.murald-displaced-' || id, '')
          WHERE NOT in_place AND path LIKE '%.murald-displaced-%';
      DROP TABLE library_guard;",
+    // A monitor shows another image when its own is deleted.
+    "DROP TABLE deleted",
 ];
 
 /// Applies all missing migrations, each in its own transaction.

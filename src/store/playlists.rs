@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Error;
 use super::error::unless_taken;
 use super::query::Query;
 use super::row::{self, Columns, word};
+use super::{Error, Store, filter};
 use crate::color;
 use crate::wire::collate::sort_key;
 use crate::wire::{
@@ -321,6 +321,36 @@ pub(crate) fn shows_everywhere(connection: &Connection) -> Result<Option<bool>, 
     Ok(connection
         .prepare_cached(sql)?
         .query_row([], |row| row.get(0))?)
+}
+
+/// Whether a running playlist is about to show an image on this monitor: its present one was deleted,
+/// or is not shown there yet.
+pub(crate) fn is_about_to_show(store: &Store, monitor: &str) -> Result<bool, Error> {
+    let sql = "SELECT playlist_id, source FROM playlist JOIN \
+               (SELECT playlist_id, iif(json_valid(state), state, '{}') AS state FROM playback \
+               WHERE running) ON playlist_id = id WHERE (state ->> '$.everywhere' \
+               OR EXISTS (SELECT 1 FROM json_each(state, '$.monitors') WHERE value = ?1)) \
+               AND NOT (EXISTS (SELECT 1 FROM json_each(state, '$.shown_on') WHERE value = ?1) \
+               AND (state ->> '$.image_id' < 0 \
+               OR EXISTS (SELECT 1 FROM image WHERE image.id = state ->> '$.image_id')))";
+    let found: Vec<(i64, Option<String>)> = store.read(|connection| {
+        let mut statement = connection.prepare_cached(sql)?;
+        let found = statement.query_map([monitor], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok::<_, Error>(found.collect::<Result<_, _>>()?)
+    })?;
+    for (id, text) in found {
+        let has_images = match source(text)?.map(|fields| filter::of_source(&fields)) {
+            Some(Ok(query)) => store.finds_any(&query)?,
+            Some(Err(_)) => false,
+            None => !store
+                .read(|connection| image_ids(connection, id))?
+                .is_empty(),
+        };
+        if has_images {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the items with the text of `at` as it was given.

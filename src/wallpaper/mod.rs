@@ -19,6 +19,7 @@ mod links;
 mod orphan;
 mod paused_outputs;
 mod plan;
+mod previous;
 mod queue;
 mod reconciler;
 mod recovery;

@@ -94,8 +94,8 @@ pub(super) struct Reconciler {
     /// The pictures of workspaces, as they are in the database.
     workspaces: Vec<WorkspacePicture>,
     refusals: Refusals,
-    /// Changes of images and playlists, while wallpapers of workspaces depend on them.
-    library: Option<Subscription>,
+    /// Changes of images and playlists.
+    library: Subscription,
     /// The wallpapers were removed because the daemon ends, so nothing is shown any more.
     is_cleared: bool,
 }
@@ -116,6 +116,7 @@ impl Reconciler {
         // ones.
         let workspaces = store.read(store::workspaces::all).unwrap_or_default();
         status.restore_workspaces(&workspaces);
+        let library = bus.subscribe(settings::OF_LIBRARY.into_iter().collect(), || ());
         Self {
             store,
             bus,
@@ -142,25 +143,19 @@ impl Reconciler {
             renew: BTreeSet::new(),
             workspaces,
             refusals: Refusals::new(),
-            library: None,
+            library,
             is_cleared: false,
         }
     }
 
     pub(super) fn run(mut self, mailbox: &Mailbox) {
         let outputs = self.backends.outputs.subscribe();
-        let reports = self.reports.clone();
+        let (reports, library) = (self.reports.clone(), self.library.receiver().clone());
         mailbox.wait_for_look(self.backends.outputs.looked());
-        self.listen_to_library();
         self.reconcile();
         self.status.looked.open();
         loop {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
-            let library = self
-                .library
-                .as_ref()
-                .map(|library| library.receiver().clone());
-            let library = library.unwrap_or_else(never);
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {

@@ -12,7 +12,7 @@ use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
 use crate::store::workspaces::{self, WorkspacePicture};
 use crate::store::{self, Store};
-use crate::wire::{Image, MediaType};
+use crate::wire::{HistoryEntry, Image, MediaType};
 
 use super::assignments::{self, Fallbacks, Pictures};
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
@@ -20,6 +20,7 @@ use super::jobs::{Picture, PlanState};
 use super::links::Links;
 use super::orphan;
 use super::plan::{self, Placements, Step, WorkerKey};
+use super::previous::shown_before;
 use super::request::Targets;
 use super::{Error, Remedy};
 
@@ -46,7 +47,7 @@ impl WorldState {
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
         let (generation, outputs) = (store.generation(), backends.outputs.list());
-        let (mut rows, fallbacks, mut images) = store.read(|connection| {
+        let (mut rows, mut fallbacks, mut images) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {
                 playlist_shows: store::playlists::shows_everywhere(connection)?,
@@ -58,6 +59,17 @@ impl WorldState {
             let images = store::images::all_assigned(connection, &ids)?;
             Ok::<_, store::Error>((rows, fallbacks, images))
         })?;
+        let mut ours = outputs.to_vec();
+        for monitor in store.read(store::assignments::without_image)? {
+            if store::playlists::is_about_to_show(store, &monitor)? {
+                ours.retain(|output| output.name != monitor);
+            } else if let Some((entry, image)) = shown_before(store, &monitor, None, 1)? {
+                rows.push(of_entry(monitor, entry));
+                images.push(image);
+            } else {
+                fallbacks.seen.retain(|name| *name != monitor);
+            }
+        }
         let colors = PlainColors::new(&backends.dirs.cache());
         images.iter_mut().for_each(|image| colors.supply(image));
         let missing = images.iter().filter(|image| orphan::lacks_file(image));
@@ -76,7 +88,7 @@ impl WorldState {
             ..Candidate::from(entry)
         };
         let available = backends.available().into_iter().map(candidate).collect();
-        fallbacks.adopt(&mut rows, &outputs);
+        fallbacks.adopt(&mut rows, &ours);
         let backends = backends.clone();
         let workspaces = Vec::new();
         Ok(Self {
@@ -387,6 +399,21 @@ impl WorldState {
             }
         }
         restored
+    }
+}
+
+/// The assignment of a monitor that shows an entry of its history again.
+fn of_entry(monitor: String, entry: HistoryEntry) -> Assignment {
+    Assignment {
+        monitor,
+        image_id: entry.image_id,
+        mode: entry.mode,
+        together: entry.monitors,
+        backend: entry.backend,
+        set_at: entry.set_at,
+        fit: entry.fit,
+        position: entry.position,
+        sound: None,
     }
 }
 

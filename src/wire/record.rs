@@ -280,7 +280,7 @@ words! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurrentMonitor {
     pub monitor_name: String,
-    /// None if the image was deleted while it is shown, and for a plain colour.
+    /// None for a plain colour.
     pub image_id: Option<i64>,
     pub image_name: String,
     pub image_path: Option<PathBuf>,
@@ -304,8 +304,6 @@ pub(crate) struct CurrentMonitor {
     pub volume: Option<u8>,
     /// Why its video or HTML wallpaper is paused.
     pub paused_by: Option<PauseReason>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub deleted: bool,
     /// The workspace whose wallpaper is shown instead of the monitor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
@@ -330,10 +328,9 @@ pub(crate) struct Workspace {
 impl CurrentMonitor {
     /// The image with its id, for people.
     pub(crate) fn label(&self) -> String {
-        match (self.image_id, self.deleted) {
-            (Some(id), _) => labelled(&self.image_name, id),
-            (None, true) => format!("{} (deleted)", self.image_name),
-            (None, false) => self.image_name.clone(),
+        match self.image_id {
+            Some(id) => labelled(&self.image_name, id),
+            None => self.image_name.clone(),
         }
     }
 }

@@ -308,75 +308,57 @@ fn builtin_draws_if_nothing_else_is_installed() {
     see(&desktop, &daemon, "HEADLESS-1", RED);
 }
 
-#[test]
-fn picture_that_leaves_the_library_stays_on_its_monitor() {
-    let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
-    let mut daemon = TestDaemon::started_on(&desktop);
+fn deleted_picture_is_replaced(desktop: &Desktop, backend: &str) {
+    let mut daemon = TestDaemon::on(desktop);
+    daemon.configure(&format!("backend.type = '{backend}'\n"));
+    daemon.start();
     let [red, green, blue] = three(&daemon);
-    let body =
-        json!({ "image_id": green, "mode": "extend", "monitors": ["HEADLESS-2", "HEADLESS-3"] });
-    daemon.client().post("/wallpaper/set", &body).ok();
-    set(&daemon, blue, "HEADLESS-1").ok();
-    for id in [green, blue] {
-        daemon
-            .client()
-            .send(
-                "DELETE",
-                "/images",
-                "",
-                json!({ "ids": [id] }).to_string().as_bytes(),
-            )
-            .ok();
-    }
-    assert!(!daemon.images().join("green.png").exists());
-    // Another swaybg has to show what was deleted.
-    set(&daemon, red, "HEADLESS-2").ok();
-    for (output, color) in [
-        ("HEADLESS-1", BLUE),
-        ("HEADLESS-2", RED),
-        ("HEADLESS-3", GREEN),
-    ] {
-        see(&desktop, &daemon, output, color);
-    }
-    let held = daemon.root().join("cache/murald/backends/swaybg/retained");
-    let count = || fs::read_dir(&held).unwrap().count();
-    assert_eq!(count(), 3);
-    // The same holds under the next daemon, and the one after it.
-    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
-    let process = running("swaybg", runtime);
-    for kill in [false, true] {
-        match kill {
-            true => daemon.kill9(),
-            false => assert_eq!(daemon.stop(), Some(0)),
-        }
-        daemon.start();
-        let mut events = daemon.events("wallpaper_changed");
-        set(&daemon, red, "HEADLESS-2").ok();
-        events.wait_for("wallpaper_changed");
-        for (output, color) in [
-            ("HEADLESS-1", BLUE),
-            ("HEADLESS-2", RED),
-            ("HEADLESS-3", GREEN),
-        ] {
-            see(&desktop, &daemon, output, color);
-        }
-        assert_eq!(
-            running("swaybg", runtime),
-            process,
-            "taken over, not replaced"
-        );
-    }
-    let blue = daemon.import(&[&plain(&daemon, "blue.png", BLUE)])[0];
+    set(&daemon, red, "HEADLESS-1").ok();
+    set(&daemon, green, "HEADLESS-1").ok();
     set(&daemon, blue, "HEADLESS-2").ok();
-    for (output, color) in [
-        ("HEADLESS-1", BLUE),
-        ("HEADLESS-2", BLUE),
-        ("HEADLESS-3", GREEN),
-    ] {
-        see(&desktop, &daemon, output, color);
-    }
-    set(&daemon, red, "*").ok();
-    assert_eq!(count(), 1, "what is no longer shown is let go");
+    let client = daemon.client();
+    let delete = |id: i64| {
+        let body = json!({ "ids": [id] }).to_string();
+        client.send("DELETE", "/images", "", body.as_bytes()).ok();
+    };
+    let current = || {
+        let current = client.get("/wallpaper/current").ok();
+        let monitors = current["monitors"].as_array().unwrap().iter();
+        let shown = monitors.map(|one| one["image_id"].as_i64().unwrap());
+        shown.collect::<Vec<_>>()
+    };
+    let mut events = daemon.events("wallpaper_changed");
+    delete(green);
+    let event = events.wait_for("wallpaper_changed");
+    let told = ["image_id", "monitors", "source"].map(|field| event[field].clone());
+    assert_eq!(told, [json!(red), json!(["HEADLESS-1"]), json!("restore")]);
+    see(desktop, &daemon, "HEADLESS-1", RED);
+    see(desktop, &daemon, "HEADLESS-2", BLUE);
+    assert_eq!(current(), [red, blue]);
+    let before = client.post("/wallpaper/back", &json!({ "monitors": ["HEADLESS-1"] }));
+    assert_eq!(before.status, 409, "the deleted picture does not come back");
+    // A monitor without another picture in its history is served as a new one.
+    delete(blue);
+    events.wait_for("wallpaper_changed");
+    see(desktop, &daemon, "HEADLESS-2", RED);
+    assert_eq!(current(), [red, red]);
+    // Nothing else can be shown, so the picture stays.
+    delete(red);
+    assert_eq!(current(), [] as [i64; 0]);
+    see(desktop, &daemon, "HEADLESS-1", RED);
+    see(desktop, &daemon, "HEADLESS-2", RED);
+}
+
+#[test]
+fn swaybg_replaces_a_deleted_picture_at_once() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    deleted_picture_is_replaced(&desktop, "swaybg");
+}
+
+#[test]
+fn builtin_replaces_a_deleted_picture_at_once() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    deleted_picture_is_replaced(&desktop, "builtin");
 }
 
 #[test]

@@ -187,13 +187,10 @@ fn no_wallpaper() -> Cell {
 }
 
 fn wallpaper(shown: &Value) -> Cell {
-    let id = match shown["deleted"] == true {
-        true => " (deleted)".to_owned(),
-        // A plain colour has no id.
-        false => shown["image_id"]
-            .as_i64()
-            .map_or_else(String::new, |id| format!(" ({id})")),
-    };
+    // A plain colour has no id.
+    let id = shown["image_id"]
+        .as_i64()
+        .map_or_else(String::new, |id| format!(" ({id})"));
     format!(
         "{}{id}, by {}",
         text(shown, "image_name"),

@@ -16,28 +16,20 @@ pub(super) const DELETED: View = View::of(
 .showing(|call, stdout, answer| {
     let forever = call.has("--forever");
     let (files, stuck) = (items(answer, "files"), items(answer, "files_kept"));
-    match number(answer, "deleted") {
-        0 if !files.is_empty() => stdout.say(format!(
-            "{} {}",
-            count(files.len() as u64, "file"),
-            done(forever)
-        ))?,
-        deleted => {
-            let gone = (files.len() + stuck.len()) as u64;
-            let kept = match call.has("--files") {
-                true => 0,
-                false => deleted.saturating_sub(gone),
-            };
-            let wanted = call.all("IMAGE").len() as u64;
-            let all = if gone > deleted {
-                names(files)
-            } else {
-                String::new()
-            };
-            let said = said(deleted, (kept, stuck.len() as u64), wanted, forever);
-            stdout.say(format!("{said}{all}"))?;
-        }
-    }
+    let deleted = number(answer, "deleted");
+    let gone = (files.len() + stuck.len()) as u64;
+    let kept = match call.has("--files") {
+        true => 0,
+        false => deleted.saturating_sub(gone),
+    };
+    let wanted = call.all("IMAGE").len() as u64;
+    let all = if gone > deleted {
+        names(files)
+    } else {
+        String::new()
+    };
+    let said = said(deleted, (kept, stuck.len() as u64), wanted, forever);
+    stdout.say(format!("{said}{all}"))?;
     all_removed(stdout, answer)
 });
 
@@ -61,20 +53,7 @@ pub(super) fn all_removed(stdout: &Stdout, answer: &Value) -> Result<(), Error> 
 
 /// Always sent: without this field, files in place would go to the trash, too.
 pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
-    Ok(Some(
-        (call.has("--files") || chosen(call, Value::is_string).is_some()).into(),
-    ))
-}
-
-/// The ids among the images; or the paths, which are files of images that were deleted before.
-pub(super) fn chosen(call: &Call, is: fn(&Value) -> bool) -> Option<Value> {
-    let all: Vec<Value> = call
-        .all("IMAGE")
-        .into_iter()
-        .filter(|value| is(value))
-        .cloned()
-        .collect();
-    (!all.is_empty()).then(|| all.into())
+    Ok(Some(call.has("--files").into()))
 }
 
 fn done(forever: bool) -> &'static str {
@@ -127,11 +106,6 @@ fn ask(call: &Call, files: bool) -> Result<Option<String>, Error> {
     let all = call.all("IMAGE");
     let (mut names, mut in_place) = (Vec::new(), all.len() <= LISTED && !files);
     for one in all.iter().take(LISTED) {
-        if let Some(path) = one.as_str() {
-            names.push(path.to_owned());
-            in_place = false;
-            continue;
-        }
         let image: Value = call.connect()?.read(&[&"images", one])?;
         let mut name = format!("{} ({one})", text(&image, "name"));
         let files = items(&image, "files");

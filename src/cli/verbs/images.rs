@@ -106,8 +106,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .takes(&[ONE]).flags(&[OUTPUT]),
     Verb::send(&["images", "delete"], "Delete images and their files",
         "DELETE /images", &[
-            ("ids", From::Of(|call| Ok(delete::chosen(call, Value::is_number)))),
-            ("paths", From::Of(|call| Ok(delete::chosen(call, Value::is_string)))),
+            ("ids", From::Any("IMAGE")),
             ("trash", From::Not("--forever")), ("files", From::Of(delete::files)),
         ])
         .takes(&[MANY]).choosing().asking(delete::question).shows(&[&delete::DELETED])
@@ -119,10 +118,10 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ))
         .help("Filters select all images that match. Files go to the desktop's trash. Files used \
                in place and the originals of imported \
-               images are not touched. To also delete the file of an image in place that was \
-               deleted while it was on the screen, run `murald images delete current --files`."),
+               images are not touched. A monitor that shows a deleted image changes to the next \
+               image of its playlist, or to its previous wallpaper."),
     Verb::send(&["trash"], "Move images to the desktop's trash", "DELETE /images", &[
-            ("ids", From::Of(|call| Ok(delete::chosen(call, Value::is_number)))),
+            ("ids", From::Any("IMAGE")),
             ("trash", From::Of(|_| Ok(Some(true.into())))),
             ("files", From::Of(|_| Ok(Some(true.into())))),
         ])

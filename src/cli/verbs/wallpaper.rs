@@ -106,25 +106,18 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::get(&["history", "clear"], "Clear the history", "DELETE /images/history").shows(&[&CLEARED]),
 ]};
 
-/// Each monitor with its image; a deleted image has no id.
+/// Each monitor with its image.
 const ON_MONITORS: View = View::table(
     "CurrentWallpaper",
     &[
         column("=MONITOR", "monitor_name"),
         column(">ID", "image_id"),
-        of("NAME", "", |shown, _| {
-            let deleted = if shown["deleted"] == true {
-                " (deleted)"
-            } else {
-                ""
-            };
-            Some(format!("{}{deleted}", text(shown, "image_name")).into())
-        }),
+        column("NAME", "image_name"),
         column("=MODE", "mode"),
         column("=BACKEND", "backend"),
         moment("=SINCE", "set_at"),
         more(
-            "backend image_id image_name image_path color mode set_at deleted default_image_id \
+            "backend image_id image_name image_path color mode set_at default_image_id \
              default_color monitors",
         ),
     ],

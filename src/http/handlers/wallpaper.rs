@@ -1,7 +1,6 @@
 //! Wallpapers: setting them, what is shown, and the history. A request waits until its picture is shown.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::json;
@@ -13,13 +12,12 @@ use super::{Api, SHOW_PATIENCE};
 use crate::color::{self, hex};
 use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
-use crate::store::assignments::{self, Assignment, Deleted};
+use crate::store::assignments::{self, Assignment};
 use crate::store::{self, history, images, workspaces};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, Event, Fit, GalleryDomain, Image, Mode, Position,
     RandomWallpaper, SetAnswer, SetSound, SetStatus, SetWallpaper, Sound, SoundChange, Source,
-    own_path,
 };
 
 /// `GET /wallpaper/current`
@@ -47,34 +45,26 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             let Some(image) = images::assigned(connection, shown.image_id)? else {
                 continue;
             };
-            let (id, path, color) = (image.library_id(), image.library_path(), image.color());
             let workspace = workspace(&shown.monitor);
             let (sound, silent) = (shown.sound, !image.audio_enabled);
             let is_heard = shown.backend == BackendName::Mpvpaper.as_str();
             monitors.push(CurrentMonitor {
-                image_id: id,
-                color,
+                image_id: image.library_id(),
+                image_path: image.library_path(),
+                color: image.color(),
+                paused_by: api.wallpaper.paused_by(&shown.monitor),
+                monitor_name: shown.monitor,
+                image_name: image.name,
                 description: image.description,
+                mode: shown.mode,
+                backend: shown.backend,
+                set_at: shown.set_at,
+                fit: shown.fit,
+                position: shown.position,
                 muted: is_heard.then(|| sound.map_or(silent, |sound| sound.muted)),
                 volume: sound.filter(|_| is_heard).map(|sound| sound.volume),
-                deleted: false,
                 workspace,
-                ..deleted(shown, image.name, path)
             });
-        }
-        for Deleted { shown, name, path } in assignments::deleted(connection)? {
-            let has_other = monitors.iter().any(|one| one.monitor_name == shown.monitor);
-            if !has_other
-                && connected(&shown)
-                && api
-                    .wallpaper
-                    .shows(&shown.backend, &shown.monitor, shown.image_id)
-            {
-                monitors.push(deleted(shown, name, Some(own_path(&path).to_owned())));
-            }
-        }
-        for monitor in &mut monitors {
-            monitor.paused_by = api.wallpaper.paused_by(&monitor.monitor_name);
         }
         monitors.sort_by(|one, other| one.monitor_name.cmp(&other.monitor_name));
         Ok((monitors, assignments::default(connection)?))
@@ -101,7 +91,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 }
 
 /// Fields of the newest monitor's record that the answer repeats at its top.
-const OF_NEWEST: [&str; 8] = [
+const OF_NEWEST: [&str; 7] = [
     "backend",
     "image_id",
     "image_name",
@@ -109,30 +99,7 @@ const OF_NEWEST: [&str; 8] = [
     "color",
     "mode",
     "set_at",
-    "deleted",
 ];
-
-/// The record of an image that was deleted while it is shown.
-fn deleted(shown: Assignment, image_name: String, image_path: Option<PathBuf>) -> CurrentMonitor {
-    CurrentMonitor {
-        monitor_name: shown.monitor,
-        image_id: None,
-        image_name,
-        image_path,
-        color: None,
-        description: String::new(),
-        mode: shown.mode,
-        backend: shown.backend,
-        set_at: shown.set_at,
-        fit: shown.fit,
-        position: shown.position,
-        paused_by: None,
-        muted: None,
-        volume: None,
-        deleted: true,
-        workspace: None,
-    }
-}
 
 /// `POST /wallpaper/set`
 pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response, Error> {

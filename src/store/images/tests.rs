@@ -211,7 +211,7 @@ fn deleted_image_is_removed_from_all_tables() {
         .collect();
     assert_eq!(pending, [Path::new(preview)]);
     let left = |table: &str| {
-        let sql = format!("SELECT count(*), max(image_id) FROM {table}");
+        let sql = format!("SELECT count(image_id), max(image_id) FROM {table}");
         let row = |c: &Connection| {
             Ok::<(i64, i64), Error>(c.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?)
         };

@@ -4,6 +4,7 @@ use super::Reconciler;
 use crate::backends::{Placement, registration};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::Message;
+use crate::store;
 use crate::wallpaper::Error;
 use crate::wallpaper::handle::Command;
 use crate::wallpaper::jobs::{Activation, Failed, Job, Picture, Purpose};
@@ -14,13 +15,20 @@ use crate::wallpaper::sound::{self, AskedSound};
 use crate::wallpaper::workspaces::Refusal;
 use crate::wire::{EventKind, GalleryDomain, SoundChange};
 
+/// The events that may change what is to be shown.
+pub(super) const OF_LIBRARY: [EventKind; 4] = [
+    EventKind::GalleryChanged,
+    EventKind::PlaylistImageChanged,
+    EventKind::PlaylistStarted,
+    EventKind::PlaylistStopped,
+];
+
 impl Reconciler {
     /// Handles the changes since the last call, and plans again if necessary.
     pub(super) fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else {
             return;
         };
-        self.listen_to_library();
         let is_pause = changes.paused.is_some() || changes.covered.is_some();
         changes
             .paused
@@ -81,38 +89,21 @@ impl Reconciler {
         self.reconcile_again = true;
     }
 
-    /// Listens to changes of images and playlists while the settings have wallpapers of workspaces.
-    pub(super) fn listen_to_library(&mut self) {
-        let wanted = !(self.backends.settings)().workspaces.is_empty();
-        if wanted != self.library.is_some() {
-            use EventKind::{
-                GalleryChanged, PlaylistImageChanged, PlaylistStarted, PlaylistStopped,
-            };
-            let kinds = [
-                GalleryChanged,
-                PlaylistImageChanged,
-                PlaylistStarted,
-                PlaylistStopped,
-            ];
-            let filter = kinds.into_iter().collect();
-            self.library = wanted.then(|| self.bus.subscribe(filter, || ()));
-        }
-    }
-
-    /// Plans again if the wallpaper of a workspace may have changed.
+    /// Plans again if a shown image was deleted, or if the wallpaper of a workspace may have changed.
     pub(super) fn on_library(&mut self, message: Message) {
-        let more = self
-            .library
-            .iter()
-            .flat_map(|library| library.receiver().try_iter());
-        let is_about = |one: &Message| one.domain != Some(GalleryDomain::History);
         // All are read: a full buffer would lose the last.
-        if std::iter::once(message)
+        let more = self.library.receiver().try_iter();
+        let domains: Vec<_> = std::iter::once(message)
             .chain(more)
-            .filter(is_about)
-            .count()
-            > 0
-        {
+            .map(|one| one.domain)
+            .collect();
+        let is_about = |domain: &_| *domain != Some(GalleryDomain::History);
+        let has_workspaces = !(self.backends.settings)().workspaces.is_empty();
+        let is_deleted = || {
+            let deleted = self.store.read(store::assignments::without_image);
+            deleted.is_ok_and(|monitors| !monitors.is_empty())
+        };
+        if domains.iter().any(is_about) && (has_workspaces || is_deleted()) {
             self.reconcile();
         }
     }

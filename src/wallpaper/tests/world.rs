@@ -1,5 +1,7 @@
 //! Tests which pictures should be shown, given rows, missing images and changed monitors.
 
+use serde_json::json;
+
 use super::*;
 use crate::backends::Kind;
 use crate::config::SelectionMode;
@@ -7,6 +9,7 @@ use crate::events::{EventFilter, Message, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
 use crate::store::workspaces::WorkspacePicture;
+use crate::store::{playlists, purge};
 use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::backend_choice::Choice;
 use crate::wallpaper::links::Links;
@@ -14,7 +17,7 @@ use crate::wallpaper::orphan;
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::plan::{Placements, Step};
-use crate::wire::{EventKind, Fit, OrphanReason, Timestamp};
+use crate::wire::{EventKind, Fit, NewPlaylistItem, OrphanReason, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {
     events
@@ -67,10 +70,8 @@ fn image_whose_file_is_gone_is_removed_with_its_references() {
     let world = room.world();
     assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), kept)]));
     assert_eq!(world.row("A").map(|row| row.image_id), Some(kept));
-    assert!(
-        world.row("B").is_none(),
-        "B has been seen: nothing is put there"
-    );
+    // B has no other picture in its history, so it is served as a new monitor.
+    assert_eq!(world.row("B").map(|row| row.image_id), Some(kept));
     assert_eq!(
         published(&events),
         ["image_orphan_purged", "images", "history"]
@@ -81,6 +82,58 @@ fn image_whose_file_is_gone_is_removed_with_its_references() {
     }
     room.world();
     assert_eq!(heard(&events), []);
+}
+
+#[test]
+fn deleted_image_is_replaced_by_the_newest_of_the_history_unless_a_playlist_goes_on() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, two, other] = ["one", "two", "other"].map(|name| room.add(name));
+    room.set(request(Ask::Image(one), &["A"]));
+    room.set(request(Ask::Image(other), &["B"]));
+    room.set(request(Ask::Image(two), &["A"]));
+    let playlist = playlists::PlaylistChange {
+        name: Some("all".to_owned()),
+        images: Some(
+            vec![NewPlaylistItem {
+                image_id: Some(two),
+                color: None,
+                media_type: None,
+                time: None,
+                at: None,
+                when: None,
+            }]
+            .into(),
+        ),
+        ..Default::default()
+    };
+    let playlist = room.store.write(|c| playlists::insert(c, &playlist));
+    let playlist = playlist.unwrap_or_else(|error| panic!("{error}"));
+    let on_a = || room.world().row("A").map(|row| (row.image_id, row.set_at));
+    let state = json!({ "monitors": ["A"], "shown_on": ["A"], "image_id": one });
+    let save = |running, state| {
+        let save = |c: &_| playlists::save(c, playlist, running, &state);
+        room.store.write(|c| save(c)).unwrap();
+    };
+    room.store
+        .write(|c| purge::delete(c, &[one], false))
+        .unwrap();
+    assert_eq!(on_a().unwrap().0, two);
+    // The playlist has lost its present image, and has another.
+    let add = "UPDATE assignments SET image_id = NULL WHERE monitor = 'A'";
+    room.store
+        .write(|c| Ok::<_, crate::store::Error>(c.execute(add, [])?))
+        .unwrap();
+    save(true, state.clone());
+    assert_eq!(on_a(), None);
+    save(false, state);
+    let newest = room.history().remove(0);
+    assert_eq!(on_a(), Some((two, newest.set_at)));
+    // The playlist shows its present image on other monitors only.
+    save(
+        true,
+        json!({ "monitors": ["B"], "shown_on": ["B"], "image_id": one }),
+    );
+    assert_eq!(on_a(), Some((two, newest.set_at)));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use proptest::test_runner::RngSeed;
 
 use super::stage::{Outcome, Stage, Surface};
 use super::*;
+use crate::backends::Kind;
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
 use crate::config::SelectionMode;
@@ -185,7 +186,6 @@ impl Play {
             .cloned()
             .collect::<Vec<_>>();
         reconciler.recovery.add_processes(running.into_iter());
-        reconciler.listen_to_library();
         reconciler.reconcile();
         self.reconciler = Some(reconciler);
     }
