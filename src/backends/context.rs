@@ -13,8 +13,7 @@ use crossbeam_channel::Sender;
 
 use super::copies::Copies;
 use super::fit_and_transition::with_transition;
-use super::registry::registration;
-use super::{Error, Kind};
+use super::Error;
 use crate::compositor::{Outputs, Session, note_root_painter, root_painter};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
@@ -157,9 +156,9 @@ impl Context {
 
     /// The bytes that a process may allocate, if the backend shows videos or HTML wallpapers.
     fn memory_limit(&self) -> Option<u64> {
-        let plays = |kind: &Kind| matches!(kind, Kind::Video | Kind::Web);
+        let plays = matches!(self.name, BackendName::Mpvpaper | BackendName::WalQt);
         let limit = u64::from((self.shared.settings)().power.max_child_memory_mb) << 20;
-        (limit > 0 && registration(self.name).kinds.iter().any(plays)).then_some(limit)
+        (limit > 0 && plays).then_some(limit)
     }
 
     /// The processes that an earlier daemon left running, the oldest first.

@@ -204,7 +204,9 @@ impl Watch {
 }
 
 fn watch(outputs: &Outputs, mut search: Search, stop: &Cancel) {
-    while let Some(FoundCompositor { session, stream }) = search.next(stop, outputs) {
+    while let Some(FoundCompositor { session, stream }) =
+        search.next(stop, (outputs.looked(), &|| outputs.take_offered()))
+    {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {

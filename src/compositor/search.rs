@@ -18,9 +18,9 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 
 use super::x_server::{X11Stream, is_xwayland};
-use super::{Compositor, CompositorPlace, Outputs, Session};
+use super::{Compositor, CompositorPlace, Session};
 use crate::paths::Env;
-use crate::sys::{Cancel, Inotify, Waker, connect, poll_until};
+use crate::sys::{Cancel, Gate, Inotify, Waker, connect, poll_until};
 
 /// The first pause between tries; each one after is twice as long.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -66,9 +66,13 @@ impl Search {
 
     /// Waits for the next connection; `None` if the wait is cancelled. The gate opens if the first try
     /// fails, since there may be no compositor for hours.
-    pub(super) fn next(&mut self, stop: &Cancel, outputs: &Outputs) -> Option<FoundCompositor> {
+    pub(super) fn next(
+        &mut self,
+        stop: &Cancel,
+        (looked, offered): (&Gate, &dyn Fn() -> Option<CompositorPlace>),
+    ) -> Option<FoundCompositor> {
         loop {
-            if let Some(place) = outputs.take_offered() {
+            if let Some(place) = offered() {
                 (self.place, self.watch, self.tries) = (place, None, 0);
             }
             if self.watch.is_none() {
@@ -85,7 +89,7 @@ impl Search {
             match self.place.connect() {
                 Ok(found) => return Some(found),
                 Err(error) => {
-                    outputs.looked().open();
+                    looked.open();
                     if self.tries == 1 {
                         log::info!("no Wayland or X11 session yet ({error}); waiting for one");
                     }
@@ -286,7 +290,7 @@ mod tests {
         let theirs = stop.clone();
         let thread = spawner
             .spawn("search", move || {
-                let found = Search::new(place, waker()).next(&theirs, &Outputs::default());
+                let found = Search::new(place, waker()).next(&theirs, (&Gate::default(), &|| None));
                 tell.send(found.map(|found| found.session)).unwrap();
             })
             .unwrap();
@@ -337,10 +341,10 @@ mod tests {
             directory: None,
         };
         let (spawner, _deaths) = Spawner::new();
-        let (stop, outputs) = (Cancel::new().unwrap(), Outputs::before_look());
-        let (theirs, looked) = (stop.clone(), outputs.looked().clone());
+        let (stop, gate) = (Cancel::new().unwrap(), Gate::closed());
+        let (theirs, looked) = (stop.clone(), gate.clone());
         let search = move || {
-            let found = Search::new(place, waker()).next(&theirs, &outputs);
+            let found = Search::new(place, waker()).next(&theirs, (&gate, &|| None));
             assert!(found.is_none());
         };
         let thread = spawner.spawn("search", search);
@@ -365,7 +369,7 @@ mod tests {
         let stop = Cancel::new().unwrap();
         let theirs = stop.clone();
         let thread = spawner.spawn("search", move || {
-            assert!(search.next(&theirs, &Outputs::default()).is_none())
+            assert!(search.next(&theirs, (&Gate::default(), &|| None)).is_none())
         });
         stop.cancel();
         assert!(

@@ -49,8 +49,10 @@ fn serve_apart() {
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
     let site = odd_router(&EventBus::new(), channel().0, Path::new(&socket));
-    let mut limits = Limits::default();
-    limits.idle = SOON;
+    let limits = Limits {
+        idle: SOON,
+        ..Limits::default()
+    };
     let _server = Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
     println!("\nserving");
     // The process runs until it is killed.
