@@ -12,6 +12,7 @@ mod error;
 #[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/cli.rs"]
 pub mod fuzz;
+mod gallery;
 mod help;
 mod lookup;
 mod picture;

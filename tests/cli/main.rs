@@ -15,6 +15,7 @@ mod delete;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod every_verb;
+mod gallery;
 mod help;
 #[path = "../../benches/figures/lines.rs"]
 mod lines;

@@ -19,6 +19,7 @@ mod doctor;
 mod events;
 mod filters;
 mod folders;
+mod gallery;
 mod image_sheet;
 mod images;
 mod import;

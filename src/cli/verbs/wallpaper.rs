@@ -95,6 +95,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     session::WORKSPACE_SET,
     session::WORKSPACE_CLEAR,
     scripts::PICK,
+    super::gallery::GALLERY,
     Verb::own(&["history"], "List past wallpapers, newest first", history)
         .shows(&[&HISTORY]).flags(&[
             Flag::switch("--all", "All entries"),
