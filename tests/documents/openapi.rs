@@ -95,12 +95,12 @@ fn every_reference_ends_at_a_component() {
             parts.len() == 3 && parts[0] == "components",
             "{target} is a part of a component"
         );
-        let (kind, name) = (
-            format!("\n  {}:\n", parts[1]),
-            format!("\n    {}:\n", parts[2]),
-        );
-        let component = text.split(&kind).nth(1).map(|of| format!("\n{of}"));
-        assert!(component.is_some_and(|of| of.contains(&name)), "{target}");
+        let (kind, name) = (format!("\n  {}:", parts[1]), parts[2]);
+        let component = text.split(&kind).nth(1);
+        // Numbers have quotation marks there.
+        let names = [format!("\n    {name}:\n"), format!("\n    '{name}':\n")];
+        let is_there = |of: &str| names.iter().any(|name| of.contains(name));
+        assert!(component.is_some_and(is_there), "{target}");
     }
     assert_eq!(
         text.matches("$ref:").count(),

@@ -22,7 +22,7 @@ pub(super) const PICTURE: Flag = Flag::value("--picture", "MODE", Kind::Words(pi
 
 const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \
     file_size checksum tags description colors hue_group folder_id is_selected imported_at source_path \
-    in_place position thumbnails preview_path web_meta wallpaper_config_overrides";
+    in_place position thumbnails files preview_path web_meta wallpaper_config_overrides";
 
 pub(super) const IMAGES: View = View::table(
     "Image",
