@@ -5,12 +5,14 @@ use std::error::Error;
 /// Returns the error's message and those of its causes, separated by colons. Leaves out a cause with
 /// which the text already ends, as errors of some crates contain the messages of their causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
-    causes(error)
-        .map(|cause| plain(cause))
-        .fold(plain(error), |text, cause| match text.ends_with(&cause) {
-            true => text,
-            false => format!("{text}: {cause}"),
-        })
+    let mut text = plain(error);
+    for cause in causes(error) {
+        let cause = plain(cause);
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Returns the message of an error without the number that the standard library appends.

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
+use super::Error;
 use super::copies::Copies;
 use super::fit_and_transition::with_transition;
-use super::Error;
 use crate::compositor::{Outputs, Session, note_root_painter, root_painter};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;

@@ -107,6 +107,7 @@ struct Play {
 
 impl Drop for Play {
     /// Prints what has happened if the test fails. The last print belongs to the shortest sequence.
+    #[expect(clippy::print_stderr, reason = "cargo shows it with the failure")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             let trace = std::mem::take(&mut self.trace);
