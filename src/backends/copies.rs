@@ -161,7 +161,7 @@ impl Copies {
                     let looked = self.decoder.until(cancel).look(path);
                     let format = looked.map_err(decoding::failed(path))?.format;
                     match !takes(path) || path.is_symlink() || !format.is_named(path) {
-                        true => self.twin(state, format)?,
+                        true => self.twin(state, format, cancel)?,
                         false => path.to_owned(),
                     }
                 }
@@ -248,7 +248,7 @@ impl Copies {
     }
 
     /// A hard link to the file or a copy of it, with a plain name.
-    fn twin(&self, state: &FileState, format: Format) -> Result<PathBuf, Error> {
+    fn twin(&self, state: &FileState, format: Format, cancel: &Cancel) -> Result<PathBuf, Error> {
         let twin = self.twin_of(state, format.as_str());
         if twin.exists() {
             return Ok(twin);
@@ -258,8 +258,11 @@ impl Copies {
         let file =
             fs::canonicalize(&state.path).map_err(|error| file_error(&state.path, &error))?;
         if fs::hard_link(&file, &twin).is_err() {
-            // The file is on another file system, or belongs to another user.
-            fs::copy(&file, new.path()).map_err(unwritable(&self.directory))?;
+            // The file is on another file system, or belongs to another user. A process copies it that
+            // can be abandoned if the disk hangs.
+            fs::remove_file(new.path()).map_err(unwritable(&self.directory))?;
+            let copied = self.decoder.until(cancel).copy(&file, new.path());
+            copied.map_err(decoding::failed(&file))?;
             new.land().map_err(unwritable(&self.directory))?;
         }
         Ok(twin)

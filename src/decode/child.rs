@@ -5,27 +5,25 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::limits;
+use super::package;
 use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
+use super::reading::{Daemon, PROGRESS_EVERY, feed, open};
 use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::media::{self, Cut, Probe, Shown};
 use crate::memory;
-use crate::paths::open_regular;
 use crate::process;
-use crate::sys::lock;
 use crate::thread;
 use crate::wire::MediaType;
 
@@ -34,10 +32,6 @@ pub(super) const VERB: &str = "decode";
 /// Maximum size of an image file in bytes; the largest that can be decoded, with 16 bits per
 /// sample, have half of it.
 const PICTURE_MAX: u64 = 2 << 30;
-/// Number of bytes read at a time.
-const BUFFER: usize = 256 << 10;
-/// How often a running job reports progress.
-const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
 /// Runs the process if it was started as `murald decode`.
 pub(crate) fn main() -> Option<ExitCode> {
@@ -101,25 +95,6 @@ fn report_progress(daemon: &Daemon) {
     }
 }
 
-/// Writes replies to the daemon.
-#[derive(Clone)]
-pub(super) struct Daemon(Arc<Mutex<UnixStream>>);
-
-impl Daemon {
-    pub(super) fn new(stream: &UnixStream) -> io::Result<Self> {
-        Ok(Self(Arc::new(Mutex::new(stream.try_clone()?))))
-    }
-
-    /// Ignores errors, as a closed socket means that the daemon is gone.
-    fn reply<T: Serialize>(&self, reply: &Reply<T>) {
-        let Ok(mut line) = serde_json::to_vec(reply) else {
-            return;
-        };
-        line.push(b'\n');
-        lock(&self.0).write_all(&line).ok();
-    }
-}
-
 /// Does jobs until the daemon closes the socket.
 pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
     for line in BufReader::new(stream).lines() {
@@ -132,6 +107,16 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
             Task::Look => daemon.answer(look(path)),
             Task::Checksum => daemon.answer(checksum(path, daemon)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
+            Task::Manifest { names } => daemon.answer(package::manifest(path, &names)),
+            Task::Find { files } => {
+                let found = files
+                    .iter()
+                    .map(|file| package::find(path, Path::new(file)));
+                daemon.answer(Ok(found.collect::<Vec<_>>()));
+            }
+            Task::Package { to } => {
+                daemon.answer(package::copy(path, to.as_deref().map(Path::new), daemon));
+            }
             Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, job.shown, fits, to)),
             Task::Still { fits, fill, to } => {
                 daemon.answer(still(path, job.shown, (fits, fill), Path::new(&to)));
@@ -139,26 +124,6 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
             Task::Slices { cut, to } => daemon.answer(slices(path, job.shown, &cut, &to)),
         }
     }
-}
-
-impl Daemon {
-    fn answer<T: Serialize>(&self, result: Result<T, Error>) {
-        self.reply(&match result {
-            Ok(done) => Reply::Done(done),
-            Err(error) => Reply::Failed(error),
-        });
-        // The next job may use as much time again.
-        limits::renew_time();
-    }
-}
-
-fn open(path: &Path) -> Result<File, Error> {
-    open_regular(path).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput if path.is_dir() => Error::Directory,
-        io::ErrorKind::IsADirectory => Error::Directory,
-        io::ErrorKind::InvalidInput => Error::NotFile,
-        _ => Error::Read(error.into()),
-    })
 }
 
 type Input = BufReader<File>;
@@ -331,8 +296,7 @@ fn copy_bytes(
     Ok(checksum)
 }
 
-/// Hashes a file from its start, and passes its content to `put`. A file with more than `size` bytes is
-/// an error: it might grow for ever.
+/// Hashes a file from its start, and passes its content to `put`.
 fn hash(
     file: &mut File,
     size: u64,
@@ -340,29 +304,13 @@ fn hash(
     daemon: &Daemon,
 ) -> io::Result<Checksum> {
     file.rewind()?;
-    let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
-    let (mut reported, mut left) = (Instant::now(), size);
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(digest.finalize().into()),
-            Ok(count) if count as u64 > left => {
-                return Err(io::Error::other("it grew while it was read"));
-            }
-            Ok(count) => {
-                left -= count as u64;
-                digest.update(&buffer[..count]);
-                put(&buffer[..count])?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if reported.elapsed() >= PROGRESS_EVERY {
-            daemon.reply(&Reply::<()>::Progress);
-            // The limit is meant for decoding: hashing a large file may take longer.
-            limits::renew_time();
-            reported = Instant::now();
-        }
-    }
+    let mut digest = Sha256::new();
+    let mut both = |bytes: &[u8]| {
+        digest.update(bytes);
+        put(bytes)
+    };
+    feed(file, size, &mut both, daemon)?;
+    Ok(digest.finalize().into())
 }
 
 #[cfg(test)]

@@ -7,10 +7,13 @@
 
 mod child;
 mod limits;
+mod package;
 mod pool;
 mod protocol;
+mod reading;
 mod worker;
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +26,7 @@ use crate::sys::Cancel;
 use crate::thread::Spawner;
 
 pub(crate) use child::main;
-pub(crate) use protocol::{Drawn, Error, FileMeta, Hashed, Header, Looked};
+pub(crate) use protocol::{Drawn, Error, FileMeta, Hashed, Header, Looked, Packed};
 pub use worker::Settings;
 
 use pool::{Pool, Purpose};
@@ -113,6 +116,32 @@ impl Decoder {
     /// Copies a file into a new one.
     pub(crate) fn copy(&self, path: &Path, to: &Path) -> Result<Hashed, Error> {
         self.run(path, Task::Copy { to: to.into() })
+    }
+
+    /// Returns the name and text of the first of these files that a package has.
+    pub(crate) fn manifest(
+        &self,
+        root: &Path,
+        names: &[&str],
+    ) -> Result<Option<(String, String)>, Error> {
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        self.run(root, Task::Manifest { names })
+    }
+
+    /// Returns the paths of files in a package, whatever the case of their letters.
+    pub(crate) fn find(
+        &self,
+        root: &Path,
+        files: &[&Path],
+    ) -> Result<Vec<Option<OsString>>, Error> {
+        let files = files.iter().map(|&file| file.into()).collect();
+        self.run(root, Task::Find { files })
+    }
+
+    /// Reads a package, and copies it to a new directory, if given.
+    pub(crate) fn package(&self, root: &Path, to: Option<&Path>) -> Result<Packed, Error> {
+        let to = to.map(Into::into);
+        self.run(root, Task::Package { to })
     }
 
     /// Decodes an image, and writes a thumbnail that fits into `fits` as WebP.

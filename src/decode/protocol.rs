@@ -19,7 +19,7 @@ use crate::media::{self, Cut, Note, Shown, Traits};
 use crate::wire::Format;
 
 /// Maximum length of a reply in bytes; a longer one is an error.
-pub(super) const REPLY_MAX: usize = 64 << 10;
+pub(super) const REPLY_MAX: usize = 4 << 20;
 
 /// A task and the file to apply it to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +37,17 @@ pub(super) enum Task {
     Checksum,
     Copy {
         to: OsString,
+    },
+    /// The manifest of the package at the path: the first of these files.
+    Manifest {
+        names: Vec<String>,
+    },
+    /// The names of these files in the package.
+    Find {
+        files: Vec<OsString>,
+    },
+    Package {
+        to: Option<OsString>,
     },
     Thumbnail {
         fits: (u32, u32),
@@ -91,6 +102,13 @@ pub(crate) struct Hashed {
     pub(crate) checksum: Checksum,
     /// The metadata of the hashed file.
     pub(crate) meta: FileMeta,
+}
+
+/// The checksum of a package's content, and the bytes of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Packed {
+    pub(crate) checksum: Checksum,
+    pub(crate) size: u64,
 }
 
 /// The result of decoding an image for a thumbnail.
@@ -151,6 +169,9 @@ pub enum Error {
         traits: Traits,
         said: String,
     },
+    /// The directory is not a package that can be imported.
+    #[error("{0}")]
+    Package(String),
     #[error("{} MiB is too large for an image", .bytes >> 20)]
     TooLong { bytes: u64 },
     /// The decoder refuses the file.

@@ -170,7 +170,7 @@ impl Drop for Worker {
 /// Starts the process; in unit tests, which have no executable, starts a thread.
 fn start(settings: &Settings, theirs: UnixStream) -> io::Result<Option<Child>> {
     if cfg!(test) {
-        let daemon = super::child::Daemon::new(&theirs)?;
+        let daemon = super::reading::Daemon::new(&theirs)?;
         std::thread::spawn(move || super::child::serve(theirs, &daemon));
         return Ok(None);
     }

@@ -152,6 +152,11 @@ impl Error {
             },
             Why::Directory | Why::NotFile => Self::NotFile { path },
             Why::TooLong { bytes } => Self::TooLong { path, bytes },
+            Why::Package(what) => Self::Package {
+                path,
+                what,
+                of_no_kind: false,
+            },
             Why::Silent => Self::NoAnswer { path },
             Why::Stopped => Self::Stopped,
             source => Self::Media { path, source },

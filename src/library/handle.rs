@@ -325,7 +325,7 @@ impl Library {
         disk::answers(source)?;
         let looked = match self.context.decoder.look(source) {
             Err(decode::Error::Directory) => {
-                let (media_type, name) = package::content(source)?;
+                let (media_type, name) = package::content(source, &self.context.decoder)?;
                 return Ok(Content {
                     media_type,
                     animated: false,
@@ -363,7 +363,7 @@ impl Library {
             ffmpeg,
         };
         match &image.web_meta {
-            Some(meta) => package::package_still(meta, (SIZE, fill), tools, to),
+            Some(meta) => package::package_still((image, meta), (SIZE, fill), tools, to),
             None => tools.still(&image.path, (SIZE, fill), to),
         }
     }

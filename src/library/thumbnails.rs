@@ -205,7 +205,7 @@ impl Thumbnails {
         };
         let new = self.new_file(resolution)?;
         match &image.web_meta {
-            Some(meta) => package_thumbnail(meta, resolution, tools, new.path())?,
+            Some(meta) => package_thumbnail((image, meta), resolution, tools, new.path())?,
             None => {
                 let (to, scratch) = (Some(new.path()), || self.scratch());
                 drop(tools.thumbnail(&image.path, resolution, &scratch, to)?);

@@ -222,12 +222,8 @@ fn invalid_package_is_refused_without_leftovers() {
         move |root: &Path| fs::write(root.join("waypaper.json"), text).unwrap()
     };
     check(
-        &|root| symlink("/etc", root.join("etc")).unwrap(),
-        "leads to /etc",
-    );
-    check(
-        &|root| symlink("../..", root.join("assets/up")).unwrap(),
-        "leads to ../..",
+        &|root| symlink("page.html", root.join("assets/link")).unwrap(),
+        "its assets/link is a link",
     );
     check(
         &manifest(r#"{"entry": "../page.html"}"#),
@@ -246,6 +242,10 @@ fn invalid_package_is_refused_without_leftovers() {
         "missing.html is missing",
     );
     check(&manifest(r#"{"entry": "assets"}"#), "assets is missing");
+    check(
+        &manifest(r#"{"dependency": "111", "preset": {}}"#),
+        "it is a preset of 111",
+    );
     check(&manifest("{"), "line 1 column 1");
     let large = format!(
         r#"{{"wallpaper_config": {{"x": "{}"}}}}"#,

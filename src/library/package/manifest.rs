@@ -1,4 +1,4 @@
-//! Reads the manifest of a package (`waypaper.json`, Wallpaper Engine's `project.json`, or only an
+//! Parses the manifest of a package (`waypaper.json`, Wallpaper Engine's `project.json`, or only an
 //! `index.html`). Never writes.
 //!
 //! The fields are those that wal-qt's packages have: `entry` (or `file`), `title`, `description`,
@@ -7,13 +7,13 @@
 //! others are ignored.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::root::{Refusal, Root};
+use crate::decode::Decoder;
+use crate::library::Error;
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
 /// The manifest's name in a package that murald writes the manifest for.
@@ -21,8 +21,6 @@ pub(super) const OWN: &str = "waypaper.json";
 const NAMES: [&str; 2] = [OWN, "project.json"];
 /// The page if the manifest names none.
 const ENTRY: &str = "index.html";
-/// The maximum size of a manifest, in bytes.
-const SIZE_MAX: u64 = 1 << 20;
 /// The maximum size of a package's declarations and of the values set for them, each in bytes of JSON. A
 /// page of the gallery may contain two hundred of them.
 const CONFIG_MAX: usize = 64 << 10;
@@ -73,6 +71,8 @@ struct Fields {
     wallpaper_config: Option<Map<String, Value>>,
     wallpaper_config_overrides: Option<Value>,
     general: Option<General>,
+    /// The package to which a preset belongs.
+    dependency: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -99,21 +99,54 @@ pub(super) fn package_of(path: &Path) -> &Path {
 }
 
 impl Manifest {
-    pub(super) fn read(root: &Root) -> Result<Self, Refusal> {
-        for name in NAMES {
-            if let Some(text) = text(root, name)? {
-                return Self::parse(name, &text, root.path());
-            }
+    /// Reads the manifest of the package at `root`, and finds its files.
+    pub(super) fn read(root: &Path, decoder: &Decoder) -> Result<Self, Error> {
+        let text = decoder
+            .manifest(root, &NAMES)
+            .map_err(Error::decoding(root))?;
+        let parsed = match text {
+            Some((name, text)) => Self::parse(&name, &text, root),
+            None => Self::of((None, Kind::Web), Fields::default(), root),
+        };
+        let mut manifest = parsed.map_err(|refusal| refusal.of(root))?;
+        let preview = manifest.preview.as_deref();
+        let wanted: Vec<&Path> = std::iter::once(&*manifest.entry).chain(preview).collect();
+        let mut found = decoder
+            .find(root, &wanted)
+            .map_err(Error::decoding(root))?
+            .into_iter();
+        let lower = |path: &Path| path.to_string_lossy().to_lowercase();
+        let mut next = |wanted: &Path| {
+            let found = found.next().flatten().map(PathBuf::from);
+            found.filter(|found| lower(found) == lower(wanted))
+        };
+        manifest.entry = match next(&manifest.entry) {
+            Some(entry) => entry,
+            None => return Err(manifest.without_entry().of(root)),
+        };
+        // A preview that is missing is reported when it is to be shown.
+        if let Some(preview) = manifest.preview.as_deref().and_then(next) {
+            manifest.preview = Some(preview);
         }
-        if root.linked_file(Path::new(ENTRY)).is_err() {
-            return Err(Refusal::new(
-                "the directory has no waypaper.json, project.json or index.html",
-            ));
-        }
-        Self::of((None, Kind::Web), Fields::default(), root.path())
+        Ok(manifest)
     }
 
-    pub(super) fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
+    fn without_entry(&self) -> Refusal {
+        let entry = self.entry.display();
+        Refusal::new(match (self.file, self.kind) {
+            (None, _) => {
+                "the directory has no waypaper.json, project.json or index.html".to_owned()
+            }
+            (_, Kind::Web) => format!("its HTML file {entry} is missing"),
+            (_, Kind::Video) => format!("its video {entry} is missing"),
+        })
+    }
+
+    pub(super) fn parse(name: &str, text: &str, root: &Path) -> Result<Self, Refusal> {
+        let name = NAMES
+            .into_iter()
+            .find(|known| *known == name)
+            .unwrap_or(OWN);
         let text = clean(text);
         if !text.trim_start().starts_with('{') {
             return Err(Refusal::new(format!("{name} is not a JSON object")));
@@ -121,6 +154,10 @@ impl Manifest {
         let fields = serde_json::from_str(text);
         let fields: Fields =
             fields.map_err(|error| Refusal::new(format!("{name} cannot be read: {error}")))?;
+        if let (Some(of), None, None) = (&fields.dependency, &fields.file, &fields.entry) {
+            let of = of.as_str().map_or_else(|| of.to_string(), str::to_owned);
+            return Err(Refusal::of_no_kind(format!("it is a preset of {of}")));
+        }
         let kind = match fields
             .kind
             .as_deref()
@@ -240,28 +277,41 @@ fn clean(text: &str) -> &str {
     text.trim_start_matches('\u{feff}')
 }
 
-/// The text of a file of the package; `None` if it is missing.
-pub(super) fn text(root: &Root, name: &str) -> Result<Option<String>, Refusal> {
-    let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
-    let file = match root.linked_file(Path::new(name)) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refusal(error)),
-    };
-    let mut text = String::new();
-    file.take(SIZE_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(refusal)?;
-    if text.len() as u64 > SIZE_MAX {
-        return Err(Refusal::new(format!(
-            "{name} has more than {SIZE_MAX} bytes"
-        )));
-    }
-    Ok(Some(text))
+/// Why a directory is not accepted as a package: a clause such as "it is a preset of 7".
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) what: String,
+    of_no_kind: bool,
 }
 
-/// Parses a path of the manifest, which must not leave the package.
+impl Refusal {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            of_no_kind: false,
+        }
+    }
+
+    /// Refuses a scene, an application or a preset, which murald cannot show.
+    fn of_no_kind(what: String) -> Self {
+        Self {
+            what,
+            of_no_kind: true,
+        }
+    }
+
+    pub(super) fn of(self, path: &Path) -> Error {
+        Error::Package {
+            path: path.to_owned(),
+            what: self.what,
+            of_no_kind: self.of_no_kind,
+        }
+    }
+}
+
+/// Parses a path of the manifest, which must not leave the package. It may have been written on Windows.
 fn inside(name: &str, field: &str, path: &str) -> Result<PathBuf, Refusal> {
+    let path = &path.replace('\\', "/");
     let parts = Path::new(path).components();
     let harmless = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || path.contains('\0') || !parts.clone().all(harmless) {
@@ -282,16 +332,10 @@ fn short(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn read(file: &str, text: &str) -> Result<Manifest, String> {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join("Rain");
-        fs::create_dir(&root).unwrap();
-        fs::write(root.join(file), text).unwrap();
-        Manifest::read(&Root::open(&root).unwrap()).map_err(|refusal| refusal.what)
+        Manifest::parse(file, text, Path::new("/walls/Rain")).map_err(|refusal| refusal.what)
     }
 
     #[test]
@@ -313,7 +357,7 @@ mod tests {
         assert_eq!(manifest.parallax_direction.as_deref(), Some("vertical"));
         assert_eq!(manifest.wallpaper_config["gain"]["default"], 1);
 
-        let project = r#"{"type": "Web", "file": "x.html", "parallax_direction": "diagonal",
+        let project = r#"{"type": "Web", "file": "a\\x.html", "parallax_direction": "diagonal",
             "general": {"properties": {"speed": {"value": 2}}}}"#;
         let manifest = read("project.json", &format!("\u{feff}{project}")).unwrap();
         assert_eq!(
@@ -322,12 +366,7 @@ mod tests {
         );
         assert_eq!(manifest.wallpaper_config["speed"]["value"], 2);
         assert_eq!(manifest.file, Some("project.json"));
-
-        let manifest = read("index.html", "<html>").unwrap();
-        assert_eq!(
-            (manifest.file, manifest.entry.as_path()),
-            (None, Path::new("index.html"))
-        );
+        assert_eq!(manifest.entry, Path::new("a/x.html"));
     }
 
     #[test]
@@ -336,11 +375,6 @@ mod tests {
             let why = read(file, text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");
         };
-        check(
-            "page.html",
-            "",
-            "no waypaper.json, project.json or index.html",
-        );
         check("waypaper.json", "{", "line 1 column 1");
         check("waypaper.json", "[]", "not a JSON object");
         check(
@@ -363,7 +397,19 @@ mod tests {
             r#"{"type": "video", "title": "Sea"}"#,
             "does not name the video file",
         );
-        for path in ["/etc/passwd", "../x.html", "a/../../x.html", "", "a\\u0000"] {
+        check(
+            "project.json",
+            r#"{"dependency": "111", "preset": {}, "title": "Sea"}"#,
+            "it is a preset of 111",
+        );
+        for path in [
+            "/etc/passwd",
+            "..\\\\x.html",
+            "../x.html",
+            "a/../../x.html",
+            "",
+            "a\\u0000",
+        ] {
             check(
                 "waypaper.json",
                 &format!(r#"{{"entry": "{path}"}}"#),
@@ -375,7 +421,5 @@ mod tests {
             r#"{"preview": "../p.png"}"#,
             "preview in waypaper.json",
         );
-        let long = format!(r#"{{"title": "{}"}}"#, "x".repeat(1 << 20));
-        check("waypaper.json", &long, "more than 1048576 bytes");
     }
 }

@@ -3,22 +3,17 @@
 //!
 //! Packages land like pictures ([`super::import_file`]): copied under a temporary name, flushed, noted
 //! as pending, renamed, and in one transaction the row written and the note removed. Runs on the calling
-//! thread; the source's disk is read on a thread that may hang (`apart`). The source is never changed,
-//! and no link out of it is followed.
+//! thread; a decoding process reads and copies the source, which is never changed.
 
-mod apart;
 #[cfg(parsers)]
 #[path = "../../../tests/fuzz/src/parsers/package.rs"]
 pub(super) mod fuzz;
 mod look;
 mod manifest;
-mod root;
-mod tree;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Error;
 use super::context::ImportContext;
@@ -27,29 +22,15 @@ use super::import_file::no_thumbnail;
 use super::name::Name;
 use super::task::{Imported, Prepared, Ready, Source};
 use crate::color;
+use crate::decode::{Decoder, Packed};
+use crate::paths::open_regular;
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, MediaType, Resolution, WebMeta};
 
-use apart::{SILENT_FOR, apart};
 use look::{package_look, preview_of};
 pub(super) use look::{package_still, package_thumbnail};
 pub(super) use manifest::is_manifest;
-use manifest::{Kind, Manifest};
-use root::Refusal;
-use root::Root;
-use tree::{Content, Tree};
-
-/// A directory that can be imported.
-enum Found {
-    Page(Package),
-    Video(Root, Manifest),
-}
-
-/// An HTML wallpaper whose files were listed and accepted.
-struct Package {
-    tree: Tree,
-    manifest: Manifest,
-}
+use manifest::{Kind, Manifest, Refusal};
 
 impl ImportContext {
     /// Copies a package that is a page, named by its directory or by a file in it.
@@ -60,11 +41,8 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         let source = manifest::package_of(source);
-        let owned = source.to_owned();
-        let open =
-            move |signs: &_| Package::open(&owned, signs).map_err(|refusal| refusal.of(&owned));
-        let package = apart(source, SILENT_FOR, open)?;
-        self.prepare_page(source, package, folder, tools)
+        let manifest = page(source, tools.decoder)?;
+        self.prepare_page(source, &manifest, folder, tools)
     }
 
     /// Copies a package, which is a page or a video.
@@ -74,45 +52,31 @@ impl ImportContext {
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let owned = source.to_owned();
-        let found = apart(source, SILENT_FOR, move |signs| {
-            let found = opened(&owned).and_then(|(root, manifest)| match manifest.kind {
-                Kind::Web => Package::survey(root, manifest, signs).map(Found::Page),
-                Kind::Video => Ok(Found::Video(root, manifest)),
-            });
-            found.map_err(|refusal| refusal.of(&owned))
-        })?;
-        match found {
-            Found::Page(package) => self.prepare_page(source, package, folder, tools),
-            Found::Video(root, manifest) => self.prepare_video(root, manifest, folder, tools),
+        let manifest = Manifest::read(source, tools.decoder)?;
+        match manifest.kind {
+            Kind::Web => self.prepare_page(source, &manifest, folder, tools),
+            Kind::Video => self.prepare_video(source, &manifest, folder, tools),
         }
     }
 
     fn prepare_page(
         &self,
         source: &Path,
-        package: Package,
+        manifest: &Manifest,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let name = Name::of_title(&package.manifest.title, String::new());
+        let name = Name::of_title(&manifest.title, String::new());
         // Removed with all that is in it unless it lands.
         let mut copy = self.new_copy()?;
-        let (to, decoder) = (copy.path.clone(), tools.decoder.clone());
-        let (manifest, content) = apart(source, SILENT_FOR, move |signs| {
-            let is_stopped = || {
-                signs.fetch_add(1, Ordering::AcqRel);
-                decoder.is_stopped()
-            };
-            Ok((package.manifest, package.tree.read(Some(&to), &is_stopped)?))
-        })?;
+        let packed = tools.decoder.package(source, Some(&copy.path));
+        let content = packed.map_err(Error::decoding(source))?;
         (copy.checksum, copy.size) = (content.checksum, content.size);
         if let Some(imported) = self.present(&copy.checksum)? {
             return Ok(imported.into());
         }
         manifest.complete(&copy.path)?;
-        let row = self.describe_package((source, &copy.path), &manifest, content, folder, tools);
-        tree::flush(&copy.path)?;
+        let row = self.describe_package((source, &copy.path), manifest, content, folder, tools);
         Ok(Prepared::Copy(Box::new(Ready {
             copy,
             name,
@@ -124,24 +88,25 @@ impl ImportContext {
     /// Copies the package's video, named by the package's title, with its preview as thumbnail.
     fn prepare_video(
         &self,
-        root: Root,
-        manifest: Manifest,
+        package: &Path,
+        manifest: &Manifest,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let (path, package) = (root.path().join(&manifest.entry), root.path().to_owned());
-        let (entry, file) = (manifest.entry.clone(), path.clone());
-        apart(&path, SILENT_FOR, move |_| {
-            root.linked_file(&entry)
-                .map(drop)
-                .map_err(Error::file("read", &file))
-        })?;
+        let path = package.join(&manifest.entry);
         let mut source = Source::look_at(&path, tools.decoder)?;
         source.name = Name::of_title(&manifest.title, source.name.extension);
         let prepared = self.prepare_file(&path, source, folder, tools)?;
         if let Prepared::Copy(ready) = &prepared
+            && let Some(preview) = &manifest.preview
             && let Some(new) = self.new_thumbnail(&path)
-            && preview_of(&package, &manifest, Resolution::Default, tools, new.path()).is_some()
+            && preview_of(
+                &package.join(preview),
+                Resolution::Default,
+                tools,
+                new.path(),
+            )
+            .is_some()
         {
             self.put_thumbnail(&path, &ready.row.checksum, &new);
         }
@@ -150,17 +115,17 @@ impl ImportContext {
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.
     pub(super) fn adopt_package(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
-        let package =
-            Package::open(path, &AtomicU64::new(0)).map_err(|refusal| refusal.of(path))?;
+        let manifest = page(path, tools.decoder)?;
         // Named by the directory, not by the title: the owner may have renamed it.
         let own = path.file_name().unwrap_or_default();
         let name = Name::of_title(&own.to_string_lossy(), String::new());
-        let content = package.tree.read(None, &|| tools.decoder.is_stopped())?;
+        let packed = tools.decoder.package(path, None);
+        let content = packed.map_err(Error::decoding(path))?;
         if let Some(imported) = self.present(&content.checksum)? {
             return Ok(imported);
         }
-        package.manifest.complete(path)?;
-        let row = self.describe_package((path, path), &package.manifest, content, None, tools);
+        manifest.complete(path)?;
+        let row = self.describe_package((path, path), &manifest, content, None, tools);
         self.keep(path, Some(own), &name, row)
     }
 
@@ -169,13 +134,15 @@ impl ImportContext {
         &self,
         (source, root): (&Path, &Path),
         manifest: &Manifest,
-        content: Content,
+        content: Packed,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> NewImage {
         let new = self.new_thumbnail(source);
+        let preview = manifest.preview.as_ref().map(|preview| root.join(preview));
         let look = new.as_ref().and_then(|new| {
-            let look = package_look(root, manifest, Resolution::Default, tools, new.path());
+            let (preview, size) = (preview.as_deref(), Resolution::Default);
+            let look = package_look(root, preview, size, tools, new.path());
             look.inspect_err(|error| no_thumbnail(source, error)).ok()
         });
         if let (Some(new), Some(_)) = (&new, &look) {
@@ -210,8 +177,8 @@ impl ImportContext {
 }
 
 /// The media type of a package, and its title.
-pub(super) fn content(source: &Path) -> Result<(MediaType, String), Error> {
-    let (_, manifest) = opened(source).map_err(|refusal| refusal.of(source))?;
+pub(super) fn content(source: &Path, decoder: &Decoder) -> Result<(MediaType, String), Error> {
+    let manifest = Manifest::read(source, decoder)?;
     let media_type = match manifest.kind {
         Kind::Web => MediaType::Web,
         Kind::Video => MediaType::Video,
@@ -219,28 +186,15 @@ pub(super) fn content(source: &Path) -> Result<(MediaType, String), Error> {
     Ok((media_type, manifest.title))
 }
 
-fn opened(source: &Path) -> Result<(Root, Manifest), Refusal> {
-    let root = Root::open(source).map_err(Refusal::closed)?;
-    let manifest = Manifest::read(&root)?;
-    Ok((root, manifest))
-}
-
-impl Package {
-    fn open(source: &Path, signs: &AtomicU64) -> Result<Self, Refusal> {
-        let (root, manifest) = opened(source)?;
-        match manifest.kind {
-            Kind::Web => Self::survey(root, manifest, signs),
-            Kind::Video => Err(Refusal::new("it is a video: `murald import` imports it")),
+/// The manifest of a package that must be a page.
+fn page(source: &Path, decoder: &Decoder) -> Result<Manifest, Error> {
+    let manifest = Manifest::read(source, decoder)?;
+    match manifest.kind {
+        Kind::Web => Ok(manifest),
+        Kind::Video => {
+            let what = "it is a video: `murald import` imports it";
+            Err(Refusal::new(what).of(source))
         }
-    }
-
-    fn survey(root: Root, manifest: Manifest, signs: &AtomicU64) -> Result<Self, Refusal> {
-        let tree = Tree::survey(root, signs)?;
-        if tree.root().linked_file(&manifest.entry).is_err() {
-            let entry = manifest.entry.display();
-            return Err(Refusal::new(format!("its HTML file {entry} is missing")));
-        }
-        Ok(Self { tree, manifest })
     }
 }
 
@@ -273,17 +227,10 @@ impl Before {
 pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
     let (root, path) = (&meta.package_root, &meta.manifest_path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let opened = Root::open(root).map_err(Refusal::closed);
-    let texts = opened
-        .and_then(|root| manifest::text(&root, &name))
-        .and_then(|text| {
-            let old = text.ok_or_else(|| Refusal::new(format!("its {name} is missing")))?;
-            Ok((
-                manifest::with_capabilities(&name, &old, meta.capabilities)?,
-                old,
-            ))
-        });
-    let (new, old) = texts.map_err(|refusal| refusal.of(root))?;
+    let old = open_regular(path).and_then(io::read_to_string);
+    let old = old.map_err(Error::file("read", path))?;
+    let new = manifest::with_capabilities(&name, &old, meta.capabilities);
+    let new = new.map_err(|refusal| refusal.of(root))?;
     write_manifest(path, &new)?;
     Ok(Before {
         path: path.clone(),
