@@ -133,7 +133,8 @@ impl WorldState {
     }
 
     /// Shows the picture of a workspace instead of an assignment.
-    pub(super) fn show_workspace(&mut self, picture: WorkspacePicture, image: Image) {
+    pub(super) fn show_workspace(&mut self, picture: WorkspacePicture, mut image: Image) {
+        self.colors.supply(&mut image);
         self.pictures.insert(image.id, Arc::new(image));
         self.workspaces.push(picture);
     }
