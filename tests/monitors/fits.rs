@@ -85,7 +85,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     );
     let refused = set(&daemon, json!({ "image_id": id, "position": "middle" })).text();
     assert!(
-        refused.contains("position must be center, top, "),
+        refused.contains("expected center, top, bottom, left, right, top-left, "),
         "{refused}"
     );
     // A colour, which looks the same with any fit, changes none.

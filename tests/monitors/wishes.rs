@@ -35,17 +35,17 @@ fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
         (
             "set",
             json!({ "image_id": green, "moniter": "VIRTUAL-2" }),
-            "did you mean `monitor`?",
+            "unknown field `moniter`, expected one of `image_id`, `path`, `color`, `monitor`, ",
         ),
         (
             "random",
             json!({ "monitr": "VIRTUAL-2" }),
-            "did you mean `monitor`?",
+            "monitr: unknown field",
         ),
         (
             "random",
             json!({ "monitors": "VIRTUAL-2" }),
-            "monitors must be a list",
+            "monitors: invalid type: string",
         ),
         (
             "random",
