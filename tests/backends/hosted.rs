@@ -266,15 +266,18 @@ fn hyprpaper_is_skipped_without_hyprland() {
     assert_eq!(state(), json!([true, false, false]));
     assert!(printed("backends").contains("Hyprland only"));
     let warnings = || hosted.daemon.client().get("/config").ok()["warnings"].to_string();
-    let told = "backend.type: hyprpaper works on Hyprland only; using swaybg";
+    let told = "backend.type: hyprpaper works on Hyprland only; using builtin";
     assert!(warnings().contains(told), "{}", warnings());
-    recorded(&hosted, "swaybg-1.json");
+    recorded(&hosted, "builtin-1.json");
     let examined = printed("doctor");
     assert!(
-        examined.contains("using swaybg; set backend.type to swaybg"),
+        examined.contains("using builtin; set backend.type to builtin"),
         "{examined}"
     );
     hosted.become_hyprland();
+    // While builtin draws, another backend waits for the next start or for this.
+    let activate = "/backends/hyprpaper/activate";
+    hosted.daemon.client().post(activate, &json!({})).ok();
     hosted.set(&json!({ "image_id": hosted.picture("two.png") }));
     assert_eq!(state(), json!([true, true, true]));
     assert!(!warnings().contains("backend.type"), "{}", warnings());

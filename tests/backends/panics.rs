@@ -16,6 +16,7 @@ use murald::internals::store::{Store, images};
 use murald::internals::thread::{Deaths, Spawner};
 use murald::internals::wallpaper::{self, Applied, Ask, Error, ReconcilerOwner, Request, Targets};
 use murald::internals::wire::{EventKind, Format, HistorySource, Mode, Source};
+use serde_json::json;
 
 use crate::desktop::{Desktop, wait_for};
 use crate::wall::{BLUE, GREEN, RED, Wall};
@@ -154,7 +155,8 @@ fn panic_of_a_backend_thread_fails_one_request_and_the_fourth_in_a_minute_disabl
     let bench = Bench::new();
     let pictures = [("red.png", RED), ("green.png", GREEN), ("blue.png", BLUE)];
     let [red, green, blue] = pictures.map(|(name, color)| bench.picture(name, color));
-    bench.wall.set("swaybg", "fit_mode", "stretch");
+    let settings = json!({ "type": "swaybg", "swaybg": { "fit_mode": "stretch" } });
+    bench.wall.patch(json!({ "backend": settings }));
     bench.set(red).unwrap();
     bench.panics.store(1, Ordering::SeqCst);
     bench.fails(green, "internal error");

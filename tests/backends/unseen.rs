@@ -12,7 +12,8 @@ use crate::hosted::{Hosted, videos};
 #[test]
 fn still_stays_until_the_video_that_replaces_it_is_visible() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
-    let auto = json!({ "backend": { "selection_mode": "auto" } });
+    let image = json!({ "image": ["swaybg"] });
+    let auto = json!({ "backend": { "selection_mode": "auto", "auto_priorities": image } });
     hosted.daemon.client().patch("/config", &auto).ok();
     let [video, other] = videos(&hosted);
     let still = hosted.picture("one.png");
@@ -46,7 +47,8 @@ fn still_stays_until_the_video_that_replaces_it_is_visible() {
 fn waiting_video_stays_above_the_still() {
     let outputs = ["640x480", "640x480"];
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
-    let auto = json!({ "backend": { "selection_mode": "auto" } });
+    let image = json!({ "image": ["swaybg"] });
+    let auto = json!({ "backend": { "selection_mode": "auto", "auto_priorities": image } });
     hosted.daemon.client().patch("/config", &auto).ok();
     let [video, _] = videos(&hosted);
     let (still, other) = (hosted.picture("one.png"), hosted.picture("two.png"));
