@@ -263,7 +263,7 @@ mod tests {
         check::<ImportImages>("{\"paths\": []} x", Err(["trailing", "column 15"]));
         check::<SetWallpaper>(
             r#"{"image_id": 1, "mode": "up"}"#,
-            Err(["mode: ", "one of individual, clone, extend"]),
+            Err(["mode: ", "one of `individual`, `clone`, `extend`"]),
         );
         check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err(["image_id: ", "1.5"]));
         for configuration in ["5", "[5]", r#"["timer", 5]"#, "null"] {

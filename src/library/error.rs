@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::{error, io};
 
-use crate::error_chain::causes;
+use crate::error_chain::{causes, plain};
 use crate::thread::panic_text;
 use crate::wire::own_path;
 use crate::{decode, store, transcode};
@@ -251,7 +251,7 @@ impl Error {
             Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
             _ => of.to_string(),
         };
-        causes(of).for_each(|cause| text.push_str(&format!(": {cause}")));
+        causes(of).for_each(|cause| text.push_str(&format!(": {}", plain(cause))));
         text
     }
 }

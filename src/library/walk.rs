@@ -195,7 +195,7 @@ mod tests {
                 )
             })
             .collect();
-        let gone = "cannot read it: No such file or directory (os error 2)";
+        let gone = "cannot read it: No such file or directory";
         assert_eq!(
             shown,
             [

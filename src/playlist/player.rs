@@ -29,7 +29,7 @@ pub(super) struct RunningPlaylist {
     pub(super) state: PlaybackState,
     /// The round of its changes; reports of earlier rounds are outdated.
     pub(super) round: u64,
-    /// None of its images can be shown, and an event has reported that: `builtin cannot show any image of`
+    /// An event has reported that none of its images can be shown: `builtin cannot show any image of`
     pub(super) nothing_compatible: Option<String>,
     /// The present image is gone, and its replacement has not been requested.
     pub(super) lost: bool,

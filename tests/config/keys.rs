@@ -30,10 +30,7 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("workspaces", json!({})),
-        (
-            "library",
-            json!({"watch": [], "in_place": true, "watch_folders": true}),
-        ),
+        ("library", json!({"watch": [], "watch_folders": true})),
         (
             "daemon",
             json!({

@@ -231,6 +231,7 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
     }
     let desktop = Desktop::wayland(&["640x360"]);
     let daemon = TestDaemon::on(&desktop);
+    daemon.configure("[backend]\ntype = \"swaybg\"\n");
     let manager = Manager::start(&daemon);
     manager.does(&["start", "murald.service"]);
     // Ready means that the daemon answers without a wait.

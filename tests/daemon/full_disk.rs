@@ -189,13 +189,13 @@ fn full_disk_refuses_new_rows_and_keeps_existing_ones() {
 }
 
 #[test]
-fn image_that_cannot_be_removed_stays_in_the_library() {
+fn files_that_cannot_be_removed_are_reported() {
     let Some(cramped) = Cramped::new("a library that becomes read-only") else {
         return;
     };
     let daemon = &cramped.daemon;
     assert_eq!(
-        import(daemon, &pictures(&daemon.root().join("one"), 1)),
+        import(daemon, &pictures(&daemon.root().join("two"), 2)),
         [""; 0]
     );
     let folder = daemon
@@ -203,8 +203,9 @@ fn image_that_cannot_be_removed_stays_in_the_library() {
         .post("/folders", &json!({ "name": "x" }))
         .ok()["id"]
         .clone();
-    let id = images(daemon)[0]["id"].clone();
-    let body = json!({ "image_ids": [id], "folder_id": folder });
+    let listed = images(daemon);
+    let (alone, inside) = (&listed[0], &listed[1]);
+    let body = json!({ "image_ids": [inside["id"]], "folder_id": folder });
     daemon.client().post("/folders/move-images", &body).ok();
     let library = daemon.images();
     let mount = |line: &str| {
@@ -223,26 +224,19 @@ fn image_that_cannot_be_removed_stays_in_the_library() {
     };
     mount("--bind \"$0\"");
     mount("-o remount,bind,ro");
-    let delete = || {
-        daemon.client().send(
-            "DELETE",
-            "/images",
-            "",
-            json!({ "ids": [id] }).to_string().as_bytes(),
-        )
-    };
+    let body = json!({ "ids": [alone["id"]] }).to_string();
+    let answer = daemon
+        .client()
+        .send("DELETE", "/images", "", body.as_bytes());
     let whole = format!("/folders/{folder}?mode=delete_all");
-    for refused in [delete(), daemon.client().delete(&whole)] {
-        let refused = refused.fails(500);
-        let error = format!("cannot remove files from {}", library.display());
-        assert_eq!(refused["error"], error);
-        assert!(
-            refused["details"].as_str().unwrap().contains("Read-only"),
-            "{refused}"
-        );
+    for (answer, image) in [(answer, alone), (daemon.client().delete(&whole), inside)] {
+        let answer = answer.ok();
+        let path = image["path"].as_str().unwrap();
+        assert_eq!(answer["files_kept"], json!([path]), "{answer}");
+        let warning = format!("cannot remove {path}: Read-only file system");
+        assert_eq!(answer["warnings"], json!([warning]));
     }
-    assert_eq!(images(daemon)[0]["folder_id"], folder);
-    mount("-o remount,bind,rw");
-    assert_eq!(delete().ok()["deleted"], 1);
-    assert_eq!(fs::read_dir(cramped.inside(&library)).unwrap().count(), 0);
+    assert!(images(daemon).is_empty());
+    let kept = fs::read_dir(cramped.inside(&library)).unwrap().count();
+    assert_eq!(kept, 2);
 }

@@ -145,7 +145,7 @@ fn library_on_a_missing_disk_is_kept() {
     daemon.kill9();
     daemon.start();
     wait_until("it is missed", || {
-        daemon.log().contains("Is the disk mounted?")
+        daemon.log().contains("is the disk mounted?")
     });
     assert_eq!(
         daemon.client().get("/playlists/1").ok()["images"]

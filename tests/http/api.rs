@@ -556,7 +556,12 @@ fn bad_image_queries_are_explained() {
         404,
         "folder with ID 7",
     );
-    check("/images", r#"{"paths": "/a"}"#, 400, "paths must be a list");
+    check(
+        "/images",
+        r#"{"paths": "/a"}"#,
+        400,
+        "paths: invalid type: string",
+    );
     check("/images/cancel-import", r#"{"batch_id": "b"}"#, 404, "b");
     check("/images/cancel-import", "{}", 400, "batch_id");
 }

@@ -53,7 +53,7 @@ fn full_queue_of_a_stopped_daemon_does_not_block_commands() {
     let (code, _, said) = run(daemon.murald(&["start"]));
     assert_eq!(code, Some(75), "{said}");
     assert!(
-        said.contains("is already running") && said.contains(&end),
+        said.contains("already running") && said.contains(&end),
         "{said}"
     );
     let (code, _, said) = run(daemon.murald(&["status"]));

@@ -347,7 +347,7 @@ impl Play {
                 let image = self.images[at];
                 let sql = "UPDATE image SET checksum = randomblob(32) WHERE id = ?1";
                 let rewrite =
-                    |c: &rusqlite::Transaction<'_>| Ok::<_, store::Error>(c.execute(sql, [image])?);
+                    |c: &store::Transaction<'_>| Ok::<_, store::Error>(c.execute(sql, [image])?);
                 self.room.store.write(rewrite).unwrap();
                 self.note(Changes {
                     rewritten: [image].into(),
