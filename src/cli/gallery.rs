@@ -101,8 +101,8 @@ impl Gallery {
     fn listen(self: &Arc<Self>, listener: &TcpListener) {
         for mut stream in listener.incoming().flatten() {
             let gallery = Arc::clone(self);
-            // Each thread holds the gallery, so its references count the connections. One connection more
-            // is closed, and so is one whose thread does not start.
+            // Each thread holds the gallery, so its references count the connections. One connection
+            // more is closed, and so is one whose thread does not start.
             if Arc::strong_count(&gallery) <= MOST_CONNECTIONS + 1 {
                 spawn("gallery-page", move || gallery.serve(&mut stream)).ok();
             }

@@ -54,8 +54,8 @@ impl Outputs {
         self.lock().session.clone()
     }
 
-    /// Uses the session of a command if there is none, and waits until its outputs are listed. A daemon may
-    /// outlive its session, and one that cron or ssh has started never had any.
+    /// Uses the session of a command if there is none, and waits until its outputs are listed. A
+    /// daemon may outlive its session, and one that cron or ssh has started never had any.
     pub(crate) fn offer(&self, session: &wire::Session) {
         let place = CompositorPlace::of(session);
         let told = {

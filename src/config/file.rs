@@ -58,8 +58,8 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces the file that `path` leads to through links, if its text is still the one that was
-/// `seen`. A copy of it gets its name before. The mode is kept; a new file and its directories are private, because the file may hold
-/// a key of a remote service.
+/// `seen`. A copy of it gets its name before. The mode is kept; a new file and its directories are
+/// private, because the file may hold a key of a remote service.
 pub(super) fn write(
     path: &Path,
     text: &str,

@@ -109,8 +109,8 @@ pub(super) fn copy(root: &Path, to: Option<&Path>, daemon: &Daemon) -> Result<Pa
     })
 }
 
-/// Lists the entries of a package, with paths relative to it, sorted so that a directory comes before its
-/// entries; says whether each is a file. Refuses links, special files, and too many files or bytes.
+/// Lists the entries of a package, with paths relative to it, sorted so that a directory comes before
+/// its entries; says whether each is a file. Refuses links, special files, and too many files or bytes.
 fn survey(root: &Path) -> Result<Vec<(PathBuf, bool)>, Error> {
     let refuse = |problem: String| Err(Error::Package(problem));
     let (mut entries, mut files, mut size) = (Vec::new(), 0, 0);

@@ -2,7 +2,8 @@
 //! by ffmpeg, and formats that murald does not decode by other programs.
 //!
 //! A video is shown by its poster frame, at one tenth of its length, or later if that is black. The
-//! programs write to a scratch file, which is decoded like any picture. Runs on threads that may wait for a program.
+//! programs write to a scratch file, which is decoded like any picture. Runs on threads that may wait
+//! for a program.
 
 use std::path::Path;
 

@@ -71,8 +71,8 @@ impl Departed {
     }
 }
 
-/// Removes those images that are still marked as missing, with every reference to them, and publishes the
-/// changes. Returns how many were removed.
+/// Removes those images that are still marked as missing, with every reference to them, and publishes
+/// the changes. Returns how many were removed.
 pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
     let mut count = 0;
     for some in ids.chunks(AT_ONCE) {

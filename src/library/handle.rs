@@ -349,8 +349,8 @@ impl Library {
         })
     }
     /// Writes a still picture of an image to a new PNG file of 4K at most: the first frame of an
-    /// animation, the poster frame of a video, the preview of a page. Transparent pixels are composed over
-    /// the colour `fill`; then the colours of the result are returned.
+    /// animation, the poster frame of a video, the preview of a page. Transparent pixels are composed
+    /// over the colour `fill`; then the colours of the result are returned.
     pub(crate) fn still(
         &self,
         ffmpeg: &Ffmpeg,

@@ -169,9 +169,9 @@ impl Thumbnails {
         fs::rename(new.path(), &path).map_err(Error::file("write", &path))
     }
 
-    /// Removes what the last run has left: temporary files, and thumbnails and previews without an image.
-    /// `is_known` says whether an image has a checksum. Files of this run stay, as their rows may be
-    /// still to come.
+    /// Removes what the last run has left: temporary files, and thumbnails and previews without an
+    /// image. `is_known` says whether an image has a checksum. Files of this run stay, as their rows
+    /// may be still to come.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
         let sizes = Resolution::ALL.iter().map(|size| size.as_str());
         for directory in sizes.chain([PREVIEWS]) {

@@ -159,8 +159,8 @@ impl Directory {
     }
 
     /// Whether ffmpeg 5 and 7 decode this variety as libtiff does. They ignore the orientation, decode
-    /// tiles and JPEG as noise, YCbCr in the wrong range, and floating point as integers; and they reverse
-    /// no bits of pixels smaller than a byte, unless a compression has bytes of its own.
+    /// tiles and JPEG as noise, YCbCr in the wrong range, and floating point as integers; and they
+    /// reverse no bits of pixels smaller than a byte, unless a compression has bytes of its own.
     fn is_right_in_ffmpeg(&self) -> bool {
         let is_compared = match (self.photometric, self.samples) {
             (0 | 1, 1) | (1, 2) | (2, 3 | 4) => self.bits <= 16,

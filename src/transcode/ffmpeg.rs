@@ -121,9 +121,9 @@ impl Ffmpeg {
         }
     }
 
-    /// Writes the frame at `at` seconds to a new PNG file of this size. HDR and wide gamuts are converted
-    /// if this ffmpeg has zimg; otherwise the colours are pale, unless the PNG names their primaries and
-    /// transfer function.
+    /// Writes the frame at `at` seconds to a new PNG file of this size. HDR and wide gamuts are
+    /// converted if this ffmpeg has zimg; otherwise the colours are pale, unless the PNG names their
+    /// primaries and transfer function.
     pub fn frame(
         &self,
         file: (&Path, Format),

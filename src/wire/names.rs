@@ -1,5 +1,5 @@
-//! The enumerations that several records of the API share, and how the names of all enumerations are read
-//! and written. Those of one record are beside it; those of the settings are in `config::schema`.
+//! The enumerations that several records of the API share, and how the names of all enumerations are
+//! read and written. Those of one record are beside it; those of the settings are in `config::schema`.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -41,8 +41,8 @@ fn gallery(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the desktop open a file that leads to the page. The address is in no command line, as every user of
-/// the machine can read the command lines of others.
+/// Has the desktop open a file that leads to the page. The address is in no command line, as every
+/// user of the machine can read the command lines of others.
 fn open(address: &str) -> io::Result<PathBuf> {
     let runtime = Dirs::of_process()
         .and_then(|dirs| dirs.runtime())
