@@ -15,6 +15,7 @@ use super::Error;
 use super::context::ImportContext;
 use super::disk::{stamp, sync_directory};
 use crate::digest::Checksum;
+use crate::error_chain::plain;
 use crate::store::pending_files;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::sys::lock;
@@ -275,7 +276,9 @@ fn whole(path: &Path) -> PathBuf {
 /// own, as `NotFound` would mean that the file is missing.
 fn trash_error(error: trash::Error) -> io::Error {
     io::Error::other(match error {
-        trash::Error::FileSystem { path, source } => format!("{}: {source}", path.display()),
+        trash::Error::FileSystem { path, source } => {
+            format!("{}: {}", path.display(), plain(&source))
+        }
         trash::Error::Unknown { description } => description,
         other => other.to_string(),
     })

@@ -117,6 +117,8 @@ fn import_on_a_full_disk_leaves_nothing_behind() {
         return;
     };
     let daemon = &cramped.daemon;
+    let filler = cramped.inside(&daemon.root().join("data/filler"));
+    fs::write(&filler, vec![7; 512 << 10]).unwrap();
     let errors = import(daemon, &pictures(&daemon.root().join("many"), 12));
     // The message is the kernel's, or the database's if the row was what did not fit.
     let is_full =
@@ -139,7 +141,8 @@ fn import_on_a_full_disk_leaves_nothing_behind() {
         assert_eq!(fs::metadata(path).unwrap().len(), image["file_size"]);
     }
 
-    // Imports succeed again once there is free space.
+    // Deletions and imports succeed again once there is free space.
+    fs::remove_file(&filler).unwrap();
     let ids: Vec<&Value> = taken.iter().map(|image| &image["id"]).collect();
     let body = json!({ "ids": ids }).to_string();
     let gone = daemon

@@ -39,7 +39,7 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) 
             return absent(report, paths, options);
         }
         Err(error) => {
-            let text = format!("cannot examine {}: {error}", socket.display());
+            let text = format!("cannot examine {}: {}", socket.display(), chain(&error));
             let step = "make its directory readable, or set MURALD_SOCKET to another path";
             report.fix(SUBJECT, text, step);
             return true;
@@ -92,7 +92,8 @@ fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool 
         }
         Err(error) => {
             let step = format!("`rm {shown}` and start murald again");
-            report.fix(SUBJECT, format!("cannot connect to {shown}: {error}"), step);
+            let text = format!("cannot connect to {shown}: {}", chain(&error));
+            report.fix(SUBJECT, text, step);
         }
     }
     true

@@ -175,7 +175,7 @@ fn runtime(report: &mut Report, env: &Env) {
                 step,
             );
         }
-        Err(error) => report.fix("runtime", format!("{named}: {error}"), step),
+        Err(error) => report.fix("runtime", format!("{named}: {}", chain(&error)), step),
         Ok(found) if !found.is_dir() => {
             report.fix(
                 "runtime",
@@ -257,7 +257,7 @@ fn writable(report: &mut Report, subject: &str, directory: &Path) {
             );
         }
         Err(error) => {
-            let text = format!("{shown} is not writable{for_what}: {error}");
+            let text = format!("{shown} is not writable{for_what}: {}", chain(&error));
             let step = format!("`chmod u+rwx {shown}`, or `chown` it to you");
             report.fix(subject, text, step);
         }
