@@ -11,6 +11,7 @@ use super::edits::edit;
 use super::error::{Error, Reply};
 use super::player::{Player, RunningPlaylist};
 use super::schedule::Rule;
+use super::slots;
 use super::spec::Items;
 use super::state::PlaybackState;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
@@ -297,20 +298,24 @@ impl Player {
         }
     }
 
-    /// Warns if a playlist follows the sun and no place is set: once, until that changes.
+    /// Warns if a playlist follows the sun and its times are not known: once, until that changes.
     pub(super) fn warn_of_lost_place(&mut self) {
         let follows = |one: &&RunningPlaylist| match &one.spec.rule {
             Rule::Slots(slots) => slots.follow_the_sun(),
             _ => false,
         };
-        let lost =
-            (self.running.values().find(follows)).filter(|_| self.clock_reading().place.is_none());
-        if let Some(one) = lost.filter(|_| !self.warned_of_place) {
-            log::warn!(
-                "playlist {:?} follows the sun, but location.latitude and location.longitude are not \
-                 set; using 06:00 and 18:00",
-                one.spec.name
-            );
+        let reading = self.clock_reading();
+        let reason = match reading.place {
+            None => Some("location.latitude and location.longitude are not set"),
+            Some(place) if !slots::has_sunrise(&reading.wall, place) => {
+                Some("the sun does not rise and set at the location today")
+            }
+            Some(_) => None,
+        };
+        let lost = self.running.values().find(follows).zip(reason);
+        if let Some((one, reason)) = lost.filter(|_| !self.warned_of_place) {
+            let name = &one.spec.name;
+            log::warn!("playlist {name:?} follows the sun, but {reason}; using 06:00 and 18:00");
         }
         self.warned_of_place = lost.is_some();
     }

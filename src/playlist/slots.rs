@@ -162,6 +162,13 @@ pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option
     u16::try_from(minute.clamp(0, LAST)).unwrap_or_default()
 }
 
+/// Whether the sun rises and sets at a place on the local day.
+pub(super) fn has_sunrise(wall: &Zoned, place: Place) -> bool {
+    [SunEvent::Sunrise, SunEvent::Sunset]
+        .into_iter()
+        .all(|event| minute_of_event(event, wall.date(), wall.time_zone(), place).is_some())
+}
+
 /// The minute of a local day at which a solar event happens. If the zone is far from the place, the
 /// event may belong to the place's day before or after.
 fn minute_of_event(

@@ -173,3 +173,17 @@ fn interrupted_import_is_cancelled() {
     let taken = &json_of(&daemon, &["images", "list"])["pagination"]["total_items"];
     assert!(taken.as_u64().unwrap() < 250, "{taken}");
 }
+
+#[test]
+fn import_of_a_directory_without_pictures_fails() {
+    let daemon = TestDaemon::started();
+    let notes = daemon.root().join("notes");
+    std::fs::create_dir(&notes).unwrap();
+    let import = || daemon.murald(&["import"]).arg(&notes).output().unwrap();
+    assert_eq!(import().status.code(), Some(1), "the directory is empty");
+    std::fs::write(notes.join("todo"), "").unwrap();
+    let output = import();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("no image found"), "{told}");
+}

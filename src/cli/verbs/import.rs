@@ -260,6 +260,9 @@ impl<'a> Watch<'a> {
             let total = count(number(&self.end, "total"), "file");
             problems.push(format!("cancelled after {} of {total}", self.taken()));
         }
+        if !self.cancelled && self.failures.is_empty() && self.taken() == 0 {
+            problems.push("no image found".to_owned());
+        }
         if !self.failures.is_empty() {
             let failed = count(self.failures.len() as u64, "file");
             problems.push(format!("{failed} could not be imported"));

@@ -468,8 +468,17 @@ fn sun_slots_follow_the_season_and_the_place() {
     assert_eq!(fixture.asked(), [0]);
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
     assert_eq!(fixture.asked(), [2]);
-    // Without a place the evening begins at 18:00.
+    // The sun does not rise in Tromsø then.
     assert!(!fixture.player.warned_of_place);
+    fixture.time.lock().unwrap().place = Place::new(Some(69.65), Some(18.96));
+    fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
+    assert!(fixture.player.warned_of_place);
+    assert_eq!(fixture.asked(), [1]);
+    fixture.time.lock().unwrap().place = berlin;
+    fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
+    assert!(!fixture.player.warned_of_place);
+    assert_eq!(fixture.asked(), [2]);
+    // Without a place the evening begins at 18:00.
     fixture.time.lock().unwrap().place = None;
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
     assert!(fixture.player.warned_of_place);
