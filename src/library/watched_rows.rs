@@ -28,6 +28,9 @@ impl SeenFile {
         connection: &Connection,
         image: Option<i64>,
     ) -> Result<(), store::Error> {
+        if let Some(id) = image {
+            watched::displace(connection, &self.path, id)?;
+        }
         let file = WatchedFile {
             path: self.path.clone(),
             image_id: image,
@@ -164,6 +167,7 @@ impl ImportContext {
     ) -> Result<Option<Reserved<'_>>, Error> {
         let id = watched::rename(c, file, now)?;
         if let Some(id) = id {
+            watched::displace(c, &now.path, id)?;
             self.forget_others(c, id)?;
         }
         let image = id.map(|id| images::get(c, id)).transpose()?.flatten();
@@ -224,7 +228,6 @@ impl ImportContext {
         let Some(now) = there else {
             return Err(Error::NothingToDo);
         };
-        watched::displace(c, &seen.path, now.id)?;
         if is_first && seen.directory.folders && !now.in_place && now.folder_id.is_none() {
             edits::set_folder(c, now.id, self.folder(c, &seen.directory, &seen.path)?)?;
         }

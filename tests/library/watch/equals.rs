@@ -116,3 +116,20 @@ fn picture_keeps_its_other_file_when_one_gets_the_content_of_another_picture() {
     assert_eq!(answer["files"], serde_json::json!(removed));
     assert!(walls.at("x.png").exists());
 }
+
+#[test]
+fn picture_keeps_its_other_file_when_a_copy_of_another_is_renamed_over_it() {
+    let walls = Walls::with(&[("x.png", 1), ("y.png", 2)]);
+    let count = |sql: &str| -> i64 {
+        let connection = rusqlite::Connection::open(walls.daemon.database()).unwrap();
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    walls.draw("x-copy.png", 1);
+    walls.draw("y-copy.png", 2);
+    let files = "SELECT count(*) FROM watched_file WHERE image_id IS NOT NULL";
+    wait_until("four files", || count(files) == 4);
+    fs::rename(walls.at("y-copy.png"), walls.at("x.png")).unwrap();
+    let moved = "SELECT count(*) FROM image WHERE path LIKE '%/x-copy.png'";
+    wait_until("the other file", || count(moved) == 1);
+    wait_for(&walls, &[1, 2]);
+}
