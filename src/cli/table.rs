@@ -368,9 +368,9 @@ mod tests {
              112  夕焼け\n",
         );
         check(
-            16,
+            21,
             " ID  NAME\n  \
-             7  sunset ove…\n\
+             7  sunset over the…\n\
              112  夕焼け\n",
         );
     }

@@ -385,7 +385,7 @@ mod tests {
         check("backend.feh.mode = 'x'", feh, "mode", json!("x"), word);
         let acting = parsed("backend.feh.mode = 'x'").unwrap().config.feh.mode;
         assert_eq!(acting, FehMode::Fill);
-        let unknown = "line 2: unknown setting daemon.loglevel";
+        let unknown = "line 2: unknown setting daemon.loglevel; did you mean daemon.log_level?";
         check(
             "[daemon]\nloglevel = 1",
             Section::Daemon,
@@ -400,7 +400,7 @@ mod tests {
             json!(null),
             "line 1: unknown section x",
         );
-        let twice = "line 3: unknown setting backend.feh.mo-de";
+        let twice = "line 3: unknown setting backend.feh.mo-de; did you mean backend.feh.mode?";
         check(
             "[backend.feh]\nmode = 'max'\nmo-de = 1",
             Section::BackendOptions(BackendName::Feh),
@@ -419,7 +419,10 @@ mod tests {
         assert!(config.auto_priorities.web.is_empty());
         // Elsewhere they differ; and a key with the exact name has precedence.
         let other = parsed("[remote-gallery]\napi_key = 'x'\n").unwrap().config;
-        assert_eq!(other.warnings, ["line 1: unknown section remote-gallery"]);
+        assert_eq!(
+            other.warnings,
+            ["line 1: unknown section remote-gallery; did you mean remote_gallery?"]
+        );
         assert_eq!(other.section(Section::RemoteGallery)["api_key"], "");
         let both = "[backend.wal-qt]\nduration-ms = 7\nduration_ms = 8\n";
         assert_eq!(parsed(both).unwrap().config.wal_qt.duration_ms, 8);

@@ -173,7 +173,7 @@ fn folders(scene: &Scene, client: &Client, dice: &mut Dice) {
         0 => {
             let name = format!("folder {}", dice.below(6));
             let body = json!({ "name": name, "parent_id": parent });
-            one_of(&client.post("/folders", &body), &[201, 404, 409]);
+            one_of(&client.post("/folders", &body), &[200, 201, 404, 409]);
         }
         1 => {
             let Some(id) = parent else { return };

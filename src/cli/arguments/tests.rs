@@ -223,7 +223,10 @@ fn wrong_command_lines_are_explained() {
         &["--format", "{", "status"],
         "--format: { has no closing brace\n",
     );
-    check(&["status", "now"], "murald status does not take \"now\"");
+    check(
+        &["status", "now"],
+        "unexpected argument \"now\"\nhint: usage: murald status",
+    );
     check(
         &["set", "7", "--mod", "clone"],
         "unknown flag --mod\nhint: did you mean --mode?",

@@ -1,10 +1,8 @@
 //! Tests the reports of pictures that a request shows on monitors other than its own.
 
-use std::fs;
-
 use super::*;
 use crate::compositor::Session;
-use crate::store::assignments;
+use crate::store::purge;
 
 impl Desk {
     /// The source and the monitors of each published change.
@@ -28,22 +26,15 @@ impl Desk {
 }
 
 #[test]
-fn default_that_replaces_a_missing_picture_is_saved_and_reported() {
+fn picture_that_replaces_a_deleted_one_is_saved_and_reported() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
     let [red, green, blue] = ["red", "green", "blue"].map(|name| desk.room.add(name));
     desk.set(green, &[]).unwrap();
-    let meant = desk
-        .room
-        .store
-        .read(assignments::for_every_monitor)
-        .unwrap()
-        .unwrap();
+    desk.set(blue, &[]).unwrap();
     desk.room
         .store
-        .write(|c| assignments::put_default(c, &meant))
+        .write(|c| purge::delete(c, &[blue], false))
         .unwrap();
-    desk.set(blue, &[]).unwrap();
-    fs::remove_file(desk.room.path("blue")).unwrap();
     desk.changes();
     desk.orders();
     desk.set(red, &["A"]).unwrap();
