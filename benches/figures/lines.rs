@@ -77,7 +77,10 @@ pub(crate) const LINES: &[&str] = &[
 #[allow(dead_code, reason = "a test reads it")]
 pub(crate) const APART: &[(&str, &[&str])] = &[
     ("it is the daemon, or ends it", &["start", "stop"]),
-    ("it goes on, or waits for somebody", &["events", "pick"]),
+    (
+        "it goes on, or waits for somebody",
+        &["events", "gallery", "pick"],
+    ),
     (
         "it waits for the screen",
         &[

@@ -184,7 +184,7 @@ impl View {
             .flat_map(Column::fields)
     }
 
-    /// Prints the answer in the format that the user has chosen.
+    /// Prints the answer in the format that the user has chosen; fails if files could not be removed.
     pub(super) fn show(
         &self,
         call: &Call,
@@ -193,7 +193,17 @@ impl View {
     ) -> Result<(), Error> {
         stdout.show(answer, |stdout, value: Value| {
             self.people(call, stdout, &value)
-        })
+        })?;
+        if !self.fields().any(|field| field == "files_kept") {
+            return Ok(());
+        }
+        match items(&answer.read()?, "files_kept").len() as u64 {
+            0 => Ok(()),
+            kept => Err(Error::refused(format!(
+                "{} not deleted",
+                count(kept, "file")
+            ))),
+        }
     }
 
     /// Like [`Self::show`], for a record that the command has made.

@@ -231,7 +231,10 @@ fn refusals_of_the_daemon_are_printed() {
     let directory = daemon.root().join("pictures");
     fs::create_dir(&directory).unwrap();
     let told = stderr(&run(&daemon, &["set", directory.to_str().unwrap()]));
-    assert!(told.contains("\n  `murald slideshow DIR` shows "), "{told}");
+    assert!(
+        told.contains("\nhint: `murald slideshow DIR` shows "),
+        "{told}"
+    );
     rejected(&daemon, &["images", "raw", "7", "--output", "x"], 1);
     let output = run(&daemon, &["images", "show", "7", "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -421,7 +424,7 @@ fn folders_are_created_filled_moved_and_deleted() {
     let bay = make(&["bay", "--parent", &sea]);
     let image = images[0].to_string();
     assert_eq!(
-        json_of(&daemon, &["folders", "add", &bay, &image]),
+        json_of(&daemon, &["images", "move", &image, &bay]),
         json!({"moved": 1})
     );
     let inside = json_of(&daemon, &["images", "list", "--folder", &bay]);

@@ -126,7 +126,7 @@ fn trash_has_the_file_its_path_and_the_date() {
 
 #[test]
 fn file_stays_if_the_trash_fails() {
-    let daemon = daemon(3);
+    let daemon = daemon(4);
     let trash = daemon.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
     let delete = |body| daemon.client().send("DELETE", "/images", "", body);
@@ -139,7 +139,7 @@ fn file_stays_if_the_trash_fails() {
     ] {
         delete(body).fails(400);
     }
-    assert_eq!(ids(&daemon), 3);
+    assert_eq!(ids(&daemon), 4);
     let path = json_of(&daemon, &["images", "show", "p0"])["path"].clone();
     let told = delete(br#"{"ids":[1],"trash":true}"#).ok();
     assert_eq!(
@@ -153,12 +153,21 @@ fn file_stays_if_the_trash_fails() {
     );
     assert_eq!(
         (ids(&daemon), Path::new(path.as_str().unwrap()).exists()),
-        (2, true)
+        (3, true)
     );
     let output = daemon.murald(&["images", "delete", "p1"]).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("cannot trash ") && told.ends_with("murald: 1 file not deleted\n"));
+    let line = ["images", "delete", "p3", "--json"];
+    let output = daemon.murald(&line).output().unwrap();
+    let read = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(read(&output.stderr)["error"], "1 file not deleted");
+    assert_eq!(
+        read(&output.stdout)["files_kept"].as_array().unwrap().len(),
+        1
+    );
     fs::remove_file(&trash).unwrap();
     let path = json_of(&daemon, &["images", "show", "p2"])["path"].clone();
     assert_eq!(
@@ -325,7 +334,7 @@ fn files_in_place_are_kept_when_their_folder_is_deleted() {
             "f",
         ],
     );
-    ok(&daemon, &["folders", "add", "f", "p0"]);
+    ok(&daemon, &["images", "move", "p0", "f"]);
     let line = ["folders", "delete", "f", "--contents"];
     daemon
         .client()

@@ -19,7 +19,10 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
 /// Verbs that start or stop the daemon, do not need it, need files, or do not end by themselves.
 fn is_apart(verb: &Verb) -> bool {
     let name = verb.name();
-    ["start", "stop", "doctor", "events", "complete", "pick"].contains(&name.as_str())
+    [
+        "start", "stop", "doctor", "events", "complete", "pick", "gallery",
+    ]
+    .contains(&name.as_str())
         || [
             "config path",
             "config check",

@@ -125,7 +125,7 @@ fn imports_print_their_events() {
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
     assert!(
-        told.starts_with("{\"error\":\"1 file could not be imported\","),
+        told.starts_with(r#"{"error":"1 file could not be imported\n"#),
         "{told}"
     );
     assert!(told.contains("bad.png: "), "{told}");

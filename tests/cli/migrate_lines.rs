@@ -98,7 +98,7 @@ fn waypaper_keys_are_printed() {
     check(
         "[Settings]\nfolder = ~/f1\n         ~/f2\nslideshow_enabled = True\nslideshow_interval = 30\n\
          monitors = DP-1\n\tDP-2\nwallpaper = ~/a b.jpg\n\t~/c.jpg\nbackend = wallutils\n\
-         fill = sideways\ncolor = #fff\nsubfolders = False\nmpvpaper_sound = False\n\
+         fill = sideways\ncolor = #ffeedd\nsubfolders = False\nmpvpaper_sound = False\n\
          post_command = sh -c 'x $monitor' \"a $wallpaper\" $color $other\n[Other]\nx = 1\n",
         &[
             "watch ~/f1",
@@ -109,22 +109,25 @@ fn waypaper_keys_are_printed() {
              shows this picture",
             "skipped backend: wallutils is not a backend of murald",
             "skipped fill: murald has no fill named sideways",
-            "setting backend.awww.fill_color fff",
-            "setting backend.builtin.fill_color fff",
+            "setting backend.awww.fill_color ffeedd",
+            "setting backend.feh.fill_color ffeedd",
+            "setting backend.swaybg.fill_color ffeedd",
+            "setting backend.wal-qt.fill_color ffeedd",
+            "setting backend.builtin.fill_color ffeedd",
             "setting hooks.wallpaper_changed sh -c 'x '\"$MURALD_MONITOR\"'' \"a $MURALD_PATH\" \
-             \"#fff\" $other",
+             \"#ffeedd\" $other",
             "skipped Other.x: murald does not know this section of waypaper's",
             "playlist waypaper (of all images, every 30 min, at random)",
         ],
     );
     check(
-        "[Settings]\nfolder = ~/5%%\nwallpaper = ~/a%%.jpg,~/c.jpg\nmonitors = DP-1,All\ncolor = white\n",
+        "[Settings]\nfolder = ~/5%%\nwallpaper = ~/a%%.jpg,~/c.jpg\nmonitors = DP-1,All\ncolor = #fff\n",
         &[
             "skipped folder: there is no directory ~/5%",
             "skipped wallpaper: the wallpaper stays as it is; `murald set ~/a%%.jpg --monitor DP-1` \
              shows this picture",
             "skipped wallpaper: the wallpaper stays as it is; `murald set ~/c.jpg` shows this picture",
-            "skipped color: white is not a colour like #ffffff",
+            "skipped color: #fff is not a colour like #ffffff",
         ],
     );
 }

@@ -59,7 +59,7 @@ fn images_are_found_by_id_name_prefix_and_path() {
     refused(
         "sunsat",
         1,
-        "no image named \"sunsat\"\n  did you mean Sunset (1)?\n",
+        "no image named \"sunsat\"\nhint: did you mean Sunset (1)?\n",
     );
     // The extension is not the image's.
     refused("sunset.jpg", 1, "no image named \"sunset.jpg\"\n");
@@ -68,7 +68,7 @@ fn images_are_found_by_id_name_prefix_and_path() {
     let output = run(&daemon, &["images", "show", "7"]);
     assert_eq!(
         stderr(&output),
-        "murald: no image with ID 7\n  an image is named 7: use name:7\n"
+        "murald: no image with ID 7\nhint: an image is named 7: use name:7\n"
     );
     check("id:1", 1);
     check("name:1", 6);
@@ -77,15 +77,15 @@ fn images_are_found_by_id_name_prefix_and_path() {
     refused(
         "id:x",
         2,
-        "id: must be followed by a number from 1, not \"id:x\"\n",
+        "the ID in \"id:x\" must be a number of at least 1\n",
     );
     for (word, what) in [("1e1e2e", "named \"1e1e2e\""), ("112233", "with ID 112233")] {
-        let told = format!("murald: no image {what}\n  did you mean the colour '#{word}'?\n");
+        let told = format!("murald: no image {what}\nhint: did you mean the colour '#{word}'?\n");
         fails(&daemon, &["set", word], 1, &told);
     }
     rejected(&daemon, &["images", "show", "1e1e2e"], 1);
     refused("007", 1, "no image named \"007\"\n");
-    let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  use id:1 or name:1\n";
+    let both = "\"1\" is ambiguous: 1 (6), Sunset (1)\nhint: use id:1 or name:1\n";
     refused("1", 1, both);
     // Reserved words win over names.
     refused("current", 1, "");
@@ -110,7 +110,7 @@ fn images_are_found_by_id_name_prefix_and_path() {
     refused(
         other,
         1,
-        &format!("{other} is not in the library\n  `murald import PATH`"),
+        &format!("{other} is not in the library\nhint: `murald import PATH`"),
     );
     refused("/no/such/file.png", 1, "cannot read /no/such/file.png: ");
 }
@@ -142,8 +142,8 @@ fn playlists_and_folders_are_found_by_name() {
     );
     assert_eq!(json_of(&daemon, &["playlist", "show", "even"])["id"], 1);
     assert_eq!(
-        ok(&daemon, &["playlist", "rename", "evening", "Night"]),
-        "renamed the playlist to Night (1)\n"
+        json_of(&daemon, &["playlist", "edit", "evening", "--name", "Night"])["name"],
+        "Night"
     );
     rejected(&daemon, &["playlist", "show", "nigth"], 1);
     ok(&daemon, &["playlist", "add", "morning", "a"]);
@@ -199,11 +199,16 @@ fn playlists_and_folders_are_found_by_name() {
     for name in ["1", "9"] {
         ok(&daemon, &["folders", "create", name]);
     }
-    let told = "murald: \"1\" is ambiguous: sea (1), 1 (5)\n  use id:1 or name:1\n";
+    let told = "murald: \"1\" is ambiguous: 1 (5), sea (1)\nhint: use id:1 or name:1\n";
     fails(&daemon, &["folders", "delete", "1", "--contents"], 1, told);
     ok(&daemon, &["folders", "delete", "name:1", "--contents"]);
     ok(&daemon, &["folders", "show", "1"]);
-    rejected(&daemon, &["folders", "delete", "9", "--contents"], 1);
+    // A folder may be named by its digits if no other has this ID.
+    assert_eq!(
+        ok(&daemon, &["folders", "show", "9", "--format", "{id}"]),
+        "6\n"
+    );
+    rejected(&daemon, &["folders", "delete", "77", "--contents"], 1);
     let list = ok(&daemon, &["folders", "list"]);
     assert!(list.contains("2\tsea/bay\t0\t"), "{list}");
     ok(&daemon, &["images", "move", "a", "b", "land/bay"]);
@@ -300,8 +305,8 @@ fn references_are_read_from_standard_input() {
     );
     // `-` means standard input only as an image, and an empty input selects nothing.
     for (line, code) in [
-        (&["images", "delete", "--name", "-"][..], 0),
-        (&["images", "delete", "--name-prefix=-"], 0),
+        (&["images", "delete", "--name", "-"][..], 1),
+        (&["images", "delete", "--name-prefix=-"], 1),
         (&["images", "delete", "--folder", "-"], 2),
         (&["images", "move", "1", "-"], 2),
         (&["images", "delete", "-"], 0),

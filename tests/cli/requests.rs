@@ -287,14 +287,14 @@ fn every_verb_makes_the_right_requests() {
         "playlist add 3 9",
         &[
             "GET /playlists/3",
-            r#"PATCH /playlists/3 {"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"},{"image_id":9}]}"#,
+            r#"PATCH /playlists/3 {"images":{"add":[{"image_id":9}]}}"#,
         ],
     );
     check(
         "playlist remove 3 1",
         &[
             "GET /playlists/3",
-            r#"PATCH /playlists/3 {"images":[{"image_id":2,"media_type":"image"}]}"#,
+            r#"PATCH /playlists/3 {"images":{"remove":[1]}}"#,
         ],
     );
     check("playlist delete 3", &["DELETE /playlists/3"]);
@@ -317,14 +317,14 @@ fn every_verb_makes_the_right_requests() {
         "watch add /a /b",
         &[
             "GET /library/watch",
-            r#"PUT /library/watch {"watch":["/w","/a","/b"]}"#,
+            r#"PATCH /library/watch {"watch":{"add":["/a","/b"]}}"#,
         ],
     );
     check(
         "watch remove /w --forget",
         &[
             "GET /library/watch",
-            r#"PUT /library/watch {"watch":[],"forget":true}"#,
+            r#"PATCH /library/watch {"watch":{"remove":["/w"]},"forget":true}"#,
         ],
     );
     check("library purge-missing", &["POST /library/purge-missing {}"]);
@@ -384,7 +384,7 @@ fn every_verb_makes_the_right_requests() {
         &[],
     );
     // These need no daemon, but a database or a problem: see `tests/library` and `tests/daemon`. The
-    // next ones need a real daemon: see `calls.rs` and `start.rs`.
+    // next ones need a real daemon: see `calls.rs`, `gallery.rs` and `start.rs`.
     for line in ["library check", "library restore", "doctor"] {
         tried.insert(line.to_owned());
     }
@@ -393,6 +393,7 @@ fn every_verb_makes_the_right_requests() {
         "stop",
         "status",
         "events",
+        "gallery",
         "import",
         "images tag",
         "toggle",

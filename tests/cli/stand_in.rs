@@ -21,6 +21,7 @@ impl StandIn {
         Self::saying(|asked| match asked {
             "GET /images/ids" => (200, r#"{"ids":[1,2,3,4,5,6,7,8,9]}"#),
             "GET /playlists" => (200, "[]"),
+            "GET /folders?parent_id=all" => (200, FOLDERS),
             asked if is_look_up(asked) => (200, NOTHING),
             _ => (200, ANSWER),
         })
@@ -99,4 +100,5 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
 
 const NOTHING: &str =
     r#"{"data":[],"pagination":{"page":1,"per_page":200,"total_items":0,"total_pages":0}}"#;
+const FOLDERS: &str = r#"{"data":[{"id":3,"name":"f","parent_id":null}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;
 const ANSWER: &str = r#"{"version":"99.0.0","watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}],"ids":[5],"data":[{"id":5}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
 use serde_json::Value;
 
-use super::{Call, Error, Stdout, View, count, harmless, items, more, number, text};
+use super::{Call, Error, View, count, harmless, items, more, number, text};
 
 /// Names that the question lists.
 const LISTED: usize = 5;
@@ -30,25 +30,14 @@ pub(super) const DELETED: View = View::of(
     };
     let said = said(deleted, (kept, stuck.len() as u64), wanted, forever);
     stdout.say(format!("{said}{all}"))?;
-    all_removed(stdout, answer)
+    stdout.warn_all(answer);
+    Ok(())
 });
 
 /// The files of an image that has several.
 fn names(files: &[Value]) -> String {
     let names: Vec<_> = files.iter().filter_map(Value::as_str).collect();
     format!(": {}", names.join(", "))
-}
-
-/// Fails if files could not be removed.
-pub(super) fn all_removed(stdout: &Stdout, answer: &Value) -> Result<(), Error> {
-    stdout.warn_all(answer);
-    match items(answer, "files_kept").len() as u64 {
-        0 => Ok(()),
-        kept => Err(Error::refused(format!(
-            "{} not deleted",
-            count(kept, "file")
-        ))),
-    }
 }
 
 /// Always sent: without this field, files in place would go to the trash, too.

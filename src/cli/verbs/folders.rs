@@ -86,7 +86,8 @@ const DELETED: View = View::of(
         0 => stdout.say(format!("{folders} deleted"))?,
         images => stdout.say(format!("{folders} and {} deleted", count(images, "image")))?,
     }
-    delete::all_removed(stdout, gone)
+    stdout.warn_all(gone);
+    Ok(())
 });
 
 fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

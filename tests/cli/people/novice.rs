@@ -24,9 +24,9 @@ fn novice_sets_a_picture_and_tries_commands() {
         "{help}"
     );
     bash.types("murald show", "did you mean ");
-    bash.types("murald delete that", "images delete");
+    bash.types("murald rm that", "images delete");
     bash.types("murald set thta.jpg", "that (1)");
-    bash.types("murald wallpapers", "needs a command: set, random");
+    bash.types("murald library", "needs a command: ");
     bash.types("murald playlist create mine", "no images given");
     bash.types("murald next; echo code=$?", "code=1");
     bash.types(

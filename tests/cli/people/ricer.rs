@@ -19,8 +19,8 @@ fn user_of_swww_switches() {
         &format!("source {}; echo rea''dy", completions("murald.fish")),
         "ready\r\n",
     );
-    // The command of swww, and the suggestion.
-    fish.types("murald img Pictures/green.png", "did you mean set PICTURE?");
+    // The command of swww.
+    fish.types("murald img Pictures/green.png", "unknown command ");
     // On both monitors, in the order of the compositor.
     fish.types("murald set Pictures/green.png", "green (1) is on HEADLESS-");
     // Instead of swww murald draws, whatever is installed.
