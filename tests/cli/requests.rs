@@ -419,8 +419,12 @@ fn every_verb_makes_the_right_requests() {
     ] {
         routes.insert(of_playlist.to_owned());
     }
-    // `status`, `events` and `stop` request these; `status` shows what `/healthz` has.
+    // `status`, `events`, `stop` and `images tag` request these; `status` shows what `/healthz` has. Other
+    // clients set all watched directories at once.
     for other in [
+        "GET /info",
+        "PATCH /images",
+        "PUT /library/watch",
         "GET /healthz",
         "GET /capabilities",
         "GET /events",

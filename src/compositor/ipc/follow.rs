@@ -7,7 +7,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, at, bounded, never, select};
 
 use super::{Connection, Protocol, Topics};
 use crate::compositor::Outputs;
@@ -30,7 +30,7 @@ pub(crate) struct Source {
     /// The protocol to look for; `None` for any.
     pub(crate) wanted: Option<Protocol>,
     pub(crate) topics: &'static Topics,
-    /// Called if a session has no such socket.
+    /// Called if there is no session, or none with such a socket.
     pub(crate) none: Box<dyn Fn() + Send>,
 }
 
@@ -96,9 +96,14 @@ impl Source {
     }
 
     fn connect(&self) -> Option<Connection> {
-        let session = self.outputs.session()?;
-        let connection = Connection::open(self.wanted, self.topics, (&session, &self.env));
-        if connection.is_none() {
+        // Before the first look at the outputs nobody knows whether there is a session.
+        let is_known = matches!(
+            self.outputs.looked().opened().try_recv(),
+            Err(TryRecvError::Disconnected)
+        );
+        let open = |it| Connection::open(self.wanted, self.topics, (&it, &self.env));
+        let connection = self.outputs.session().and_then(open);
+        if connection.is_none() && is_known {
             (self.none)();
         }
         connection
