@@ -168,10 +168,14 @@ impl<'a> Request<'a> {
 
 /// The error (400) for a body that serde cannot read; `path` leads to the field.
 fn malformed(path: &str, error: &serde_json::Error) -> Error {
-    Error::bad_request(match path {
-        "." | "?" => format!("the body cannot be read: {error}"),
-        path => format!("{path}: {error}"),
-    })
+    let place = format!("at line {} column {}", error.line(), error.column());
+    let text = error.to_string();
+    let text = text.trim_end_matches(&place).trim_end();
+    let error = Error::bad_request(match path {
+        "." | "?" => format!("the body cannot be read: {text}"),
+        path => format!("{path}: {text}"),
+    });
+    error.details(place)
 }
 
 fn segments(path: &str) -> Result<Vec<Cow<'_, str>>, Error> {
@@ -251,7 +255,8 @@ mod tests {
             Err(["must be a JSON object", "line 1 column 1"]),
         );
         check::<ImportImages>("null", Err(["must be a JSON object", ""]));
-        check::<ImportImages>("{}", Err(["missing field `paths`", "line 1 column 2"]));
+        let place = "\"details\":\"at line 1 column 2\"";
+        check::<ImportImages>("{}", Err(["missing field `paths`", place]));
         check::<ImportImages>(
             "{\"paths\":\n[\"a\", 7]}",
             Err(["paths[1]: invalid type: integer `7`", "line 2 column 7"]),
