@@ -395,7 +395,7 @@ fn acknowledged_changes_survive_a_power_loss() {
         put(scene.daemon.root(), tree);
         eprintln!("{when}");
         scene.daemon.start();
-        scene.agrees_wholly(when);
+        scene.keeps_its_files(when);
         let found = scene.holdings();
         // The action that was under way is done, or not.
         let fits = seen[*acknowledged..]

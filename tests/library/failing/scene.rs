@@ -141,6 +141,16 @@ impl Scene {
         self.agrees(when);
     }
 
+    /// Like [`Scene::agrees`], once each row has its file. After a power loss, a copy may stay without a
+    /// row: the note that it is pending does not wait for the disk.
+    #[track_caller]
+    pub fn keeps_its_files(&self, when: &str) {
+        wait_until(&format!("{when}: each row has its file"), || {
+            self.owned().is_subset(&self.files())
+        });
+        self.agrees(when);
+    }
+
     /// Kills the daemon (`kill -9`) and starts it again.
     pub fn again(&mut self) {
         self.daemon.kill9();
