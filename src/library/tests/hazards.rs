@@ -159,9 +159,13 @@ fn capabilities_are_not_written_through_a_link() {
     fs::create_dir(&root).unwrap();
     fs::write(root.join("index.html"), "<html>").unwrap();
     fs::write(root.join("waypaper.json"), r#"{"title": "Page"}"#).unwrap();
-    symlink("index.html", root.join(".murald-manifest")).unwrap();
     let image = alive.library.import_web(&root, None).unwrap();
     let meta = image.web_meta.unwrap();
+    symlink(
+        "index.html",
+        Path::new(&meta.package_root).join(".murald-manifest"),
+    )
+    .unwrap();
     package::write_capabilities(&meta).unwrap();
     assert_eq!(fs::read_to_string(&meta.entry_path).unwrap(), "<html>");
     assert!(
