@@ -17,6 +17,7 @@ use super::disk::Scratch;
 use super::package::package_thumbnail;
 use crate::decode::Decoder;
 use crate::digest;
+use crate::paths::remove_leftover;
 use crate::store::{Store, images};
 use crate::sys::lock;
 use crate::transcode::Ffmpeg;
@@ -188,11 +189,7 @@ impl Thumbnails {
                 };
                 let written = entry.metadata().and_then(|meta| meta.modified());
                 if is_stale && written.is_ok_and(|at| at < self.shared.started) {
-                    // A program that was killed leaves a directory.
-                    let path = entry.path();
-                    fs::remove_file(&path)
-                        .or_else(|_| fs::remove_dir_all(path))
-                        .ok();
+                    remove_leftover(&entry.path());
                 }
             }
         }

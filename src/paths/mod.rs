@@ -22,7 +22,8 @@ pub(crate) use dirs::from_uri;
 pub use env::Env;
 pub(crate) use presence::{Presence, answers, presence};
 pub(crate) use replace::{
-    Replacement, TEMPORARY, flush_directory, make_directories, remove_unused, replace,
+    Replacement, TEMPORARY, flush_directory, make_directories, remove_leftover, remove_unused,
+    replace,
 };
 
 /// Opens a regular file for reading; fails for other kinds without waiting for a pipe's writer or a

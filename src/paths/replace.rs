@@ -100,10 +100,17 @@ pub(crate) fn remove_unused(directory: &Path, is_used: impl Fn(&Path) -> bool) {
         .map(|entry| entry.path())
         .filter(|path| !is_used(path))
     {
-        // A program that was killed leaves a directory.
-        fs::remove_file(&path)
-            .or_else(|_| fs::remove_dir_all(path))
-            .ok();
+        remove_leftover(&path);
+    }
+}
+
+/// Removes a file, or a temporary directory that a killed program has left. Other directories stay, as
+/// murald has not made them.
+pub(crate) fn remove_leftover(path: &Path) {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_temporary = name.starts_with(TEMPORARY.as_bytes());
+    if fs::remove_file(path).is_err() && is_temporary {
+        fs::remove_dir_all(path).ok();
     }
 }
 
@@ -153,5 +160,19 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert!(replace(&path, b"c").is_err(), "a directory has its name");
         assert_eq!(there(), only);
+    }
+
+    #[test]
+    fn only_temporary_directories_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [".new-1.png.d", "of the user"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+            fs::write(dir.path().join(name).join("file"), "").unwrap();
+        }
+        fs::write(dir.path().join("unused"), "").unwrap();
+        remove_unused(dir.path(), |_| false);
+        let left = fs::read_dir(dir.path()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["of the user"]);
     }
 }
