@@ -1,5 +1,5 @@
 //! One batch of an import: the files that are left, the counts and the events. Belongs to the thread
-//! `import`.
+//! `library`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! The context that all parts of the library share: its settings, paths, names and caches.
 //!
-//! The import workers, the threads `import`, `reconcile` and `watch`, and the handle use it. It starts
+//! The import workers, the threads `library`, `reconcile` and `watch`, and the handle use it. It starts
 //! nothing, and knows no thread.
 
 use std::collections::HashMap;
@@ -12,8 +12,7 @@ use super::Thumbnails;
 use super::decode::Tools;
 use super::disk::{self, Copy};
 use super::error::Error;
-use super::name::Names;
-use super::task::{self, Imported};
+use super::task::{self, Imported, Landed, Prepared};
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::make_directories;
@@ -28,6 +27,8 @@ pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
 /// Called with the id of an image whose file has other content now, or whose package was renamed; must
 /// not wait.
 pub(crate) type OnRewritten = Box<dyn Fn(i64) + Send + Sync>;
+
+pub(super) type Land = Box<dyn Fn(Prepared) -> Landed + Send + Sync>;
 
 /// The part of the configuration that the library needs.
 #[derive(Clone)]
@@ -49,7 +50,8 @@ pub(super) struct ImportContext {
     /// The decoder for clients that wait.
     pub(super) decoder: Decoder,
     pub(super) imports: Decoder,
-    pub(super) names: Names,
+    /// Lands a prepared file on the thread `library`, and waits for it.
+    pub(super) land: Land,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
     /// Set when a folder was made for a watched directory, until an event says so.
@@ -74,6 +76,7 @@ impl ImportContext {
         store: &Store,
         bus: &EventBus,
         transcoder: &Transcoder,
+        land: Land,
     ) -> Self {
         let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
         let (decoder, run) = (settings.decoder.clone(), disk::Run::begin());
@@ -85,7 +88,7 @@ impl ImportContext {
             thumbnails,
             imports: decoder.for_imports(),
             decoder,
-            names: Names::default(),
+            land,
             run,
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),

@@ -1,4 +1,5 @@
-//! Changes images and folders for their owner. Runs on the calling thread.
+//! Changes images and folders for their owner. Runs on the calling thread, but changes of names and
+//! manifests on the thread `library`, one after another.
 //!
 //! A rename is noted, then the row is changed and the file renamed inside one transaction. After a kill
 //! the row decides: if it still has the old path, the next start renames the file back. The manifest of
@@ -9,6 +10,7 @@ use std::{fs, io};
 
 use super::context::ImportContext;
 use super::disk::{self, TEMPORARY, lacks_directory, rename, sync_directory};
+use super::landing::LibraryFiles;
 use super::name::Name;
 use super::package::{self, Before};
 use super::removal::{Files, Removed, Which};
@@ -25,11 +27,6 @@ const NAME_MAX: usize = 255;
 impl Library {
     /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
-        // One rename at a time, including the read of the row: a second rename of the image must see the
-        // path that the first has set. Likewise, a manifest that is restored must not overwrite another
-        // thread's change.
-        let waits = name.is_some() || change.capabilities.is_some();
-        let _turn = waits.then(|| self.context.names.turn());
         let image = self.image(id)?;
         if name.is_some() || image.web_meta.is_some() {
             // A hung disk would block the transaction, and with it every writer.
@@ -45,36 +42,19 @@ impl Library {
                 return Err(Error::Undeclared { key: key.clone() });
             }
         }
-        let renamed = name
-            .map(|name| self.wanted_name(&image, name))
-            .transpose()?
-            .flatten();
-        // The row is read in the transaction that changes it, so that no later error can report the
-        // change as failed.
-        let changed = match renamed {
-            Some(name) => self.rename(&image, &name, change)?,
-            None => self.change(id, change)?,
-        };
+        if name.is_some() || change.capabilities.is_some() {
+            let (name, change) = (name.map(str::to_owned), change.clone());
+            let owner = &self.owner;
+            return owner.call(move |files| files.edit(id, name.as_deref(), &change));
+        }
+        let changed = self.store.write(|c| {
+            edits::change(c, id, change)?;
+            read(c, id)
+        })?;
         if changed != image {
             self.changed(GalleryDomain::Images);
         }
-        if changed.web_meta.is_some() && changed.path != image.path {
-            // A page that is shown keeps reading its files, so it must be shown from its new path.
-            self.context.tell_rewritten(id);
-        }
         Ok(changed)
-    }
-
-    fn change(&self, id: i64, change: &ImageChange) -> Result<Image, Error> {
-        let mut manifest = None;
-        let done = self.store.write(|c| {
-            edits::change(c, id, change)?;
-            let changed = read(c, id)?;
-            manifest = follow(&changed, change)?;
-            Ok(changed)
-        });
-        put_back(manifest.filter(|_| done.is_err()));
-        done
     }
 
     /// Adds and removes tags of images, of all or of none; returns how many were changed.
@@ -109,85 +89,75 @@ impl Library {
     pub(super) fn image(&self, id: i64) -> Result<Image, Error> {
         self.store.read(|c| read(c, id))
     }
+}
 
-    /// Checks a name; `None` if the image has that name already.
-    fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
-        let extension = extension(image);
-        let stem = name.trim();
-        let own = if extension.is_empty() {
-            None
-        } else {
-            Some(format!(".{extension}"))
+impl LibraryFiles {
+    /// Changes an image with its name, or with the capabilities of its package.
+    fn edit(&mut self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
+        let image = self.context.store.read(|c| read(c, id))?;
+        let renamed = name
+            .map(|name| wanted_name(&image, name))
+            .transpose()?
+            .flatten();
+        // The row is read in the transaction that changes it, so that no later error can report the
+        // change as failed.
+        let changed = match renamed {
+            Some(name) => self.rename(&image, &name, change)?,
+            None => self.change(id, change)?,
         };
-        let stem = own
-            .and_then(|own| stem.strip_suffix(&own))
-            .unwrap_or(stem)
-            .trim_end();
-        let bad = |why| {
-            Err(Error::BadName {
-                name: name.to_owned(),
-                why,
-            })
-        };
-        if stem.is_empty() {
-            return bad("it is empty");
+        if changed != image {
+            self.context.bus.publish(&Event::GalleryChanged {
+                domain: GalleryDomain::Images,
+            });
         }
-        if stem == "." || stem == ".." {
-            return bad("it means a directory");
+        if changed.web_meta.is_some() && changed.path != image.path {
+            // A page that is shown keeps reading its files, so it must be shown from its new path.
+            self.context.tell_rewritten(id);
         }
-        if stem.starts_with(TEMPORARY) {
-            return bad("files with such names are removed at each start");
-        }
-        if stem.contains(['/', '\\']) || stem.chars().any(char::is_control) {
-            return bad("it has a separator or a control character");
-        }
-        let suffix = if extension.is_empty() {
-            0
-        } else {
-            1 + extension.len()
-        };
-        if stem.len() + suffix > NAME_MAX {
-            return bad("with its extension the file's name would have more than 255 bytes");
-        }
-        let name = Name {
-            stem: stem.to_owned(),
-            extension: extension.to_owned(),
-        };
-        Ok((stem != image.name).then_some(name))
+        Ok(changed)
+    }
+
+    fn change(&self, id: i64, change: &ImageChange) -> Result<Image, Error> {
+        let mut manifest = None;
+        let done = self.context.store.write(|c| {
+            edits::change(c, id, change)?;
+            let changed = read(c, id)?;
+            manifest = follow(&changed, change)?;
+            Ok(changed)
+        });
+        put_back(manifest.filter(|_| done.is_err()));
+        done
     }
 
     pub(super) fn rename(
-        &self,
+        &mut self,
         image: &Image,
         name: &Name,
         change: &ImageChange,
     ) -> Result<Image, Error> {
+        let Self { context, names } = self;
         let directory = match image.in_place {
-            true => &*self.context.directory,
+            true => &*context.directory,
             false => image.home().parent().unwrap_or(Path::new("/")),
         };
-        self.context.names.look_anew(&name.stem);
         let own = Some(image.name.as_str());
-        let reserved = self
-            .context
-            .names
-            .reserve(name, directory, &self.store, own)?;
+        let free = names.free(name, directory, &context.store, own)?;
         if image.in_place {
             // The file belongs to its owner, and keeps its name.
-            return self.store.write(|c| {
+            return context.store.write(|c| {
                 edits::change(c, image.id, change)?;
-                edits::set_name(c, image.id, &reserved.name)?;
+                edits::set_name(c, image.id, &free.name)?;
                 read(c, image.id)
             });
         }
-        if !self.context.is_in_library(image.home()) {
+        if !context.is_in_library(image.home()) {
             // The database comes from another machine: the file is not murald's.
             return Err(Error::FileGone { id: image.id });
         }
-        if reserved.path == image.home() {
+        if free.path == image.home() {
             return self.change(image.id, change);
         }
-        let file_name = reserved.path.file_name().unwrap_or_default();
+        let file_name = free.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {
             let why = "it is in use, and too long to append a number";
             return Err(Error::BadName {
@@ -198,17 +168,17 @@ impl Library {
         let moving = Rename {
             image_id: image.id,
             from: image.home().to_owned(),
-            to: reserved.path.clone(),
+            to: free.path.clone(),
         };
         // Committed before the file moves, so that a power failure cannot lose the note.
-        self.store.write(|c| edits::begin_rename(c, &moving))?;
+        context.store.write(|c| edits::begin_rename(c, &moving))?;
         let (mut moved, mut manifest) = (false, None);
-        let done = self.store.write(|c| -> Result<Image, Error> {
+        let done = context.store.write(|c| -> Result<Image, Error> {
             edits::change(c, image.id, change)?;
             // Read again: the image may have been deleted, and its file is about to be removed.
             let now = images::get(c, image.id)?.filter(|now| now.home() == moving.from);
             let now = now.ok_or(Error::NoImage { id: image.id })?;
-            edits::finish_rename(c, &now, &moving, &reserved.name)?;
+            edits::finish_rename(c, &now, &moving, &free.name)?;
             let renamed = read(c, image.id)?;
             // Inside the transaction: a thread that does not find the file waits for the transaction
             // (`Library::moved`), and then reads the new path.
@@ -228,10 +198,57 @@ impl Library {
                 rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             }
             // If the note stays, the next start reads it and finds nothing to undo.
-            self.store.note(|c| edits::forget_rename(c, image.id)).ok();
+            let store = &context.store;
+            store.note(|c| edits::forget_rename(c, image.id)).ok();
         }
         done
     }
+}
+
+/// Checks a name; `None` if the image has that name already.
+fn wanted_name(image: &Image, name: &str) -> Result<Option<Name>, Error> {
+    let extension = extension(image);
+    let stem = name.trim();
+    let own = if extension.is_empty() {
+        None
+    } else {
+        Some(format!(".{extension}"))
+    };
+    let stem = own
+        .and_then(|own| stem.strip_suffix(&own))
+        .unwrap_or(stem)
+        .trim_end();
+    let bad = |why| {
+        Err(Error::BadName {
+            name: name.to_owned(),
+            why,
+        })
+    };
+    if stem.is_empty() {
+        return bad("it is empty");
+    }
+    if stem == "." || stem == ".." {
+        return bad("it means a directory");
+    }
+    if stem.starts_with(TEMPORARY) {
+        return bad("files with such names are removed at each start");
+    }
+    if stem.contains(['/', '\\']) || stem.chars().any(char::is_control) {
+        return bad("it has a separator or a control character");
+    }
+    let suffix = if extension.is_empty() {
+        0
+    } else {
+        1 + extension.len()
+    };
+    if stem.len() + suffix > NAME_MAX {
+        return bad("with its extension the file's name would have more than 255 bytes");
+    }
+    let name = Name {
+        stem: stem.to_owned(),
+        extension: extension.to_owned(),
+    };
+    Ok((stem != image.name).then_some(name))
 }
 
 fn read(connection: &Connection, id: i64) -> Result<Image, Error> {

@@ -34,8 +34,8 @@ pub enum Error {
     /// The name is not allowed for an image.
     #[error("cannot use the name {name:?}: {why}")]
     BadName { name: String, why: &'static str },
-    /// The queue of batches is full.
-    #[error("too many imports are waiting; try again later")]
+    /// Too many requests wait for the thread `library`, or it did not answer in time.
+    #[error("the library is busy; try again later")]
     Busy,
     /// The file is on a disk that does not answer.
     #[error("the disk of {} does not answer", .path.display())]

@@ -6,14 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crossbeam_channel::{Sender, TrySendError, bounded};
-
 use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
 use super::decode::Tools;
 use super::departed::purge;
 use super::error::Error;
-use super::import::{Answer, Message, Started};
+use super::import::{Answer, Request, Started};
+use super::owner::{Command, Owner, ask};
 use super::task::{Imported, Prepared, Source, Task};
 use super::thumbnails::Thumbnails;
 use super::walk::{FoundFile, walk};
@@ -40,7 +39,7 @@ const SIZE: Resolution = Resolution::P2160;
 /// The handle. Clones share the same library.
 #[derive(Clone)]
 pub struct Library {
-    pub(super) inbox: Sender<Message>,
+    pub(super) owner: Owner,
     pub(super) context: Arc<ImportContext>,
     pub(super) thumbnails: Thumbnails,
     pub(super) transcoder: Transcoder,
@@ -50,16 +49,16 @@ pub struct Library {
 }
 
 impl Library {
-    /// The queues of the imports, and of ffmpeg.
+    /// The queues of the thread `library`, and of ffmpeg.
     pub(crate) fn queues(&self) -> impl Iterator<Item = DebugQueue> {
-        std::iter::once(DebugQueue::of("import", &self.inbox)).chain(self.transcoder.queues())
+        std::iter::once(self.owner.queue()).chain(self.transcoder.queues())
     }
 
     /// Imports files and directories; the progress is published as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
         let start = self.start(&paths, folder, false)?;
-        self.ask(|reply| start(Answer::Begun(reply)))
+        ask(|reply| self.owner.send(start(Answer::Begun(reply))))
     }
 
     /// Imports files in place. Refuses directories, which can be watched instead.
@@ -69,7 +68,7 @@ impl Library {
         folder: Option<i64>,
     ) -> Result<Started, Error> {
         let start = self.start(&paths, folder, true)?;
-        self.ask(|reply| start(Answer::Begun(reply)))
+        ask(|reply| self.owner.send(start(Answer::Begun(reply))))
     }
 
     /// Imports like [`Self::import`] or [`Self::import_in_place`], but calls `reply` when all files have
@@ -85,27 +84,16 @@ impl Library {
             Ok(start) => start,
             Err(error) => return reply(Err(error)),
         };
-        let (error, message) = match self.inbox.try_send(start(Answer::Ended(reply))) {
-            Ok(()) => return,
-            Err(TrySendError::Full(message)) => (Error::Busy, message),
-            Err(TrySendError::Disconnected(message)) => (Error::Ended, message),
-        };
-        if let Message::Start {
-            answer: Answer::Ended(reply),
-            ..
-        } = message
-        {
-            reply(Err(error));
-        }
+        self.owner.send(start(Answer::Ended(reply)));
     }
 
-    /// Walks the paths. The returned function makes the message to the thread `import`.
+    /// Walks the paths. The returned function makes the command for the thread `library`.
     fn start(
         &self,
         paths: &[PathBuf],
         folder: Option<i64>,
         in_place: bool,
-    ) -> Result<impl FnOnce(Answer) -> Message + use<>, Error> {
+    ) -> Result<impl FnOnce(Answer) -> Command + use<>, Error> {
         let files = self.walk(paths)?;
         let (task, done) = if in_place {
             if let Some(path) = paths.iter().find(|path| path.is_dir()) {
@@ -117,16 +105,18 @@ impl Library {
         } else {
             (Task::Copy, None)
         };
-        Ok(move |answer| Message::Start {
-            files,
-            folder,
-            task,
-            done,
-            answer,
+        Ok(move |answer| {
+            Command::Import(Request::Client {
+                files,
+                folder,
+                task,
+                done,
+                answer,
+            })
         })
     }
 
-    /// Walks the paths on this thread, as all other imports wait for the thread `import`.
+    /// Walks the paths on this thread, as all clients wait for the thread `library`.
     fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
         paths.iter().try_for_each(|path| disk::answers(path))?;
         Ok(walk(paths))
@@ -140,10 +130,8 @@ impl Library {
 
     /// Stops a batch before its next file.
     pub fn cancel(&self, batch: &str) -> Result<(), Error> {
-        self.ask(|reply| Message::Cancel {
-            batch: batch.to_owned(),
-            reply,
-        })
+        let batch = batch.to_owned();
+        ask(|reply| self.owner.send(Command::Cancel { batch, reply }))
     }
 
     /// The cache of thumbnails.
@@ -194,24 +182,6 @@ impl Library {
         }
         *tries -= 1;
         Ok(Some(image.clone()))
-    }
-
-    fn ask<T: Send + 'static>(
-        &self,
-        message: impl FnOnce(Reply<T>) -> Message,
-    ) -> Result<T, Error> {
-        let (answer, answered) = bounded(1);
-        let reply = Box::new(move |result| {
-            // The client may have gone.
-            answer.send(result).ok();
-        });
-        self.inbox
-            .try_send(message(reply))
-            .map_err(|error| match error {
-                TrySendError::Full(_) => Error::Busy,
-                TrySendError::Disconnected(_) => Error::Ended,
-            })?;
-        answered.recv().unwrap_or(Err(Error::Ended))
     }
 
     /// How many copies have missing files.
@@ -298,7 +268,6 @@ impl Library {
         if let Some(image) = self.context.find_now(|c| images::by_path(c, &real))? {
             return Ok((image, None));
         }
-        // Lands on this thread, so that it does not wait for other imports.
         let imported = self.land(self.context.prepare(source, None, self.context.tools())?)?;
         Ok((imported.image, imported.note))
     }
@@ -313,7 +282,8 @@ impl Library {
     }
 
     pub(super) fn land(&self, prepared: Prepared) -> Result<Imported, Error> {
-        let imported = self.context.land_one(prepared)?;
+        let owner = &self.owner;
+        let imported = owner.call(move |files| files.land_one(prepared))?;
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);
         }

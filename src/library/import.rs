@@ -1,20 +1,19 @@
-//! The thread `import`: runs batches in order, gives a file to each of its [`Workers`], and lands the
-//! files that they have prepared.
+//! The imports: the queue of batches, whose files are given to the [`Workers`] and landed in their order.
 //!
-//! The thread owns the queue of batches and is the only one that publishes their events. Each run of
-//! prepared files without a gap lands together (`landing`).
+//! Belongs to the thread `library`, the only one that publishes the events of the batches. Prepared files
+//! without a gap between them land together (`landing`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, after, never, select};
+use crossbeam_channel::Receiver;
 
 use super::batch::{Batch, Done, Reply};
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::error::Error;
+use super::landing::LibraryFiles;
 use super::task::{Prepared, Task};
 use super::walk::FoundFile;
 use super::workers::{Done as Worked, Job, Workers};
@@ -25,6 +24,8 @@ use crate::wire::{ImportedBatch, Timestamp};
 pub(super) const BATCHES_MAX: usize = 64;
 /// The maximum number of files from the first that has not ended to the last that was started.
 const LENGTH_MAX: u64 = 64;
+/// The maximum number of files that land together, for which clients wait.
+const GROUP_MAX: usize = 32;
 
 /// An accepted import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,9 @@ pub(super) enum Answer {
     Ended(Reply<ImportedBatch>),
 }
 
-pub(super) enum Message {
-    Start {
+pub(super) enum Request {
+    /// Files that a client named.
+    Client {
         files: Vec<FoundFile>,
         folder: Option<i64>,
         task: Task,
@@ -51,16 +53,29 @@ pub(super) enum Message {
         done: Option<Done>,
         answer: Answer,
     },
-    Cancel {
-        batch: String,
-        reply: Reply<()>,
-    },
     /// Files of a watched directory, which sends no more until `done` is called.
     Watched {
         files: Vec<PathBuf>,
         task: Task,
         done: Done,
     },
+}
+
+impl Request {
+    /// Answers a client whose import is not accepted.
+    pub(super) fn refuse(self, error: Error) {
+        match self {
+            Self::Client {
+                answer: Answer::Begun(reply),
+                ..
+            } => reply(Err(error)),
+            Self::Client {
+                answer: Answer::Ended(reply),
+                ..
+            } => reply(Err(error)),
+            Self::Watched { done, .. } => done(true),
+        }
+    }
 }
 
 /// Prepares the file of a job, in a worker.
@@ -78,18 +93,9 @@ pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error
     }
 }
 
-pub(super) struct Importer {
-    pub(super) context: Arc<ImportContext>,
-    pub(super) bus: EventBus,
-    pub(super) inbox: Receiver<Message>,
-    pub(super) workers: Workers,
-    /// Disconnected when the daemon exits.
-    pub(super) end: Receiver<()>,
-}
-
-/// The queue of the thread.
-#[derive(Default)]
-struct ImportState {
+pub(super) struct Imports {
+    bus: EventBus,
+    workers: Workers,
     /// The batches; the first one is running.
     batches: VecDeque<Batch>,
     running: bool,
@@ -98,83 +104,87 @@ struct ImportState {
     last_id: i64,
 }
 
-impl Importer {
-    /// The body of the thread.
-    pub(super) fn run(self) {
-        let mut state = ImportState::default();
-        loop {
-            self.dispatch(&mut state);
-            let due = state.batches.front().and_then(Batch::gallery_due);
-            let due = due.map_or_else(never, |at| {
-                after(at.saturating_duration_since(Instant::now()))
-            });
-            select! {
-                recv(self.inbox) -> message => match message {
-                    Ok(message) => self.answer(message, &mut state),
-                    Err(_) => break,
-                },
-                recv(self.workers.results()) -> done => {
-                    // The daemon is exiting: files in progress fail at once, without events.
-                    if self.context.imports.is_stopped() {
-                        break;
-                    }
-                    let others = self.workers.results().try_iter();
-                    done.into_iter().chain(others).for_each(|done| self.settle(done, &mut state));
-                    self.land(&mut state);
-                },
-                recv(due) -> _ => {
-                    let front = state.batches.front_mut();
-                    if let Some(batch) = front.filter(|batch| batch.is_gallery_due()) {
-                        batch.tell_gallery(&self.bus);
-                    }
-                },
-                recv(self.end) -> _ => break,
-            }
+impl Imports {
+    pub(super) fn new(bus: EventBus, workers: Workers) -> Self {
+        Self {
+            bus,
+            workers,
+            batches: VecDeque::new(),
+            running: false,
+            line: Line::default(),
+            last_id: 0,
         }
-        // Gives up the files in progress, without events.
-        self.context.imports.end_imports();
+    }
+
+    /// The files that workers have ended, for [`Self::settle`].
+    pub(super) fn results(&self) -> &Receiver<Worked> {
+        self.workers.results()
+    }
+
+    /// When [`Self::tell_gallery`] has something to report.
+    pub(super) fn gallery_due(&self) -> Option<Instant> {
+        self.batches.front().and_then(Batch::gallery_due)
+    }
+
+    pub(super) fn tell_gallery(&mut self) {
+        let front = self.batches.front_mut();
+        if let Some(batch) = front.filter(|batch| batch.is_gallery_due()) {
+            batch.tell_gallery(&self.bus);
+        }
     }
 
     /// Reports a file that has ended. A file that is ready to land waits for those before it.
-    fn settle(&self, done: Worked, state: &mut ImportState) {
+    pub(super) fn settle(&mut self, done: Worked, files: &LibraryFiles) {
         let Worked {
             number,
             file,
             result,
         } = done;
-        let Some(batch) = state.batches.front_mut() else {
+        let Some(batch) = self.batches.front_mut() else {
             return;
         };
+        // The daemon is exiting: files in progress fail at once, without events.
+        if files.context.imports.is_stopped() {
+            return;
+        }
         let mut ready = None;
         match result {
             Ok(Prepared::Done(imported)) => batch.ended(&file, Ok(*imported), &self.bus),
-            Ok(prepared) if batch.is_cancelled() => self.context.give_up(&prepared),
+            Ok(prepared) if batch.is_cancelled() => files.context.give_up(&prepared),
             Ok(prepared) => ready = Some((file, prepared)),
             Err(error) => batch.ended(&file, Err(error), &self.bus),
         }
-        state.line.put(number, ready);
+        self.line.put(number, ready);
     }
 
-    /// Lands the files that are ready, up to the first gap.
-    fn land(&self, state: &mut ImportState) {
-        let run = state.line.take_run();
-        let Some(batch) = state.batches.front_mut().filter(|_| !run.is_empty()) else {
-            return;
+    /// Lands the files that are ready, up to the first gap and at most [`GROUP_MAX`]. Returns whether
+    /// any file has ended.
+    pub(super) fn land_group(&mut self, files: &mut LibraryFiles) -> bool {
+        let done: Vec<_> = self.workers.results().try_iter().collect();
+        done.into_iter().for_each(|done| self.settle(done, files));
+        let before = self.line.first;
+        let run = self.line.take_run(GROUP_MAX);
+        let Some(batch) = self.batches.front_mut().filter(|_| !run.is_empty()) else {
+            return self.line.first != before;
         };
-        let (files, prepared): (Vec<_>, Vec<_>) = run.into_iter().unzip();
-        for (file, landed) in files.iter().zip(self.context.land_run(prepared)) {
+        let (found, prepared): (Vec<_>, Vec<_>) = run.into_iter().unzip();
+        for (file, landed) in found.iter().zip(files.land_run(prepared)) {
             batch.ended(file, landed, &self.bus);
         }
+        if batch.is_gallery_due() {
+            batch.tell_gallery(&self.bus);
+        }
+        true
     }
 
     /// Keeps all workers busy with the first batch, and finishes it when all its files have ended.
-    fn dispatch(&self, state: &mut ImportState) {
-        while let Some(batch) = state.batches.front_mut() {
-            if !state.running {
-                state.running = true;
+    pub(super) fn dispatch(&mut self, files: &mut LibraryFiles) {
+        while let Some(batch) = self.batches.front_mut() {
+            if !self.running {
+                self.running = true;
                 batch.start(&self.bus);
             }
-            let line = &mut state.line;
+            let line = &mut self.line;
             while line.in_hand() < self.workers.count() && !line.is_full() {
                 let Some(mut file) = batch.next() else { break };
                 if let Some(problem) = file.problem.take() {
@@ -182,7 +192,7 @@ impl Importer {
                     continue;
                 }
                 let (number, folder, task) = (line.next(), batch.folder, batch.task.clone());
-                let decoder = batch.decoder(&self.context.imports);
+                let decoder = batch.decoder(&files.context.imports);
                 self.workers.give(Job {
                     number,
                     file,
@@ -194,23 +204,22 @@ impl Importer {
             if !line.is_empty() {
                 return;
             }
-            state.running = false;
-            if let Some(batch) = state.batches.pop_front() {
+            self.running = false;
+            if let Some(batch) = self.batches.pop_front() {
                 batch.finish(&self.bus);
             }
-            if state.batches.is_empty() {
-                self.context.names.forget();
+            if self.batches.is_empty() {
+                files.names.forget();
             }
         }
     }
 
-    fn answer(&self, message: Message, state: &mut ImportState) {
-        match message {
-            Message::Start { answer, .. } if state.batches.len() >= BATCHES_MAX => match answer {
-                Answer::Begun(reply) => reply(Err(Error::Busy)),
-                Answer::Ended(reply) => reply(Err(Error::Busy)),
-            },
-            Message::Start {
+    pub(super) fn accept(&mut self, request: Request) {
+        match request {
+            Request::Client { .. } if self.batches.len() >= BATCHES_MAX => {
+                request.refuse(Error::Busy);
+            }
+            Request::Client {
                 files,
                 folder,
                 task,
@@ -218,8 +227,8 @@ impl Importer {
                 answer,
             } => {
                 // Greater than all ids before, so that no two are equal.
-                state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
-                let batch_id = format!("{:x}", state.last_id);
+                self.last_id = Timestamp::now().as_micros().max(self.last_id + 1);
+                let batch_id = format!("{:x}", self.last_id);
                 let mut batch = Batch::asked(batch_id.clone(), folder, task, files);
                 batch.done = done;
                 match answer {
@@ -229,40 +238,34 @@ impl Importer {
                     })),
                     Answer::Ended(reply) => batch.answer_at_end(reply),
                 }
-                state.batches.push_back(batch);
+                self.batches.push_back(batch);
             }
-            Message::Watched { files, task, done } => {
-                state
-                    .batches
-                    .push_back(Batch::own(task, found(files), Some(done)));
+            Request::Watched { files, task, done } => {
+                let batch = Batch::own(task, found(files), Some(done));
+                self.batches.push_back(batch);
             }
-            Message::Cancel { batch, reply } => reply(self.cancel(&batch, state)),
         }
     }
 
-    fn cancel(&self, id: &str, state: &mut ImportState) -> Result<(), Error> {
+    pub(super) fn cancel(&mut self, id: &str, files: &mut LibraryFiles) -> Result<(), Error> {
         let is = |batch: &Batch| batch.id.as_deref() == Some(id);
-        let at = state
+        let at = self
             .batches
             .iter()
             .position(is)
             .ok_or_else(|| Error::NoBatch(id.to_owned()))?;
-        state.batches[at].cancel();
+        self.batches[at].cancel();
         // A waiting batch has no files in progress. The running one ends when its workers have given
         // up theirs.
         if at > 0 {
-            state
-                .batches
-                .remove(at)
-                .into_iter()
-                .for_each(|batch| batch.finish(&self.bus));
+            let batch = self.batches.remove(at);
+            batch.into_iter().for_each(|batch| batch.finish(&self.bus));
         } else {
-            state
-                .line
-                .give_up()
+            let ready = self.line.give_up();
+            ready
                 .iter()
-                .for_each(|(_, prepared)| self.context.give_up(prepared));
-            self.land(state);
+                .for_each(|(_, prepared)| files.context.give_up(prepared));
+            self.line.take_run(0);
         }
         Ok(())
     }
@@ -324,12 +327,15 @@ impl<T> Line<T> {
         self.ready.insert(number, file);
     }
 
-    /// Takes the files that are ready up to the first gap.
-    fn take_run(&mut self) -> Vec<T> {
+    /// Takes the files that are ready, up to the first gap and at most `most`. Passes all that have
+    /// ended in another way.
+    fn take_run(&mut self, most: usize) -> Vec<T> {
         let mut run = Vec::new();
-        while let Some(file) = self.ready.remove(&self.first) {
+        while let Some(file) = self.ready.get(&self.first)
+            && (file.is_none() || run.len() < most)
+        {
+            run.extend(self.ready.remove(&self.first).flatten());
             self.first += 1;
-            run.extend(file);
         }
         run
     }
@@ -350,7 +356,7 @@ mod tests {
         let numbers: Vec<_> = (0..6).map(|_| line.next()).collect();
         let put = |line: &mut Line<u64>, number: u64, lands: bool| {
             line.put(numbers[number as usize], lands.then_some(number));
-            line.take_run()
+            line.take_run(2)
         };
         assert!(put(&mut line, 2, true).is_empty() && put(&mut line, 1, false).is_empty());
         assert_eq!((line.in_hand(), put(&mut line, 0, true)), (4, vec![0, 2]));
@@ -369,7 +375,8 @@ mod tests {
         assert_eq!(line.give_up(), [()]);
         assert!(line.is_full());
         line.put(0, Some(()));
-        assert_eq!(line.take_run(), [()]);
+        assert!(line.take_run(0).is_empty());
+        assert_eq!(line.take_run(1), [()]);
         assert!(!line.is_full() && !line.is_empty());
     }
 }

@@ -1,29 +1,26 @@
 //! Prepares one file for an import: looks at it, copies it (or leaves it where it is) and decodes it.
-//! Runs in the import workers, and on threads that import one file.
+//! Runs in the import workers, and on threads that import one file. Only the thread `library` lands it.
 //!
 //! The order makes a kill harmless at any time. The copy is made under a temporary name and flushed;
 //! then it is landed (`landing`). The next start removes temporary and pending files. The source is
 //! never changed.
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::context::ImportContext;
 use super::decode::{FileLook, MakeScratch, Tools};
-use super::disk::{Copy, Scratch, flush, rename};
-use super::landing::unchanged;
+use super::disk::{Copy, Scratch, flush};
 use super::name::Name;
-use super::task::{self, Imported, InPlace, Prepared, Ready, Source, has_lost_its_file};
+use super::task::{Imported, InPlace, Prepared, Ready, Source, has_lost_its_file};
 use crate::color;
 use crate::decode;
 use crate::digest::{self, Checksum};
 use crate::media::Note;
 use crate::store::images::{self, NewImage};
-use crate::store::{edits, pending_files};
 use crate::transcode;
-use crate::wire::{Image, MediaType, Resolution};
+use crate::wire::{MediaType, Resolution};
 
 impl ImportContext {
     /// Copies a file or a package, unless its content is already in the library. One that is in the
@@ -38,7 +35,7 @@ impl ImportContext {
         // Only if the disk of the source answers: this thread reads it.
         let answers = matches!(looked, Ok(_) | Err(decode::Error::Directory));
         if answers && self.is_in_library(source) {
-            return self.adopt(source, tools).map(Prepared::from);
+            return self.adopt(source, tools);
         }
         match looked {
             Err(decode::Error::Directory) => self.prepare_package(source, folder, tools),
@@ -68,7 +65,15 @@ impl ImportContext {
         let (mut copy, note, name) = (self.new_copy()?, source.note(), source.name);
         copy.fill(path, tools.decoder)?;
         if let Some(imported) = self.present(&copy.checksum)? {
-            return self.restore_file(copy, &name, imported).map(Prepared::from);
+            if !has_lost_its_file(&imported.image) {
+                return Ok(imported.into());
+            }
+            flush(&copy)?;
+            return Ok(Prepared::Restored {
+                copy,
+                name,
+                imported: Box::new(imported),
+            });
         }
         let row = self.describe(path, &copy, folder, tools)?;
         flush(&copy)?;
@@ -115,7 +120,7 @@ impl ImportContext {
 
     /// Gives a row to a file that somebody put into the library's directory, or rewrote there.
     /// Never removes it.
-    pub(super) fn adopt(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
+    fn adopt(&self, path: &Path, tools: Tools<'_>) -> Result<Prepared, Error> {
         let source = match tools.decoder.look(path) {
             Err(decode::Error::Directory) => return self.adopt_package(path, tools),
             looked => Source::of(path, looked)?,
@@ -124,73 +129,21 @@ impl ImportContext {
             .decoder
             .checksum(path)
             .map_err(Error::decoding(path))?;
+        let (path, name) = (path.to_owned(), source.name);
         if let Some(imported) = self.present(&hashed.checksum)? {
-            let image = &imported.image;
-            if image.path == path || has_lost_its_file(image) {
-                self.store.write(|c| -> Result<(), Error> {
-                    unchanged(c, image)?;
-                    Ok(edits::move_into_library(c, image.id, path)?)
-                })?;
-            }
-            return self.imported(image.id, true);
+            let image = Box::new(imported.image);
+            return Ok(Prepared::Returned { path, image });
         }
         // `kept` from the start, as the file belongs to its owner and must not be removed.
         let (checksum, size) = (hashed.checksum, hashed.meta.size);
         let copy = Copy {
-            path: path.to_owned(),
+            path: path.clone(),
             kept: true,
             checksum,
             size,
         };
-        let row = self.describe(path, &copy, None, tools)?;
-        match self.store.read(|c| images::by_path(c, path))? {
-            Some(old) => self.write_anew(&old, &row),
-            None => self.keep(path, path.file_stem(), &source.name, row),
-        }
-    }
-
-    /// Updates the row of an image whose file was rewritten.
-    fn write_anew(&self, old: &Image, row: &NewImage) -> Result<Imported, Error> {
-        self.store
-            .write(|c| -> Result<(), Error> { Ok(edits::rewrite(c, &unchanged(c, old)?, row)?) })?;
-        self.rewritten(old)
-    }
-
-    /// Gives a row to a file or package that is already in the directory, under its own name if that is
-    /// free.
-    pub(super) fn keep(
-        &self,
-        path: &Path,
-        own: Option<&OsStr>,
-        name: &Name,
-        mut row: NewImage,
-    ) -> Result<Imported, Error> {
-        if self.store.read(|c| pending_files::has(c, path))? {
-            // The image was deleted a moment ago, and its file is about to be removed.
-            return Err(Error::NotFile {
-                path: path.to_owned(),
-            });
-        }
-        let stem = &name.stem;
-        let held = match own == Some(OsStr::new(stem)) {
-            true => self.names.try_hold(stem, path),
-            false => None,
-        };
-        // Held until the row is written, as files that differ only in their extensions share a name.
-        let reserved = match held {
-            Some(held) if !self.store.read(|c| images::has_name(c, stem))? => held,
-            taken => {
-                drop(taken);
-                let reserved = self
-                    .names
-                    .reserve(name, &self.directory, &self.store, None)?;
-                rename(path, &reserved.path).map_err(Error::file("rename", path))?;
-                reserved
-            }
-        };
-        row.settle(&reserved.name, &reserved.path);
-        let image = self.store.write(|c| task::insert_image(c, &row))?;
-        Ok(self.complete(Imported::new(image, false)))
+        let row = Box::new(self.describe(&path, &copy, None, tools)?);
+        Ok(Prepared::Here { path, row, name })
     }
 
     /// Decodes a copy, puts its thumbnail into the cache, and returns its row.

@@ -1,31 +1,50 @@
 //! Lands an imported file: gives it a name and a row, or gives it to an image whose file is missing.
-//! Runs on the thread `import`, and on any thread that imports one file.
+//! Runs on the thread `library`.
 //!
-//! The name is noted as pending in the database; then the copy is renamed, the directory flushed, and
-//! in one transaction the row written and the note removed. Files that are ready at the same time are
-//! committed together, so that they wait for the disk once.
+//! The names are noted as pending in the database; then the copies are renamed, the directory flushed,
+//! and in one transaction the rows written and the notes removed. Files that are ready at the same time
+//! are committed together, so that they wait for the disk once.
 
+use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::Error;
 use super::context::ImportContext;
-use super::disk::{self, Copy, flush, rename, stamp, sync_directory};
-use super::name::{Name, Reserved};
+use super::disk::{self, Copy, rename, stamp, sync_directory};
+use super::name::{FreeName, Name, Names};
 use super::task::{self, Imported, InPlace, Landed, Prepared, Ready, ReadyInPlace};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection, Transaction, edits, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
-/// A file at its final path that is about to get its row.
-enum Placed<'a> {
-    Copy(Box<Ready>, Reserved<'a>),
-    /// With the new name of its row, if any, which is reserved until the commit.
-    InPlace(Box<ReadyInPlace>, Option<Reserved<'a>>),
+/// The files of the library's directory and their names. Only the thread `library` has it, so no other
+/// thread adds or renames files.
+pub(super) struct LibraryFiles {
+    pub(super) context: Arc<ImportContext>,
+    pub(super) names: Names,
 }
 
-impl ImportContext {
-    pub(super) fn land_one(&self, prepared: Prepared) -> Landed {
+/// A file at its final path that is about to get its row.
+enum Placed {
+    Copy(Box<Ready>, FreeName),
+    InPlace(Box<ReadyInPlace>),
+}
+
+/// A file with its name, or the result of a file for which no row is left to write.
+type Named = Result<Placed, Box<Landed>>;
+
+impl LibraryFiles {
+    pub(super) fn new(context: Arc<ImportContext>) -> Self {
+        Self {
+            context,
+            names: Names::default(),
+        }
+    }
+
+    pub(super) fn land_one(&mut self, prepared: Prepared) -> Landed {
         self.land_run(vec![prepared])
             .pop()
             .unwrap_or(Err(Error::Ended))
@@ -33,18 +52,19 @@ impl ImportContext {
 
     /// Lands the prepared files, in this order and in one transaction. If the transaction fails, each
     /// file is landed in one of its own, so that a failure concerns only its own file.
-    pub(super) fn land_run(&self, run: Vec<Prepared>) -> Vec<Landed> {
-        let mut placed: Vec<_> = run.into_iter().map(|one| self.give_place(one)).collect();
-        let is_copy = |one: &Placed<'_>| matches!(one, Placed::Copy(..));
+    pub(super) fn land_run(&mut self, run: Vec<Prepared>) -> Vec<Landed> {
+        let mut placed: Vec<_> = run.into_iter().map(|one| self.name(one)).collect();
+        self.rename_all(&mut placed);
+        let is_copy = |one: &Placed| matches!(one, Placed::Copy(..));
         // Flushed before the commit, so that no row survives a power failure without its file. Not
         // retried: the kernel reports a write error only once.
         let flushed = match placed.iter().flatten().any(is_copy) {
-            true => flush_directory(&self.directory),
+            true => flush_directory(&self.context.directory),
             false => Ok(()),
         };
         let mut written = None;
         if flushed.is_ok() && placed.iter().any(Result::is_ok) {
-            let rows = self.store.write(|c| -> Result<Vec<_>, Error> {
+            let rows = self.context.store.write(|c| -> Result<Vec<_>, Error> {
                 placed
                     .iter_mut()
                     .flatten()
@@ -53,7 +73,7 @@ impl ImportContext {
             });
             written = rows.ok().map(Vec::into_iter);
         }
-        let settle = |one: Result<Placed<'_>, Box<Landed>>| {
+        let settle = |one: Named| {
             let mut one = match one {
                 Ok(one) => one,
                 Err(ended) => return *ended,
@@ -61,119 +81,159 @@ impl ImportContext {
             let landed = match (&mut written, &flushed) {
                 (Some(written), _) => written.next().ok_or(Error::Ended),
                 (None, Err(error)) if is_copy(&one) => {
-                    Err(Error::file("flush", &self.directory)(again(error)))
+                    Err(Error::file("flush", &self.context.directory)(again(error)))
                 }
                 // The transaction failed for all files. Each one alone shows which was at fault.
-                (None, _) => self.store.write(|c| self.write_row(c, &mut one)),
+                (None, _) => self.context.store.write(|c| self.write_row(c, &mut one)),
             };
             self.settle(one, landed)
         };
-        placed.into_iter().map(settle).collect()
+        let landed = placed.into_iter().map(settle).collect();
+        self.names.landed();
+        landed
     }
 
-    /// Renames a copy to its final name, or reserves a name for a new row in place. `Err` holds the
-    /// result of a file for which no row is left to write.
-    fn give_place(&self, prepared: Prepared) -> Result<Placed<'_>, Box<Landed>> {
-        let ended = |error| Box::new(Err(error));
+    /// Chooses the name of a copy, or of a new row in place.
+    fn name(&mut self, prepared: Prepared) -> Named {
         match prepared {
             Prepared::Done(imported) => Err(Box::new(Ok(*imported))),
-            Prepared::Copy(mut ready) => {
-                let reserved = self.rename_to_free(&mut ready.copy, &ready.name, None);
-                let reserved = reserved.map_err(ended)?;
-                ready.row.settle(&reserved.name, &reserved.path);
-                Ok(Placed::Copy(ready, reserved))
+            Prepared::Restored {
+                copy,
+                name,
+                imported,
+            } => Err(Box::new(self.restore_file(copy, &name, *imported))),
+            Prepared::Returned { path, image } => Err(Box::new(self.give_back(&image, &path))),
+            Prepared::Here { path, row, name } => Err(Box::new(self.keep(&path, &name, *row))),
+            Prepared::Copy(ready) => {
+                let free = self.give(&ready.name)?;
+                Ok(Placed::Copy(ready, free))
             }
             Prepared::InPlace(mut ready) => {
-                let mut reserved = None;
                 if let InPlace::New { name, row, .. } = &mut ready.change {
-                    let free = self.names.reserve(name, &self.directory, &self.store, None);
-                    let free = reserved.insert(free.map_err(ended)?);
-                    row.settle(&free.name, &ready.seen.path);
+                    row.settle(&self.give(name)?.name, &ready.seen.path);
                 }
-                Ok(Placed::InPlace(ready, reserved))
+                Ok(Placed::InPlace(ready))
             }
         }
     }
 
-    fn write_row<'a>(&'a self, c: &Connection, placed: &mut Placed<'a>) -> Landed {
+    fn give(&mut self, name: &Name) -> Result<FreeName, Box<Landed>> {
+        let context = &self.context;
+        let given = self.names.give(name, &context.directory, &context.store);
+        given.map_err(|error| Box::new(Err(error)))
+    }
+
+    /// Renames the copies to their names, which are noted in one transaction.
+    fn rename_all(&mut self, placed: &mut [Named]) {
+        let noted = self.context.store.note(|c| -> Result<(), store::Error> {
+            placed.iter().flatten().try_for_each(|one| match one {
+                Placed::Copy(ready, free) => mark(c, &ready.copy, free),
+                Placed::InPlace(_) => Ok(()),
+            })
+        });
+        for one in placed {
+            let Ok(Placed::Copy(ready, free)) = one else {
+                continue;
+            };
+            let renamed = match noted.is_ok() {
+                true => self.rename_noted(&mut ready.copy, free),
+                false => Ok(false),
+            };
+            let renamed = renamed.and_then(|renamed| {
+                if !renamed {
+                    *free = self.rename_to_free(&mut ready.copy, &ready.name, None)?;
+                }
+                Ok(())
+            });
+            match renamed {
+                Ok(()) => ready.row.settle(&free.name, &free.path),
+                Err(error) => *one = Err(Box::new(Err(error))),
+            }
+        }
+    }
+
+    fn write_row(&self, c: &Connection, placed: &mut Placed) -> Landed {
         match placed {
             Placed::Copy(ready, _) => insert(c, &mut ready.row),
-            Placed::InPlace(ready, name) => self.write_in_place(c, ready, name),
+            Placed::InPlace(ready) => self.context.write_in_place(c, ready, &self.names),
         }
     }
 
     /// Finishes a file after its transaction. A copy is removed unless a new row was written for it.
-    fn settle(&self, placed: Placed<'_>, landed: Landed) -> Landed {
+    fn settle(&self, placed: Placed, landed: Landed) -> Landed {
         match placed {
-            Placed::Copy(ready, reserved) => {
+            Placed::Copy(ready, free) => {
                 let Ready { mut copy, note, .. } = *ready;
                 copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
                 if !copy.kept {
-                    self.discard(copy, &reserved);
+                    self.discard(copy, &free);
                 }
-                landed.map(|imported| self.complete(imported.noted(note)))
+                landed.map(|imported| self.context.complete(imported.noted(note)))
             }
-            Placed::InPlace(ready, _name) => self.settle_in_place(*ready, landed),
+            Placed::InPlace(ready) => self.context.settle_in_place(*ready, landed),
         }
     }
 
     /// Gives a copy a name, and calls `write` to point a row at it. The copy is removed if that fails.
     pub(super) fn land_as<T>(
-        &self,
+        &mut self,
         mut copy: Copy,
         (name, own): (&Name, Option<&str>),
-        write: impl FnOnce(&Transaction<'_>, &Reserved<'_>) -> Result<T, Error>,
-    ) -> Result<(T, Reserved<'_>), Error> {
-        let reserved = self.rename_to_free(&mut copy, name, own)?;
+        write: impl FnOnce(&Transaction<'_>, &FreeName) -> Result<T, Error>,
+    ) -> Result<(T, FreeName), Error> {
+        let free = self.rename_to_free(&mut copy, name, own)?;
         // Flushed before the commit, so that no row survives a power failure without its file.
-        let written = sync_directory(&self.directory).and_then(|()| {
-            self.store
-                .write(|transaction| write(transaction, &reserved))
-        });
+        let written = sync_directory(&self.context.directory)
+            .and_then(|()| self.context.store.write(|c| write(c, &free)));
         copy.kept = written.is_ok();
         if !copy.kept {
-            self.discard(copy, &reserved);
+            self.discard(copy, &free);
         }
-        Ok((written?, reserved))
+        Ok((written?, free))
     }
 
     /// Renames a copy to the first free name; its image's present name, `own`, counts as free. From
     /// then on a row for the path keeps the file; without one, the next start removes it.
-    pub(super) fn rename_to_free(
-        &self,
+    fn rename_to_free(
+        &mut self,
         copy: &mut Copy,
         name: &Name,
         mut own: Option<&str>,
-    ) -> Result<Reserved<'_>, Error> {
+    ) -> Result<FreeName, Error> {
         loop {
-            let reserved = self
+            let context = &self.context;
+            let free = self
                 .names
-                .reserve(name, &self.directory, &self.store, own)?;
-            self.store.note(|c| mark(c, copy, &reserved))?;
-            match rename(&copy.path, &reserved.path) {
-                Ok(()) => {
-                    copy.path.clone_from(&reserved.path);
-                    return Ok(reserved);
-                }
-                Err(error) => {
-                    // A file at this path is not murald's.
-                    self.store
-                        .note(|c| pending_files::unmark(c, &reserved.path))?;
-                    if error.kind() != io::ErrorKind::AlreadyExists {
-                        return Err(Error::file("rename", &copy.path)(error));
-                    }
-                    // The file with the image's own name belongs to somebody else.
-                    own = None;
-                }
+                .free(name, &context.directory, &context.store, own)?;
+            context.store.note(|c| mark(c, copy, &free))?;
+            if self.rename_noted(copy, &free)? {
+                return Ok(free);
             }
+            // The file with the image's own name belongs to somebody else.
+            own = None;
+        }
+    }
+
+    /// Renames a copy whose name is noted. False if a file has the name by now; it is not murald's.
+    fn rename_noted(&self, copy: &mut Copy, free: &FreeName) -> Result<bool, Error> {
+        let Err(error) = rename(&copy.path, &free.path) else {
+            copy.path.clone_from(&free.path);
+            return Ok(true);
+        };
+        self.context
+            .store
+            .note(|c| pending_files::unmark(c, &free.path))?;
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => Ok(false),
+            _ => Err(Error::file("rename", &copy.path)(error)),
         }
     }
 }
 
-/// Notes that a copy is about to be renamed to the reserved path.
-fn mark(c: &Connection, copy: &Copy, reserved: &Reserved<'_>) -> Result<(), store::Error> {
+/// Notes that a copy is about to be renamed to the path.
+fn mark(c: &Connection, copy: &Copy, free: &FreeName) -> Result<(), store::Error> {
     let seen = copy.path.symlink_metadata().map(|meta| stamp(&meta));
-    pending_files::mark(c, &reserved.path, seen.as_ref().ok())
+    pending_files::mark(c, &free.path, seen.as_ref().ok())
 }
 
 fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
@@ -198,11 +258,11 @@ fn again(error: &io::Error) -> io::Error {
         .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-impl ImportContext {
-    /// Gives a copy to the image with the same content, if the image's file is missing. The copy gets
-    /// the missing file's name if that was in the library's directory, otherwise `name`.
-    pub(super) fn restore_file(
-        &self,
+impl LibraryFiles {
+    /// Gives a flushed copy to the image with the same content, if the image's file is missing. The copy
+    /// gets the missing file's name if that was in the library's directory, otherwise `name`.
+    fn restore_file(
+        &mut self,
         copy: Copy,
         name: &Name,
         imported: Imported,
@@ -211,45 +271,88 @@ impl ImportContext {
         if !task::has_lost_its_file(image) {
             return Ok(imported);
         }
-        flush(&copy)?;
-        let is_here = !image.in_place && image.path.parent() == Some(&self.directory);
+        let is_here = !image.in_place && image.path.parent() == Some(&self.context.directory);
         let former = is_here.then(|| Name::as_is(&image.path));
         let own = former.as_ref().map(|name| name.stem.as_str());
-        own.inspect(|own| self.names.look_anew(own));
         let names = (former.as_ref().unwrap_or(name), own);
-        let restored = self.land_as(copy, names, |c, reserved| {
-            // Another worker may have restored the file first.
-            let is_lost = !is_here || reserved.path == image.path || disk::is_gone(&image.path);
-            if !is_lost {
-                return Err(Error::NothingToDo);
-            }
+        let restored = self.land_as(copy, names, |c, free| {
             unchanged(c, image)?;
-            edits::move_into_library(c, image.id, &reserved.path)?;
-            pending_files::unmark(c, &reserved.path)?;
+            edits::move_into_library(c, image.id, &free.path)?;
+            pending_files::unmark(c, &free.path)?;
             Ok(())
         });
         match restored {
-            Ok((_, reserved)) => {
-                let path = reserved.path.display();
+            Ok((_, free)) => {
+                let path = free.path.display();
                 log::info!("found the missing file of {}: {path}", image.name);
-                self.bus.publish(&Event::GalleryChanged {
+                self.context.bus.publish(&Event::GalleryChanged {
                     domain: GalleryDomain::Images,
                 });
             }
+            // The image was given another file in the meantime.
             Err(Error::NothingToDo) => {}
             Err(error) => return Err(error),
         }
-        self.imported(image.id, true)
+        self.context.imported(image.id, true)
     }
 
-    /// Removes a copy that has a name but no row: first the file, then its note, then the name is free.
+    /// Gives an image the file of its content that somebody put into the library's directory.
+    fn give_back(&mut self, image: &Image, path: &Path) -> Landed {
+        if image.path == path || task::has_lost_its_file(image) {
+            self.context.store.write(|c| -> Result<(), Error> {
+                unchanged(c, image)?;
+                Ok(edits::move_into_library(c, image.id, path)?)
+            })?;
+        }
+        self.context.imported(image.id, true)
+    }
+
+    /// Gives a row to a file or package that is already in the directory, under its own name if that is
+    /// free. The row of an image whose file was rewritten there is updated.
+    fn keep(&mut self, path: &Path, name: &Name, mut row: NewImage) -> Landed {
+        let store = self.context.store.clone();
+        if let Some(old) = store.read(|c| images::by_path(c, path))? {
+            store.write(|c| -> Result<(), Error> {
+                Ok(edits::rewrite(c, &unchanged(c, &old)?, &row)?)
+            })?;
+            return self.context.rewritten(&old);
+        }
+        if store.read(|c| pending_files::has(c, path))? {
+            // The image was deleted a moment ago, and its file is about to be removed.
+            return Err(Error::NotFile {
+                path: path.to_owned(),
+            });
+        }
+        let stem = &name.stem;
+        let mut free = FreeName {
+            name: stem.clone(),
+            path: path.to_owned(),
+        };
+        let own = match row.web {
+            Some(_) => path.file_name(),
+            None => path.file_stem(),
+        };
+        if own != Some(OsStr::new(stem))
+            || self.names.is_given(stem)
+            || store.read(|c| images::has_name(c, stem))?
+        {
+            free = self
+                .names
+                .free(name, &self.context.directory, &store, None)?;
+            rename(path, &free.path).map_err(Error::file("rename", path))?;
+        }
+        row.settle(&free.name, &free.path);
+        let landed = store.write(|c| insert(c, &mut row))?;
+        Ok(self.context.complete(landed))
+    }
+
+    /// Removes a copy that has a name but no row: first the file, then its note.
     /// A file that cannot be removed stays noted, and the next start tries again.
-    fn discard(&self, copy: Copy, reserved: &Reserved<'_>) {
+    fn discard(&self, copy: Copy, free: &FreeName) {
         drop(copy);
-        if disk::is_gone(&reserved.path) {
-            self.store
-                .note(|c| pending_files::unmark(c, &reserved.path))
-                .ok();
+        if disk::is_gone(&free.path) {
+            let store = &self.context.store;
+            store.note(|c| pending_files::unmark(c, &free.path)).ok();
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The library: imports images, keeps their rows and files together, and deletes them.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile` and
-//! `watch`. A worker prepares a file (`import_file`), and `import` lands it, as a whole or not at all
-//! (`landing`). After a start, `reconcile` compares rows and files while requests are served.
+//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `reconcile` and
+//! `watch`. A worker prepares a file (`import_file`), and `library`, the only thread that names files,
+//! lands it as a whole or not at all (`owner`, `landing`). After a start, `reconcile` compares rows and files while requests are served.
 //! Thumbnails are a cache ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are
 //! decoded in processes of their own. Nothing here waits for a client or a backend, and no source file
 //! is ever changed.
@@ -24,6 +24,7 @@ mod import_file;
 mod landing;
 mod missing;
 mod name;
+mod owner;
 mod package;
 mod reconcile;
 mod removal;
@@ -49,7 +50,9 @@ use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 
 use context::ImportContext;
-use import::{BATCHES_MAX, Importer, work};
+use import::{Imports, work};
+use landing::LibraryFiles;
+use owner::{Owner, OwnerThread};
 use reconcile::{Leftovers, Reconciler};
 use watch::WatchThread;
 use workers::{Work, Workers};
@@ -87,31 +90,33 @@ pub fn start(
 ) -> io::Result<(Library, Running)> {
     // Above the channels: if the start fails, these are closed before the threads are joined.
     let mut threads = Vec::new();
-    let context = Arc::new(ImportContext::new(settings, &store, &bus, &transcoder));
+    let (owner, commands) = Owner::new();
+    let landing = owner.clone();
+    let land = move |prepared| landing.call(move |files| files.land_one(prepared));
+    let context = ImportContext::new(settings, &store, &bus, &transcoder, Box::new(land));
+    let context = Arc::new(context);
     // Before the first request is served, so that notes of this run are not taken for the last one's.
     let leftovers = Leftovers::take(&context);
-    let (inbox, messages) = bounded(BATCHES_MAX);
     let (end, ended) = bounded(0);
     let importing = Arc::clone(&context);
     let work: Work = Arc::new(move |job| work(&importing, job));
     let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
-    let (watching, watch) = watch::start(Arc::clone(&context), inbox.clone(), spawner)?;
+    let (watching, watch) = watch::start(Arc::clone(&context), owner.clone(), spawner)?;
     let reconciler = Reconciler {
         context: Arc::clone(&context),
         leftovers,
     };
-    let importer = Importer {
-        context: Arc::clone(&context),
-        bus: bus.clone(),
-        inbox: messages,
-        workers,
+    let thread = OwnerThread {
+        files: LibraryFiles::new(Arc::clone(&context)),
+        imports: Imports::new(bus.clone(), workers),
+        commands,
         end: ended,
     };
-    threads.push(spawner.spawn("import", move || importer.run())?);
+    threads.push(spawner.spawn("library", move || thread.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let thumbnails = context.thumbnails.clone();
     let library = Library {
-        inbox,
+        owner,
         context,
         thumbnails,
         transcoder,

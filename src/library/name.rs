@@ -3,11 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
 
 use super::Error;
 use crate::store::{self, Store};
-use crate::sys::lock;
 use crate::wire::{Format, MediaType};
 
 /// The maximum length of a file name, in bytes.
@@ -115,63 +113,57 @@ fn fit(stem: &str, reserve: usize) -> String {
     }
 }
 
-/// The reserved names: no two workers choose the same.
+/// Chooses names. Only the thread `library` does, so a name needs no reservation between the choice and
+/// the row.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    inner: Mutex<Inner>,
-    /// Held while a picture that has a row is renamed, or moved into the trash.
-    renames: Mutex<()>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    reserved: HashSet<String>,
     /// For each stem, the first number that may be free. Without it, a thousand files of one name would
     /// cost half a million checks.
-    hints: HashMap<String, u32>,
+    numbers: HashMap<String, u32>,
+    /// Names of the files that land now, whose rows are not written yet.
+    given: HashSet<String>,
 }
 
-/// A name that nobody else gets until this is dropped.
-#[derive(Debug)]
-pub(super) struct Reserved<'a> {
-    names: &'a Names,
+/// A name that no image has, and the path of a file with it.
+#[derive(Clone, Debug)]
+pub(super) struct FreeName {
     pub(super) name: String,
     pub(super) path: PathBuf,
 }
 
 impl Names {
-    /// Reserves the first free name of `name`, `name_1`, `name_2`... The picture's present name, `own`,
-    /// counts as free.
-    pub(super) fn reserve<'a>(
-        &'a self,
+    /// The first free name of `name`, `name_1`, `name_2`... The image's present name, `own`, counts as
+    /// free. A path whose file is still to be removed is not free.
+    pub(super) fn free(
+        &mut self,
         name: &Name,
         directory: &Path,
         store: &Store,
         own: Option<&str>,
-    ) -> Result<Reserved<'a>, Error> {
-        let first = self.lock().hints.get(&name.stem).copied().unwrap_or(0);
-        for number in first.. {
+    ) -> Result<FreeName, Error> {
+        let hint = self.numbers.get(&name.stem).filter(|_| own.is_none());
+        for number in hint.copied().unwrap_or(0).. {
             let candidate = name.numbered(number);
             let path = directory.join(name.file(&candidate));
             let is_own = own == Some(candidate.as_str());
-            // Not under the lock: the disk may hang, and the database's writer may wait for the lock.
-            let is_there = !is_own && path.symlink_metadata().is_ok();
-            // Checked under the lock: another worker that has chosen the name still has it reserved, or
-            // has written its row.
-            let mut inner = self.lock();
-            let is_taken = is_there
-                || inner.reserved.contains(&candidate)
-                || !is_own && store.read(|c| store::images::has_name(c, &candidate))?;
-            if is_taken {
+            let is_taken = || -> Result<bool, store::Error> {
+                Ok(self.given.contains(&candidate)
+                    || path.symlink_metadata().is_ok()
+                    || store.read(|c| {
+                        Ok::<_, store::Error>(
+                            store::images::has_name(c, &candidate)?
+                                || store::pending_files::has(c, &path)?,
+                        )
+                    })?)
+            };
+            if !is_own && is_taken()? {
                 continue;
             }
-            if inner.hints.len() >= HINTS_MAX {
-                inner.hints.clear();
+            if self.numbers.len() >= HINTS_MAX {
+                self.numbers.clear();
             }
-            inner.hints.insert(name.stem.clone(), number);
-            inner.reserved.insert(candidate.clone());
-            return Ok(Reserved {
-                names: self,
+            self.numbers.insert(name.stem.clone(), number);
+            return Ok(FreeName {
                 name: candidate,
                 path,
             });
@@ -179,49 +171,31 @@ impl Names {
         unreachable!("four billion pictures of one name")
     }
 
-    /// Waits until nobody else renames a picture, or moves one into the trash.
-    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
-        lock(&self.renames)
+    /// Like [`Self::free`] for a file that lands with others: none of them gets the same name.
+    pub(super) fn give(
+        &mut self,
+        name: &Name,
+        directory: &Path,
+        store: &Store,
+    ) -> Result<FreeName, Error> {
+        let free = self.free(name, directory, store, None)?;
+        self.given.insert(free.name.clone());
+        Ok(free)
     }
 
-    /// Reserves a name until its picture has been removed from the disk.
-    pub(super) fn hold(&self, name: &str, path: &Path) -> Reserved<'_> {
-        self.lock().reserved.insert(name.to_owned());
-        Reserved {
-            names: self,
-            name: name.to_owned(),
-            path: path.to_owned(),
-        }
+    /// Whether a file that lands now has the name.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.given.contains(name)
     }
 
-    /// Like [`Self::hold`], but `None` if the name is already reserved.
-    pub(super) fn try_hold(&self, name: &str, path: &Path) -> Option<Reserved<'_>> {
-        let free = self.lock().reserved.insert(name.to_owned());
-        free.then(|| Reserved {
-            names: self,
-            name: name.to_owned(),
-            path: path.to_owned(),
-        })
+    /// The rows of the files that landed together are written.
+    pub(super) fn landed(&mut self) {
+        self.given.clear();
     }
 
-    /// Forgets the next number of a stem, so that a name that is free again is used without a number.
-    pub(super) fn look_anew(&self, stem: &str) {
-        self.lock().hints.remove(stem);
-    }
-
-    /// Forgets the next numbers of all stems.
-    pub(super) fn forget(&self) {
-        self.lock().hints = HashMap::new();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.inner)
-    }
-}
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        self.names.lock().reserved.remove(&self.name);
+    /// Forgets the next numbers of all stems, so that names that are free again are used.
+    pub(super) fn forget(&mut self) {
+        self.numbers = HashMap::new();
     }
 }
 
@@ -270,27 +244,31 @@ mod tests {
     }
 
     #[test]
-    fn reserved_name_is_not_given_again() {
+    fn name_is_given_once() {
         let (directory, store) = store::tests::scratch();
-        let names = Names::default();
-        let reserve = |stem: &str, extension: &str| {
+        let mut names = Names::default();
+        let mut give = |stem: &str, extension: &str| {
             let name = Name {
                 stem: stem.into(),
                 extension: extension.into(),
             };
-            names
-                .reserve(&name, directory.path(), &store, None)
-                .unwrap()
+            names.give(&name, directory.path(), &store).unwrap()
         };
-        let first = reserve("a", "png");
-        assert_eq!(first.path, directory.path().join("a.png"));
+        assert_eq!(give("a", "png").path, directory.path().join("a.png"));
         // The extension makes no difference to a name.
-        let second = reserve("a", "jpg");
-        assert_eq!(second.name, "a_1");
+        assert_eq!(give("a", "jpg").name, "a_1");
         std::fs::write(directory.path().join("a_2.png"), b"somebody else's").unwrap();
-        assert_eq!(reserve("a", "png").name, "a_3");
-        drop((first, second));
+        let doomed = directory.path().join("a_3.png");
+        store
+            .write(|c| store::pending_files::mark(c, &doomed, None))
+            .unwrap();
+        assert_eq!(give("a", "png").name, "a_4");
+        names.landed();
         names.forget();
-        assert_eq!(reserve("a", "png").name, "a");
+        let name = Name::as_is(Path::new("a.png"));
+        assert_eq!(
+            names.give(&name, directory.path(), &store).unwrap().name,
+            "a"
+        );
     }
 }

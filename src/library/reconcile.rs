@@ -9,9 +9,6 @@
 //! them. The database may come from another machine: outside murald's directories, only the exact file
 //! of a note is removed.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::Error;
@@ -86,17 +83,8 @@ impl Leftovers {
 }
 
 fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
-    let (mut removed, mut held) = (Vec::new(), HashMap::new());
+    let mut removed = Vec::new();
     for note in pending.iter().filter(|note| !lacks_directory(&note.path)) {
-        // The name stays reserved until the note is removed, or the note of a new file with this name
-        // might be removed instead.
-        let stem = stem(&note.path);
-        if let Entry::Vacant(place) = held.entry(stem) {
-            let Some(name) = context.names.try_hold(place.key(), &note.path) else {
-                continue;
-            };
-            place.insert(name);
-        }
         // A file that has a row is kept, in spite of its note.
         let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
         if let Some(known) = left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
@@ -149,15 +137,4 @@ fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
             None
         }
     }
-}
-
-/// The name under which a file of the library is reserved.
-fn stem(path: &Path) -> String {
-    // A package's name has no extension.
-    let name = if path.is_dir() {
-        path.file_name()
-    } else {
-        path.file_stem()
-    };
-    name.unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -11,15 +11,10 @@ use std::path::PathBuf;
 
 use super::disk;
 use super::file_removal::{ExpectedFile, Outcome, clear, clear_own};
-use super::name::Reserved;
 use super::{Error, Library};
 use crate::store::purge::{self, Gone};
 use crate::store::{self, Connection, folders, pending_files, watched};
-use crate::wire::{DeleteImages, GalleryDomain, Image};
-
-/// Files that are still to be removed after their rows, and the reserved names of their images. Until
-/// then no new file may have such a name, or it might be removed instead.
-type Leaving<'a> = (Vec<Going>, Vec<Reserved<'a>>);
+use crate::wire::{DeleteImages, GalleryDomain};
 
 /// A file to remove.
 type Going = (PathBuf, ExpectedFile);
@@ -85,7 +80,8 @@ impl Library {
         }
         let (gone, leaving, done) = self.store.write(|c| -> Result<_, Error> {
             let gone = purge::delete(c, &which.ids(c)?, files.in_place)?;
-            let leaving = self.leaving(c, &gone, going(&gone, &known)?, files.trash)?;
+            let leaving = going(&gone, &known)?;
+            self.leave(c, &leaving, files.trash)?;
             Ok((gone, leaving, then(c)?))
         })?;
         let removed = Removed {
@@ -116,28 +112,21 @@ impl Library {
         Ok(known)
     }
 
-    /// Notes the files as pending and reserves their names, at the end of the transaction. Fails if a
-    /// file is no longer the one that was seen.
-    fn leaving(
-        &self,
-        c: &Connection,
-        gone: &Gone,
-        going: Vec<Going>,
-        trash: bool,
-    ) -> Result<Leaving<'_>, Error> {
-        for (path, known) in &going {
+    /// Notes the files as pending, at the end of the transaction: no new file may have such a path, or
+    /// it might be removed instead. Fails if a file is no longer the one that was seen.
+    fn leave(&self, c: &Connection, going: &[Going], trash: bool) -> Result<(), Error> {
+        for (path, known) in going {
             // A file elsewhere that is not in place is not removed.
             let is_meant = matches!(known, ExpectedFile::This(_)) || self.context.is_ours(path);
             if let Some(stamp) = known.look(path)?.filter(|_| is_meant) {
                 pending_files::mark_removed(c, path, &stamp, trash)?;
             }
         }
-        let hold = |image: &Image| self.context.names.hold(&image.name, image.home());
-        Ok((going, gone.images.iter().map(hold).collect()))
+        Ok(())
     }
 
     /// Removes the files, thumbnails and previews after the transaction, and publishes the changes.
-    fn discard(&self, gone: &Gone, (files, _names): Leaving<'_>, trash: bool) -> Outcome {
+    fn discard(&self, gone: &Gone, files: Vec<Going>, trash: bool) -> Outcome {
         let Gone {
             images, references, ..
         } = gone;

@@ -157,6 +157,23 @@ pub(super) enum Prepared {
     Done(Box<Imported>),
     Copy(Box<Ready>),
     InPlace(Box<ReadyInPlace>),
+    /// A flushed copy for the image with the same content, whose file is missing.
+    Restored {
+        copy: Copy,
+        name: Name,
+        imported: Box<Imported>,
+    },
+    /// A file in the library's directory that has the content of an image.
+    Returned {
+        path: PathBuf,
+        image: Box<Image>,
+    },
+    /// A file or package in the library's directory, and its new row.
+    Here {
+        path: PathBuf,
+        row: Box<NewImage>,
+        name: Name,
+    },
 }
 
 impl From<Imported> for Prepared {

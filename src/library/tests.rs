@@ -147,6 +147,10 @@ impl Alive {
         &self.library.context
     }
 
+    pub(super) fn owner(&self) -> Owner {
+        self.library.owner.clone()
+    }
+
     fn next(&self) -> Value {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
@@ -362,7 +366,7 @@ fn batches_queue_and_are_cancelled_or_refused() {
         .map(|n| scene.source(&format!("{n}.png"), [&picture[..], &[n]].concat()))
         .collect();
     let first = alive.library.import(paths.clone(), None).unwrap();
-    let rest: Vec<_> = (1..BATCHES_MAX)
+    let rest: Vec<_> = (1..import::BATCHES_MAX)
         .map(|_| alive.library.import(paths.clone(), None).unwrap())
         .collect();
     assert!(matches!(

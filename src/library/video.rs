@@ -1,20 +1,23 @@
 //! Makes previews for browsers, palettes and loops of videos that are in the library.
 //!
 //! Runs on the threads of [`crate::transcode`]; callers pass a reply and do not wait. A loop lands like
-//! an import. A loop that replaces its video lands beside it, gets its row in one transaction, and its
+//! an import, on the thread `library`. A loop that replaces its video lands beside it, gets its row in one transaction, and its
 //! name once the old file is removed. After a kill at any moment, one of the two is there.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::batch::Reply;
 use super::decode::Tools;
 use super::disk::Copy;
+use super::landing::LibraryFiles;
 use super::name::Name;
 use super::task::{Prepared, Ready};
 use super::{Error, Library, file_removal};
 use crate::store::edits::{self, ImageChange};
-use crate::store::{images, purge};
+use crate::store::images::{self, NewImage};
+use crate::store::{Connection, purge};
 use crate::transcode::{self, Cut, Ffmpeg};
 use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
@@ -223,43 +226,47 @@ impl Library {
                 Ok(self.land(Prepared::Copy(Box::new(ready)))?.image)
             }
             (None, LoopGoes::Replace) => {
-                self.replace(image, copy, format)?;
+                let (id, tools) = (image.id, self.context.tools());
+                let row = self.context.describe(&image.path, &copy, None, tools)?;
+                let owner = &self.owner;
+                owner.call(move |files| files.replace(id, copy, format, row))?;
                 self.changed(GalleryDomain::Images);
                 self.image(image.id)
             }
         }
     }
+}
 
-    /// Replaces a video's file by a sealed copy.
-    fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
-        let tools = self.context.tools();
-        let (id, mut row) = (
-            image.id,
-            self.context.describe(&image.path, &copy, None, tools)?,
-        );
-        // While this is held, no other thread renames the image.
-        let _turn = self.context.names.turn();
+impl LibraryFiles {
+    /// Replaces a video's file by a sealed copy, which has this row.
+    fn replace(
+        &mut self,
+        id: i64,
+        copy: Copy,
+        format: Format,
+        mut row: NewImage,
+    ) -> Result<(), Error> {
+        let context = Arc::clone(&self.context);
+        let find = |c: &Connection| images::get(c, id)?.ok_or(Error::NoImage { id });
         let own = Name {
-            stem: self.video(id)?.name,
+            stem: context.store.read(find)?.name,
             extension: format.as_str().to_owned(),
         };
         // `Name::of` leaves room for a number, as the name is in use until the old file is removed.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
-        let swapped = self.context.land_as(copy, (&beside, None), |c, reserved| {
-            row.settle(&reserved.name, &reserved.path);
-            let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
+        let (old, _) = self.land_as(copy, (&beside, None), |c, free| {
+            row.settle(&free.name, &free.path);
+            let old = find(c)?;
             if old.in_place {
                 return Err(Error::InPlace { id });
             }
             edits::replace(c, &old, &row)?;
-            Ok((self.context.names.hold(&old.name, old.home()), old))
-        });
-        let ((held, old), reserved) = swapped?;
-        self.thumbnails.remove(&old);
-        file_removal::clear_own(&self.context, purge::on_disk(&old));
-        drop((held, reserved));
-        let now = self.image(id)?;
+            Ok(old)
+        })?;
+        context.thumbnails.remove(&old);
+        file_removal::clear_own(&context, purge::on_disk(&old));
+        let now = context.store.read(find)?;
         let back = self.rename(&now, &own, &ImageChange::default());
         if let Err(error) = back {
             log::warn!("image {id} was renamed to {}: {}", now.name, error.reason());

@@ -151,7 +151,7 @@ impl ImportContext {
         }
         let directory = Arc::new(Directory::of(path, Which::Only(BTreeSet::new())));
         let prepared = self.take_watched(path, &directory, Pass::All, self.tools());
-        match prepared.and_then(|prepared| self.land_one(prepared)) {
+        match prepared.and_then(|prepared| (self.land)(prepared)) {
             Ok(_) => true,
             // The file is still being written or is not a picture: the row stays as it is.
             Err(error) if is_for_good(&error) => {

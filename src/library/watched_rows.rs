@@ -12,7 +12,7 @@ use super::Error;
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::landing::unchanged;
-use super::name::{Name, Reserved};
+use super::name::{Name, Names};
 use super::task::{
     self, Directory, Imported, InPlace, Landed, Pass, Prepared, ReadyInPlace, SeenFile, Which,
 };
@@ -65,12 +65,11 @@ impl SeenFile {
 
 impl ImportContext {
     /// Writes the change of rows for a file in place, and its note. Fails if the change is out of date.
-    /// `name` receives the image's new name, which is held until the transaction has ended.
-    pub(super) fn write_in_place<'a>(
-        &'a self,
+    pub(super) fn write_in_place(
+        &self,
         c: &Connection,
         ready: &mut ReadyInPlace,
-        name: &mut Option<Reserved<'a>>,
+        names: &Names,
     ) -> Landed {
         let ReadyInPlace { seen, change } = ready;
         if seen.directory.ended.load(Ordering::Acquire) {
@@ -86,9 +85,7 @@ impl ImportContext {
                 }
             },
             InPlace::Moved(image, pass) => {
-                // Left by a transaction that has failed.
-                drop(name.take());
-                if !self.move_here(c, seen, image, name)? {
+                if !self.move_here(c, seen, image, names)? {
                     // Another file with this content came first.
                     if *pass == Pass::Moves {
                         return Err(Error::NothingToDo);
@@ -136,18 +133,18 @@ impl ImportContext {
 
     /// Gives the file to the image with its content, whose own file is missing, or was displaced by
     /// another file of the same run. False if the image has another file by now.
-    fn move_here<'a>(
-        &'a self,
+    fn move_here(
+        &self,
         c: &Connection,
         seen: &SeenFile,
         image: &Image,
-        name: &mut Option<Reserved<'a>>,
+        names: &Names,
     ) -> Result<bool, Error> {
         let has_none = |now: &Image| now.path == image.path || own_path(&now.path) != now.path;
         let now = images::get(c, image.id)?;
         let now = now.filter(|now| now.checksum == image.checksum && has_none(now));
         let Some(now) = now else { return Ok(false) };
-        *name = self.give_file(c, &seen.directory, &now, &seen.path)?;
+        self.give_file(c, &seen.directory, (&now, &seen.path), names)?;
         watched::forget_file(c, &now.path, now.id)?;
         log::debug!(
             "the file of {} is now {}",
@@ -158,13 +155,14 @@ impl ImportContext {
     }
 
     /// Changes the path of a note and of its image after the file, or a directory above it, was
-    /// renamed. Returns the image's new name, if it has one; the caller holds it until the commit.
+    /// renamed.
     pub(super) fn rename_note(
         &self,
         c: &Connection,
         directory: &Directory,
         (file, now): &(WatchedFile, WatchedFile),
-    ) -> Result<Option<Reserved<'_>>, Error> {
+        names: &Names,
+    ) -> Result<(), Error> {
         let id = watched::rename(c, file, now)?;
         if let Some(id) = id {
             watched::displace(c, &now.path, id)?;
@@ -173,8 +171,8 @@ impl ImportContext {
         let image = id.map(|id| images::get(c, id)).transpose()?.flatten();
         // Another renamed file may have displaced it.
         match image.filter(|image| image.in_place && own_path(&image.path) == file.path) {
-            Some(image) => self.give_file(c, directory, &image, &now.path),
-            None => Ok(None),
+            Some(image) => self.give_file(c, directory, (&image, &now.path), names),
+            None => Ok(()),
         }
     }
 
@@ -187,31 +185,28 @@ impl ImportContext {
     }
 
     /// Gives a file to an image. The image's name and folder follow it, unless the owner has chosen
-    /// others. Returns the new name.
+    /// others.
     fn give_file(
         &self,
         c: &Connection,
         directory: &Directory,
-        image: &Image,
-        to: &Path,
-    ) -> Result<Option<Reserved<'_>>, Error> {
+        (image, to): (&Image, &Path),
+        names: &Names,
+    ) -> Result<(), Error> {
         watched::displace(c, to, image.id)?;
         let from = own_path(&image.path);
         let [before, after] = [from, to].map(|path| Name::of(path, image.format));
         let (before, after) = (before?.stem, after?.stem);
-        let mut name = None;
-        if image.name == before && before != after && !images::has_name(c, &after)? {
-            // A file that lands at the same time may be about to use the name.
-            name = self.names.try_hold(&after, to);
-        }
-        edits::set_path(c, image.id, to, name.as_ref().map(|_| &*after))?;
+        let follows = image.name == before && before != after;
+        let is_free = follows && !names.is_given(&after) && !images::has_name(c, &after)?;
+        edits::set_path(c, image.id, to, is_free.then_some(&*after))?;
         if from.starts_with(&directory.path)
             && from.parent() != to.parent()
             && folder_of(c, directory, from, &|_, _| Ok(None))? == image.folder_id
         {
             edits::set_folder(c, image.id, self.folder(c, directory, to)?)?;
         }
-        Ok(name)
+        Ok(())
     }
 
     /// Handles another file with the content of an image. When the file is first seen, a copy in no

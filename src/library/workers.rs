@@ -1,5 +1,5 @@
 //! The threads `import-1..n`, each of which prepares one file at a time. They belong to the thread
-//! `import`, which lands what they have prepared.
+//! `library`, which lands what they have prepared.
 //!
 //! Files are decoded in processes that are killed if they hang (`decode`), so each worker ends its file.
 //! There are a few more workers than processors, as a worker that waits for the disk to flush its copy

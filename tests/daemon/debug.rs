@@ -54,7 +54,7 @@ fn debug_reports_threads_children_and_failures_but_no_secrets() {
         .iter()
         .filter_map(|one| one["name"].as_str())
         .collect();
-    for thread in ["reconciler", "playlist", "listen", "import", "desktop"] {
+    for thread in ["reconciler", "playlist", "listen", "library", "desktop"] {
         assert!(names.contains(&thread), "{names:?}");
     }
     let queues = found["queues"].as_array().unwrap();

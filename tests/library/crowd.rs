@@ -1,7 +1,8 @@
 //! Sixteen clients import, rename, move, delete and list real files at the same time. Afterwards rows
 //! and files must agree to the byte, and no client may have seen a lock error.
 //!
-//! `MURALD_CROWD_SECONDS` sets the duration (default 8).
+//! `MURALD_CROWD_SECONDS` sets the duration (default 8), `MURALD_CROWD_FILES` the number of files that
+//! are imported while clients measure how long they wait (default 200).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -106,6 +107,68 @@ fn wait_for_imports(daemon: &TestDaemon) {
     }
     let batch = batch.ok();
     while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
+}
+
+/// A client waits for a few commands and one group of files, however many files are imported.
+#[test]
+fn clients_are_answered_while_files_are_imported() {
+    let files = std::env::var("MURALD_CROWD_FILES");
+    let files: u64 = files.ok().and_then(|text| text.parse().ok()).unwrap_or(200);
+    let mut daemon = TestDaemon::new();
+    let mut sources = pictures(&daemon.root().join("sources"), files + 1);
+    daemon.start();
+    let last = sources.split_off(files as usize);
+    let id = daemon.import(&[&last[0]])[0];
+    let mut events = daemon.events("processing_complete");
+    let batch = daemon
+        .client()
+        .post("/images", &json!({ "paths": sources }))
+        .ok();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let measure = |what: &str, send: &dyn Fn(&Client, usize) -> Answer| {
+        let (client, mut times) = (daemon.client(), Vec::new());
+        while !done.load(Ordering::Relaxed) {
+            let begun = Instant::now();
+            let answer = send(&client, times.len());
+            times.push(begun.elapsed());
+            assert_eq!(answer.status, 200, "{what}: {}", answer.text());
+        }
+        times.sort_unstable();
+        let at = |part: usize| times[(times.len() - 1) * part / 100];
+        let (half, most) = (at(50), at(99));
+        eprintln!(
+            "{what}: {} times, p50 {half:?}, p99 {most:?}, at most {:?}",
+            times.len(),
+            at(100)
+        );
+        assert!(
+            at(100) < Duration::from_secs(30),
+            "{what} waited {:?}",
+            at(100)
+        );
+    };
+    let (begun, image) = (Instant::now(), format!("/images/{id}"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            measure("tag", &|client, number| {
+                client.patch(&image, &json!({ "tags": [format!("tag {number}")] }))
+            });
+        });
+        scope.spawn(|| {
+            measure("rename", &|client, number| {
+                client.patch(&image, &json!({ "name": format!("name {number}") }))
+            });
+        });
+        scope.spawn(|| {
+            measure("list", &|client, _| {
+                client.get("/images?per_page=50&sort_by=name")
+            })
+        });
+        while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
+        done.store(true, Ordering::Relaxed);
+    });
+    eprintln!("{files} files in {:?}", begun.elapsed());
+    assert_eq!(check_totals(&daemon.client()).len() as u64, files + 1);
 }
 
 /// Sends one random request, and checks that its status is allowed.
@@ -343,8 +406,12 @@ fn check_agreement(daemon: &TestDaemon, scene: &Scene, listed: &BTreeMap<i64, St
 
 /// Makes small pictures of three formats, all different.
 fn sources(directory: &Path) -> Vec<PathBuf> {
+    pictures(directory, PICTURES)
+}
+
+fn pictures(directory: &Path, count: u64) -> Vec<PathBuf> {
     fs::create_dir(directory).unwrap();
-    (0..PICTURES)
+    (0..count)
         .map(|number| {
             let mut dice = Dice(number + 1000);
             let ground = dice.below(256) as u8;

@@ -20,7 +20,7 @@ use super::context::ImportContext;
 use super::decode::Tools;
 use super::import_file::no_thumbnail;
 use super::name::Name;
-use super::task::{Imported, Prepared, Ready, Source};
+use super::task::{Prepared, Ready, Source};
 use crate::color;
 use crate::decode::{Decoder, Packed};
 use crate::paths::open_regular;
@@ -114,7 +114,7 @@ impl ImportContext {
     }
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.
-    pub(super) fn adopt_package(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
+    pub(super) fn adopt_package(&self, path: &Path, tools: Tools<'_>) -> Result<Prepared, Error> {
         let manifest = page(path, tools.decoder)?;
         // Named by the directory, not by the title: the owner may have renamed it.
         let own = path.file_name().unwrap_or_default();
@@ -122,11 +122,12 @@ impl ImportContext {
         let packed = tools.decoder.package(path, None);
         let content = packed.map_err(Error::decoding(path))?;
         if let Some(imported) = self.present(&content.checksum)? {
-            return Ok(imported);
+            return Ok(imported.into());
         }
         manifest.complete(path)?;
         let row = self.describe_package((path, path), &manifest, content, None, tools);
-        self.keep(path, Some(own), &name, row)
+        let (path, row) = (path.to_owned(), Box::new(row));
+        Ok(Prepared::Here { path, row, name })
     }
 
     /// The row of a package that lies at `root` now, and its thumbnail in the cache.

@@ -1,10 +1,7 @@
 //! Tests files that land together: in their order, in one transaction, each with its own result.
 
 use super::*;
-use crate::library::Error;
-use crate::library::name::Name;
-use crate::library::task::{Directory, Landed, Prepared, Ready};
-use crate::store::watched::{self, WatchedFile};
+use crate::library::task::{Landed, Prepared, Ready};
 
 impl Alive {
     fn ready(&self, source: &Path) -> Ready {
@@ -13,6 +10,11 @@ impl Alive {
             Ok(Prepared::Copy(ready)) => *ready,
             _ => panic!("{} is not new", source.display()),
         }
+    }
+
+    fn land(&self, run: Vec<Prepared>) -> Vec<Landed> {
+        let owner = &self.library.owner;
+        owner.call(move |files| Ok(files.land_run(run))).unwrap()
     }
 }
 
@@ -41,10 +43,7 @@ fn files_that_are_ready_together_land_together() {
     let ready = files.map(|(name, seed)| alive.ready(&scene.source(name, png(seed))));
     fs::remove_file(&ready[3].copy.path).unwrap();
     let before = scene.store.generation();
-    let landed = alive
-        .library
-        .context
-        .land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
+    let landed = alive.land(ready.map(|one| Prepared::Copy(Box::new(one))).into());
     assert_eq!(scene.store.generation(), before + 1);
     let ids: Vec<_> = landed.iter().flatten().map(|one| one.image.id).collect();
     assert!(
@@ -82,10 +81,7 @@ fn image_for_a_deleted_folder_lands_at_the_root() {
         ready
     });
     alive.library.delete_folder(gone, false).unwrap();
-    let landed = alive
-        .library
-        .context
-        .land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
+    let landed = alive.land(ready.map(|one| Prepared::Copy(Box::new(one))).into());
     let folders: Vec<_> = landed
         .iter()
         .map(|one| one.as_ref().unwrap().image.folder_id)
@@ -107,7 +103,7 @@ fn files_in_place_that_swap_their_names_keep_their_rows() {
             Ok(ready) => ready,
             Err(error) => panic!("{}", error.reason()),
         };
-        let landed = context.land_run(files.iter().map(ready).collect());
+        let landed = alive.land(files.iter().map(ready).collect());
         landed
             .iter()
             .map(|one| one.as_ref().unwrap().image.id)
@@ -133,49 +129,5 @@ fn files_in_place_that_swap_their_names_keep_their_rows() {
             .map(|image| image.id)
     };
     assert_eq!([at(&files[0]), at(&files[1])], [Some(b), Some(a)]);
-    alive.end();
-}
-
-/// Otherwise a file that lands at the same time would get the same name.
-#[test]
-fn name_of_a_renamed_file_is_reserved_until_the_commit() {
-    let scene = Scene::new();
-    let mut alive = scene.start();
-    alive.reconciled();
-    let (context, file) = (Arc::clone(alive.context()), scene.source("a.png", png(1)));
-    context
-        .take_named(&file, None, context.tools())
-        .and_then(|it| context.land_one(it))
-        .unwrap();
-    let old = scene
-        .store
-        .read(|c| watched::get(c, &file))
-        .unwrap()
-        .unwrap();
-    let now = WatchedFile {
-        path: scene.at("source/b.png"),
-        ..old.clone()
-    };
-    let directory = Directory {
-        path: scene.at("source"),
-        ..Directory::default()
-    };
-    let name = Name {
-        stem: "b".to_owned(),
-        extension: "png".to_owned(),
-    };
-    let free = || {
-        context
-            .names
-            .reserve(&name, &context.directory, &scene.store, None)
-            .unwrap()
-    };
-    let held = scene.store.write(|c| -> Result<_, Error> {
-        let held = context.rename_note(c, &directory, &(old, now))?;
-        assert_eq!(free().name, "b_1");
-        Ok(held)
-    });
-    drop(held);
-    assert_eq!(free().name, "b_1");
     alive.end();
 }

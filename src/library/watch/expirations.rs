@@ -6,12 +6,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::{AT_ONCE, Departed};
+use super::super::owner::Owner;
 use super::super::task::{Directory, Which};
 use super::directory::Watched;
 use super::findings::{Difference, Findings, Scope, compare};
@@ -45,8 +47,8 @@ impl Expirations {
     /// whose disk has a new one, and the paths of renamed files.
     pub(super) fn difference(
         &mut self,
-        context: &ImportContext,
-        directory: &Directory,
+        (context, owner): (&ImportContext, &Owner),
+        directory: &Arc<Directory>,
         findings: &Findings,
         scope: &Scope,
     ) -> Result<Difference, Error> {
@@ -61,7 +63,7 @@ impl Expirations {
             let (count, from) = (difference.renamed.len(), file.path.display());
             let to = now.path.display();
             log::info!("updated the paths of renamed files ({count}): {from} is now {to}");
-            rename_notes(context, directory, &mut difference)?;
+            rename_notes(owner, directory, &mut difference)?;
             // One of them may have replaced another file.
             self.knows_displaced &= difference.lost.is_empty();
             tell_folders(context);
@@ -179,18 +181,18 @@ impl Expirations {
 /// that it does not hold up others. If the database cannot be written, all of them wait: none may count
 /// as gone.
 fn rename_notes(
-    context: &ImportContext,
-    directory: &Directory,
+    owner: &Owner,
+    directory: &Arc<Directory>,
     difference: &mut Difference,
 ) -> Result<(), Error> {
     let rename = |some: &[(WatchedFile, WatchedFile)]| {
-        // Held until the transaction has ended, or another thread might use the same names.
-        let mut names = Vec::new();
-        context.store.write(|c| {
-            for one in some {
-                names.extend(context.rename_note(c, directory, one)?);
-            }
-            Ok::<_, Error>(())
+        let (directory, some) = (Arc::clone(directory), some.to_vec());
+        owner.slice(move |files| {
+            let context = &files.context;
+            let mut all = some.iter();
+            context.store.write(|c| {
+                all.try_for_each(|one| context.rename_note(c, &directory, one, &files.names))
+            })
         })
     };
     let chunks = difference.renamed.chunks(AT_ONCE);
@@ -198,7 +200,9 @@ fn rename_notes(
     for one in chunks.filter(|some| rename(some).is_err()).flatten() {
         match rename(slice::from_ref(one)) {
             Ok(()) => {}
-            Err(error) if error.is_storage() => return Err(error),
+            Err(error) if error.is_storage() || matches!(error, Error::Busy | Error::Ended) => {
+                return Err(error);
+            }
             Err(error) => {
                 let (from, why) = (one.0.path.display(), error.reason());
                 log::warn!("cannot update the path of the image of {from}: {why}");

@@ -20,11 +20,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::context::ImportContext;
 use super::error::Error;
-use super::import;
+use super::owner::Owner;
 use crate::store::watched;
 use crate::sys::lock;
 use crate::thread::{Spawner, Thread};
@@ -56,7 +56,7 @@ pub(super) struct WatchThread {
 /// Starts the thread, which watches nothing until [`Watching::configure`] is called.
 pub(super) fn start(
     context: Arc<ImportContext>,
-    importer: Sender<import::Message>,
+    owner: Owner,
     spawner: &Spawner,
 ) -> io::Result<(Watching, WatchThread)> {
     let (inbox, status) = (Inbox::new()?, StatusList::default());
@@ -65,7 +65,7 @@ pub(super) fn start(
         inbox: inbox.clone(),
         status: status.clone(),
     };
-    let watcher = Watcher::new((inbox.clone(), status), context, importer);
+    let watcher = Watcher::new((inbox.clone(), status), context, owner);
     let thread = spawner.spawn("watch", move || watcher.run())?;
     Ok((
         watching,

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crossbeam_channel::Sender;
 use rustix::event::{PollFd, PollFlags};
 
 use super::super::Error;
 use super::super::context::ImportContext;
-use super::super::import;
+use super::super::import::Request;
+use super::super::owner::Owner;
 use super::super::task::{self, Task, Which};
 use super::directory::Watched;
 use super::expirations::{self, Expirations, all_are_missing};
@@ -41,7 +41,7 @@ const NAMED: &str = "files in place";
 pub(super) struct Watcher {
     pub(super) inbox: Inbox,
     pub(super) context: Arc<ImportContext>,
-    pub(super) importer: Sender<import::Message>,
+    pub(super) owner: Owner,
     pub(super) status: StatusList,
     state: WatcherState,
 }
@@ -58,7 +58,7 @@ impl Watcher {
     pub(super) fn new(
         (inbox, status): (Inbox, StatusList),
         context: Arc<ImportContext>,
-        importer: Sender<import::Message>,
+        owner: Owner,
     ) -> Self {
         let state = WatcherState {
             directories: Vec::new(),
@@ -70,7 +70,7 @@ impl Watcher {
         Self {
             inbox,
             context,
-            importer,
+            owner,
             status,
             state,
         }
@@ -313,11 +313,12 @@ impl Watcher {
             return Ok(());
         }
         one.learn(findings, &scope);
-        match self
-            .state
-            .expirations
-            .difference(&self.context, &one.task, findings, &scope)
-        {
+        match self.state.expirations.difference(
+            (&self.context, &self.owner),
+            &one.task,
+            findings,
+            &scope,
+        ) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
                 // The findings are lost.
@@ -434,10 +435,8 @@ impl Watcher {
             })
         });
         let task = Task::Watched(Arc::clone(&one.task), pass);
-        // The send fails only if the daemon is exiting.
-        self.importer
-            .send(import::Message::Watched { files, task, done })
-            .ok();
+        let request = Request::Watched { files, task, done };
+        self.owner.give(request);
     }
 
     fn tell_status(&self) {

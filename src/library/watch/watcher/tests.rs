@@ -14,7 +14,7 @@ fn watcher(alive: &Alive, one: Watched) -> Watcher {
     let mut watcher = Watcher::new(
         (Inbox::new().unwrap(), StatusList::default()),
         Arc::clone(alive.context()),
-        crossbeam_channel::bounded(1).0,
+        alive.owner(),
     );
     watcher.state.directories.push(one);
     watcher
@@ -98,7 +98,7 @@ fn renamed_files_are_followed_without_an_import() {
     let take = |file| context.take_named(file, None, context.tools());
     let ids = files.each_ref().map(|file| {
         take(file)
-            .and_then(|ready| context.land_one(ready))
+            .and_then(|ready| alive.owner().call(move |files| files.land_one(ready)))
             .unwrap()
             .image
             .id
