@@ -416,6 +416,14 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
     found
 }
 
+/// A warning on stderr would mean that the command had no effect.
+pub(crate) fn check_stderr(line: &str, stderr: &[u8]) {
+    let stderr = String::from_utf8_lossy(stderr);
+    let mut lines = stderr.lines();
+    let unexpected = lines.find(|text| !text.starts_with("murald: started murald"));
+    assert_eq!(unexpected, None, "{line}");
+}
+
 /// Runs the commands of a page in order, for a user with two pictures.
 fn commands_work(commands: &[String]) {
     let desktop = Desktop::wayland(&["640x360"]);
@@ -446,6 +454,7 @@ fn commands_work(commands: &[String]) {
         let here = line.replace("DP-1", "HEADLESS-1");
         let output = daemon.command("sh").args(["-c", &here]).output().unwrap();
         assert!(output.status.success(), "{line}: {output:?}");
+        check_stderr(line, &output.stderr);
     }
     daemon.murald(&["stop", "--clear"]).output().unwrap();
 }

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
+use crate::manual::check_stderr;
 use crate::support::TestDaemon;
 
 /// The commands of the block under a heading, without their comments, for a monitor that exists here.
@@ -60,12 +61,16 @@ fn tour_works() {
         .map(|line| {
             let output = daemon.command("sh").args(["-c", line]).output().unwrap();
             assert!(output.status.success(), "{line}: {output:?}");
+            check_stderr(line, &output.stderr);
             String::from_utf8(output.stdout).unwrap()
         })
         .collect();
     assert!(said[2].contains("\ta mountain\timage\t"), "{}", said[2]);
     let image = daemon.client().get("/images/2").ok();
     assert_eq!(image["tags"], json!(["quiet", "evening"]));
+    for playlist in daemon.client().get("/playlists").ok().as_array().unwrap() {
+        assert_ne!(playlist["images"], json!([]), "{playlist}");
+    }
     let active = daemon.client().get("/playlists/active").ok();
     // The slideshow has replaced the playlist on the monitor.
     let directory = daemon.root().join("Pictures");
