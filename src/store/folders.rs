@@ -58,7 +58,10 @@ pub struct FolderChange {
 
 const SELECT: &str = "SELECT id, name, parent_id, created_at, updated_at, \
     (SELECT count(*) FROM image WHERE folder_id = folder.id), \
-    (SELECT count(*) FROM folder AS child WHERE child.parent_id = folder.id) FROM folder";
+    (SELECT count(*) FROM folder AS child WHERE child.parent_id = folder.id), \
+    (WITH RECURSIVE within(id) AS (SELECT folder.id UNION SELECT child.id \
+     FROM folder AS child JOIN within ON child.parent_id = within.id) \
+     SELECT count(*) FROM image WHERE folder_id IN within) FROM folder";
 
 pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
     Ok(connection
@@ -125,6 +128,21 @@ pub(crate) fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Erro
         }
     }
     Ok(path)
+}
+
+/// Returns all folders with their paths from the root, folded: `photos/2015`.
+pub(super) fn paths(connection: &Connection) -> Result<Vec<(i64, String)>, Error> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE tree(id, path) AS (SELECT id, name FROM folder WHERE parent_id IS NULL UNION ALL \
+         SELECT folder.id, path || '/' || name FROM folder JOIN tree ON parent_id = tree.id) \
+         SELECT id, path FROM tree",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    let folders: Vec<_> = rows.collect::<Result<_, _>>()?;
+    Ok(folders
+        .into_iter()
+        .map(|(id, path)| (id, folded(&path)))
+        .collect())
 }
 
 pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Result<i64, Refusal> {
@@ -316,6 +334,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Folder> {
         updated_at: Timestamp::from_micros(row.get(4)?),
         image_count: row.get::<_, i64>(5)?.unsigned_abs(),
         folder_count: row.get::<_, i64>(6)?.unsigned_abs(),
+        images_below: row.get::<_, i64>(7)?.unsigned_abs(),
     })
 }
 

@@ -180,6 +180,12 @@ pub(super) const STEPS: &[&str] = &[
      DROP TABLE library_guard;",
     // A monitor shows another image when its own is deleted.
     "DROP TABLE deleted",
+    // Searches find folders by their names, and count what is below each.
+    "CREATE INDEX folder_parent ON folder (parent_id);
+     DROP TRIGGER folder_moved;
+     CREATE TRIGGER folder_moved AFTER UPDATE OF name, parent_id ON folder BEGIN
+         UPDATE library SET lists = lists + 1;
+     END;",
 ];
 
 /// Applies all missing migrations, each in its own transaction.

@@ -21,7 +21,8 @@ pub struct Near {
 pub struct Query {
     pub media_type: Option<MediaFilter>,
     pub animated: Option<bool>,
-    /// Words; each must occur in the name, the title, a description or a tag.
+    /// Words; each must occur in the name, the title, the description, a tag or the path of
+    /// the folder.
     pub search: String,
     /// The image has all these tags, ignoring case.
     pub tags: Vec<String>,

@@ -11,7 +11,7 @@ use super::derived::FIRST_NEUTRAL;
 use super::palettes::WantedColors;
 use super::query::Query;
 use super::watched::directory_range;
-use super::{Error, images};
+use super::{Error, folders, images};
 use crate::wire::collate::folded;
 use crate::wire::{MediaFilter, Orientation, SortBy};
 
@@ -82,27 +82,44 @@ impl Conditions {
             all.narrow("checksum = ?", [checksum.to_vec().into()]);
         }
         all.add_place(query);
-        all.add_texts(query);
+        all.add_texts(connection, query)?;
         Ok(all)
     }
 
-    /// Adds conditions for the text to search, which begins with the name.
-    fn add_texts(&mut self, query: &Query) {
+    /// Adds conditions for the text to search, which begins with the name. Words may be in the path of
+    /// the folder instead.
+    fn add_texts(&mut self, connection: &Connection, query: &Query) -> Result<(), Error> {
         let (search, prefix) = (folded(&query.search), folded(&query.name_prefix));
         if !prefix.is_empty() {
             self.add("instr(words, ?) = 1", [prefix.into()]);
         }
         let mut words: Vec<&str> = search.split_whitespace().collect();
+        if words.is_empty() {
+            return Ok(());
+        }
         // The longest is the least likely.
         words.sort_unstable_by_key(|word| std::cmp::Reverse(word.len()));
+        let paths = folders::paths(connection)?;
         // In groups, as SQLite limits the depth of an expression.
         for some in words.chunks(100) {
-            let all = vec!["instr(words, ?) > 0"; some.len()].join(" AND ");
-            self.add(
-                &format!("({all})"),
-                some.iter().map(|word| Value::from((*word).to_owned())),
-            );
+            let mut all = Vec::new();
+            let mut values = Vec::new();
+            for &word in some {
+                let folders = paths.iter().filter(|(_, path)| path.contains(word));
+                let folders: Vec<i64> = folders.map(|&(id, _)| id).collect();
+                values.push(Value::from(word.to_owned()));
+                if folders.is_empty() {
+                    all.push("instr(words, ?) > 0");
+                } else {
+                    all.push(
+                        "(instr(words, ?) > 0 OR folder_id IN (SELECT value FROM json_each(?)))",
+                    );
+                    values.push(list(folders));
+                }
+            }
+            self.add(&format!("({})", all.join(" AND ")), values);
         }
+        Ok(())
     }
 
     /// Adds conditions for folders and directories.

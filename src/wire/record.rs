@@ -48,6 +48,8 @@ pub struct Folder {
     pub updated_at: Timestamp,
     pub image_count: u64,
     pub folder_count: u64,
+    /// The images in this folder and in all folders below it.
+    pub images_below: u64,
 }
 
 words! {

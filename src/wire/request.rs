@@ -210,7 +210,7 @@ patch_of_record! {
         #[serde(deserialize_with = "given")]
         parent_id: Option<Option<i64>>,
     }
-    fixed { id, created_at, updated_at, image_count, folder_count }
+    fixed { id, created_at, updated_at, image_count, folder_count, images_below }
 }
 
 /// `POST /folders/move-images`; `folder_id` null means the root.

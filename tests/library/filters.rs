@@ -95,6 +95,14 @@ fn recursive_filter_includes_subfolders() {
     };
     into(1, 1);
     into(2, 2);
+    assert_eq!(ids(&daemon, "search=BAY"), [2]);
+    assert_eq!(ids(&daemon, "search=sea"), [1, 2]);
+    assert_eq!(ids(&daemon, "search=sea/bay"), [2]);
+    let counts = client.get("/folders?parent_id=all").ok();
+    assert_eq!(counts["data"][0]["images_below"], 1);
+    assert_eq!(counts["data"][1]["images_below"], 2);
+    client.patch("/folders/2", &json!({ "name": "cove" })).ok();
+    assert_eq!(ids(&daemon, "search=bay"), [0; 0]);
     assert_eq!(ids(&daemon, "folder_id=1"), [1]);
     assert_eq!(ids(&daemon, "folder_id=1&recursive=true"), [1, 2]);
     assert_eq!(ids(&daemon, "folder_id=2&recursive=true"), [2]);

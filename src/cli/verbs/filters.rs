@@ -44,7 +44,7 @@ pub(super) const FILTERS: &[Flag] = &[
 /// The flag for words to search, for verbs without such an argument.
 #[rustfmt::skip]
 pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
-    "Only images with all of these words in name, title, description or tags");
+    "Only images with all of these words in name, title, description, tags or the path of the folder");
 /// The flags of a list: its page, its order and its filters.
 #[rustfmt::skip]
 pub(super) const LISTED: &[Flag] = joined!(FILTERS;

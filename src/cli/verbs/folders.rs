@@ -49,9 +49,9 @@ const FOLDER: View = View::table(
     &[
         column(">ID", "id"),
         column("PATH", "name"),
-        column(">IMAGES", "image_count"),
+        column(">IMAGES", "images_below"),
         column(">FOLDERS", "folder_count"),
-        more("parent_id created_at updated_at"),
+        more("image_count parent_id created_at updated_at"),
     ],
     "no folders; create one with `murald folders create NAME`",
 );

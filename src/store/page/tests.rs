@@ -108,8 +108,8 @@ fn library(entries: &[Entry]) -> (tempfile::TempDir, Store) {
     let (directory, store) = scratch();
     store
         .write(|c| -> Result<(), folders::Refusal> {
-            for name in ["one", "two", "three"] {
-                folders::insert(c, name, None)?;
+            for (name, parent) in [("one", None), ("two", None), ("Drei", Some(2))] {
+                folders::insert(c, name, parent)?;
             }
             entries.iter().try_for_each(|entry| add(c, entry))
         })
@@ -193,6 +193,8 @@ fn queries() -> Vec<Query> {
         some(&|q| q.search = "e\0st 121".into()),
         some(&|q| q.search = "no\"thing".into()),
         some(&|q| (q.tags, q.search) = (vec!["Blue".into()], "121".into())),
+        some(&|q| q.search = "dREI 1".into()),
+        some(&|q| q.search = "two/d lake".into()),
         some(&|q| q.search = "écRAN calm".into()),
         some(&|q| q.search = "u\u{308}ber 2".into()),
         some(&|q| q.search = "A\u{308}th".into()),
@@ -312,6 +314,12 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
         entry.name,
         entry.tags.join("\n")
     ));
+    let folder = match entry.folder_id {
+        Some(1) => "one",
+        Some(2) => "two",
+        Some(3) => "two/drei",
+        _ => "",
+    };
     let is_of = |filter| match filter {
         MediaFilter::Image => entry.format.media_type() == MediaType::Image,
         MediaFilter::Video => entry.format.media_type() == MediaType::Video,
@@ -325,7 +333,7 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
             .is_none_or(|animated| entry.animated == animated)
         && folded(&query.search)
             .split_whitespace()
-            .all(|word| text.contains(word))
+            .all(|word| text.contains(word) || folder.contains(word))
         && query.tags.iter().all(has_tag)
         && query
             .colors
