@@ -396,4 +396,19 @@ fn example_scripts_work() {
     assert_eq!(said["status"], "set");
     // `random` picks another image than the current one.
     assert_eq!(hangs(&daemon), "red lake");
+    let mut python = script(&daemon, "examples/with-python");
+    let mut python = python.arg("hill").stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(python.stdout.take().unwrap()).lines();
+    let mut said = lines
+        .map(Result::unwrap)
+        .filter(|line| !line.starts_with("2 "));
+    assert_eq!(said.next().unwrap(), "blue hill is on HEADLESS-1");
+    daemon
+        .client()
+        .post("/wallpaper/set", &json!({ "image_id": 1 }))
+        .ok();
+    let next = said.find(|line| line == "now: red lake");
+    python.kill().unwrap();
+    python.wait().unwrap();
+    assert!(next.is_some());
 }

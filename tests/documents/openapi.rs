@@ -84,6 +84,96 @@ fn command_knows_all_described_fields() {
     }
 }
 
+/// The section RESPONSES of the page, and the examples of records.
+#[test]
+fn responses_and_examples_are_described() {
+    let output = Command::new("/usr/bin/python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openapi/responses.py"))
+        .arg(description())
+        .arg(examples_file())
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let page = include_str!("../../man/murald-api.7");
+    assert!(page.contains(&rows), "RESPONSES must have:\n{rows}");
+
+    let (_, shown) = page.split_once(".Sh EXAMPLE RECORDS\n").unwrap();
+    let blocks = shown.split("-literal -offset indent\n").skip(1);
+    let blocks = blocks.map(|block| block.split("\n.Ed\n").next().unwrap());
+    let shown: Vec<Value> = blocks
+        .map(|block| block.replace("\\(dq", "\"").replace("\\-", "-"))
+        .map(|block| serde_json::from_str(&block).unwrap())
+        .collect();
+    let wanted = ["Image", "CurrentWallpaper", "Shown", "Playlist"];
+    assert_eq!(shown, wanted.map(|name| examples()[name].clone()));
+}
+
+fn examples_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/examples/records.json")
+}
+
+fn examples() -> Value {
+    serde_json::from_str(&fs::read_to_string(examples_file()).unwrap()).unwrap()
+}
+
+/// Hides what depends on the machine: paths, times and the encoder of the test's pictures.
+fn masked(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let hidden =
+                |name: &str| name.ends_with("_at") || ["checksum", "file_size"].contains(&name);
+            let fields = fields.iter().map(|(name, value)| {
+                let value = if hidden(name) {
+                    Value::Null
+                } else {
+                    masked(value)
+                };
+                (name.clone(), value)
+            });
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(masked).collect(),
+        Value::String(text) if text.starts_with('/') => json!("/"),
+        Value::String(text) => json!(text.replace("HEADLESS-1", "DP-1")),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn example_records_are_what_the_daemon_sends() {
+    let desktop = Desktop::wayland(&["1920x1080"]);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.configure("[backend]\ntype = \"builtin\"\n");
+    daemon.start();
+    for (name, color) in [("lake", [32, 64, 160]), ("hill", [90, 90, 20])] {
+        let path = daemon.root().join(format!("{name}.png"));
+        let picture = image::RgbImage::from_pixel(64, 36, image::Rgb(color));
+        picture.save(&path).unwrap();
+        daemon.import(&[&path]);
+    }
+    let client = daemon.client();
+    client
+        .patch("/images/1", &json!({ "tags": ["quiet"] }))
+        .ok();
+    let request = json!({ "image_id": 1, "fit": "contain" });
+    let shown = client.post("/wallpaper/set", &request).ok();
+    let playlist = json!({
+        "name": "evening", "configuration": { "interval": 600 },
+        "images": [{ "image_id": 1 }, { "image_id": 2 }],
+    });
+    let wrong = json!({ "image_id": 1, "monitor": "DP-9" });
+    let sent = json!({
+        "Image": client.get("/images/1").ok(),
+        "CurrentWallpaper": client.get("/wallpaper/current").ok(),
+        "Shown": shown,
+        "Playlist": client.post("/playlists", &playlist).json(),
+        "Error": client.post("/wallpaper/set", &wrong).json(),
+    });
+    assert_eq!(masked(&sent), masked(&examples()));
+}
+
 /// Generators of clients follow a reference only to a component.
 #[test]
 fn every_reference_ends_at_a_component() {
