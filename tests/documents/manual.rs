@@ -171,8 +171,15 @@ fn heading(verb: &Verb) -> String {
             Arity::Any => format!(" Oo Ar {} ... Oc", argument.name),
         };
     }
-    if !verb.flags.is_empty() {
-        heading += " Op Ar flags";
+    // More flags would hide the arguments.
+    if verb.flags.len() > 6 {
+        return heading + " Op Ar flags";
+    }
+    for one in verb.flags {
+        let name = one.name.trim_start_matches('-');
+        let value = one.value.map(|(name, _)| format!(" Ar {name}"));
+        let hyphen = if one.name == "-0" { "" } else { "-" };
+        heading += &format!(" Oo Fl {hyphen}{name}{} Oc", value.unwrap_or_default());
     }
     heading
 }
@@ -211,28 +218,17 @@ fn every_command_and_flag_is_described() {
     );
     for (verb, (_, body)) in wanted.iter().zip(&described) {
         let name = verb.name();
-        // Options that several commands share are described once.
-        let others = body.split("as for \\fB").skip(1).map(|rest| {
-            let other = rest.split("\\fP").next().unwrap();
-            let at = wanted.iter().position(|verb| verb.name() == other);
-            described[at.unwrap_or_else(|| panic!("{name} refers to unknown {other}"))].1
-        });
-        let mut others: String = others.collect();
-        if body.contains(".Sx FILTERS") || others.contains(".Sx FILTERS") {
-            others += filters;
-        }
-        let all_of_it = body.contains("Options and arguments are as for");
+        let others = if body.contains(".Sx FILTERS") {
+            filters
+        } else {
+            ""
+        };
         let mut told = flags(body);
         // `-0` is described once, under NAMING IMAGES.
         let told_once = |flag: &&Flag| flag.name != "-0";
         let own: BTreeSet<String> = verb.flags.iter().filter(told_once).map(flag).collect();
         assert!(told.is_subset(&own), "{name}: {told:?}");
-        let shared = flags(&others);
-        assert!(
-            !all_of_it || shared.is_subset(&own),
-            "{name} has not all of {shared:?}"
-        );
-        told.extend(shared);
+        told.extend(flags(others));
         assert!(own.is_subset(&told), "{name}: {own:?}");
         // In the page, sentences begin with a capital letter.
         let shown = plain(&format!("{body}{others}")).to_lowercase();
