@@ -44,7 +44,9 @@ fn thumbnail(daemon: &TestDaemon, id: &Value, resolution: &str) -> ((u32, u32), 
 fn film_is_its_default_track_without_a_black_beginning() {
     let daemon = TestDaemon::started();
     // A second track that begins later, is black at first and then of a colour in Display P3.
-    let late = "color=black:s=320x180:r=10:d=1,tpad=stop=20:color=0x64c864,format=yuv420p";
+    // Some versions of ffmpeg take the colour space from the frames, others from the options.
+    let late = "color=black:s=320x180:r=10:d=1,tpad=stop=20:color=0x64c864,format=yuv420p,\
+                setparams=color_primaries=smpte432:color_trc=iec61966-2-1:colorspace=smpte170m";
     let options = ["-itsoffset", "2", "-f", "lavfi", "-i", late];
     let tracks = [
         "-map", "0", "-map", "1", "-c:v", "libx264", "-pix_fmt", "yuv420p",
