@@ -98,6 +98,13 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Self; 4] = [
+        Self::StaticImage,
+        Self::AnimatedImage,
+        Self::Video,
+        Self::Web,
+    ];
+
     pub fn of(media_type: MediaType, animated: bool) -> Self {
         match media_type {
             MediaType::Image if animated => Self::AnimatedImage,

@@ -104,7 +104,7 @@ impl WaitingClient {
 pub(super) struct Attempt {
     /// The change was due earlier: the machine was suspended, or no daemon ran.
     pub(super) missed: bool,
-    /// Kinds of content that the backend has refused.
+    /// Kinds of content that cannot be shown.
     pub(super) refused: Vec<Kind>,
     /// Images whose files are missing.
     pub(super) missing: Vec<i64>,
@@ -182,8 +182,8 @@ impl Change {
         matches!(self.goal(), Some(Goal::Start { .. }))
     }
 
-    /// Moves past the items of a kind that the backend has refused, and those whose files are missing;
-    /// false if no other is left.
+    /// Moves past the items of a kind that cannot be shown, and those whose files are missing; false if
+    /// no other is left.
     pub(super) fn skip(&mut self, is_missing: &dyn Fn(i64) -> bool) -> bool {
         let (spec, state) = (&self.spec, &mut self.state);
         let Attempt {
@@ -199,6 +199,13 @@ impl Change {
             Some(Goal::Step(direction, _)) => *direction,
             Some(Goal::Start { .. } | Goal::Resume { .. }) | None => Direction::Forward,
         };
+        let is_shown = |id: i64| {
+            let index = spec.items.index_of(id);
+            index.is_none_or(|index| fits(&spec.items[index]))
+        };
+        if state.taken().into_iter().all(is_shown) {
+            return true;
+        }
         let shown_on = std::mem::take(&mut state.shown_on);
         let left = match state.mode {
             Mode::Each => state.replace_refused(spec, &fits),

@@ -10,8 +10,9 @@ use super::error::Error;
 use super::player::{ApplyReport, Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
+use crate::backends::Kind;
 use crate::random::seed;
-use crate::store::playlists::{self, Refusal};
+use crate::store::playlists::{self, Item, Refusal};
 use crate::wallpaper::{self, Applied};
 use crate::wire::{Event, Mode, SetStatus};
 
@@ -34,9 +35,8 @@ impl Player {
             Ok(applied) => self.succeed(change, applied),
             // A later change of the playlist's own has replaced it.
             Err(_) if is_own && !self.is_present(&change) => {}
-            Err(error @ Why::Incompatible { backend, kind, .. }) => {
-                change.attempt.refused.push(*kind);
-                self.skip(change, Some(&backend.to_string()), error);
+            Err(error @ Why::Incompatible { backend, .. }) => {
+                self.run_without_image(change, &backend.to_string(), error);
             }
             // The reconciler has published the failure.
             Err(error @ (Why::Backend { .. } | Why::Ending)) => fail(change, error),
@@ -148,14 +148,14 @@ impl Player {
         if is_file && !change.spec.has_slots() && missing.len() < MISSING_MAX {
             missing.push(gone);
             log::info!("playlist {:?} skips an image: {error}", change.spec.name);
-            return self.skip(change, None, error);
+            return self.skip(change, error);
         }
         self.announce_error(&change, error);
         fail(change, error);
     }
 
-    /// Moves on to the next item that can be shown. Without `backend`, a file is missing.
-    fn skip(&mut self, mut change: Change, backend: Option<&str>, error: &wallpaper::Error) {
+    /// Moves on to the next item that can be shown, as a file is missing.
+    fn skip(&mut self, mut change: Change, error: &wallpaper::Error) {
         let id = change.playlist;
         // A request now would cover the picture of another playlist's start.
         let is_held = !change.is_start() && self.is_being_displaced(id);
@@ -164,21 +164,15 @@ impl Player {
         } else if is_held {
             return self.put_back(change);
         }
-        let missing = self.store.missing();
-        if change.skip(&|image| missing.contains(&image)) {
+        if self.skip_unshowable(&mut change) {
             return if change.is_own() {
                 self.skip_items(change, is_held)
             } else {
                 self.send(change)
             };
         }
-        match backend {
-            Some(backend) => self.run_without_image(change, backend, error),
-            None => {
-                self.announce_error(&change, error);
-                fail(change, error);
-            }
-        }
+        self.announce_error(&change, error);
+        fail(change, error);
     }
 
     /// The backend can show no item: a step fails, but a playlist that is started or resumed runs, and
@@ -390,10 +384,14 @@ impl Player {
     /// Publishes that nothing can be shown: once, until something can.
     fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
         let fixed = self.wallpapers.fixed_backend();
+        let refused = self.unshowable_kinds();
+        let fits = |item: &Item| !refused.contains(&Kind::of(item.media_type, item.animated));
         let Some(one) = self.running.get_mut(&id) else {
             return;
         };
-        if one.spec.items.is_empty() || one.nothing_compatible.is_some() {
+        // Another backend, in use only since the request, may show some of the images.
+        let can_show = one.spec.items.is_empty() || one.spec.items.iter().any(fits);
+        if can_show || one.nothing_compatible.is_some() {
             return;
         }
         let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));

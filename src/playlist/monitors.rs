@@ -58,7 +58,7 @@ impl PlaybackState {
                     }),
                 };
                 self.put(spec, first);
-                self.fill(spec, stride);
+                self.fill(spec, stride, &|_| true);
             }
         }
         self.shown_on.clear();
@@ -118,13 +118,18 @@ impl PlaybackState {
         Some(before.image_id)
     }
 
-    /// In mode `each`, takes more items until there are `number`; returns the new ones.
-    pub(super) fn fill(&mut self, spec: &PlaylistSpec, number: usize) -> Vec<i64> {
+    /// In mode `each`, takes more items that fit until there are `number`; returns the new ones.
+    pub(super) fn fill(
+        &mut self,
+        spec: &PlaylistSpec,
+        number: usize,
+        fits: &dyn Fn(&Item) -> bool,
+    ) -> Vec<i64> {
         let missing = number.saturating_sub(1 + self.others.len());
         let more = if self.mode == Mode::Each { missing } else { 0 };
         let before = self.others.len();
         for _ in 0..more {
-            self.take(spec, &|_| true);
+            self.take(spec, fits);
         }
         self.others[before..].to_vec()
     }

@@ -14,7 +14,7 @@ use super::schedule::ClockReading;
 use super::slots::tone_at;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
-use crate::backends::Backends;
+use crate::backends::{Backends, Kind};
 use crate::compositor::identities;
 use crate::config::SelectionMode;
 use crate::events::EventBus;
@@ -310,6 +310,9 @@ pub trait Wallpapers: Send {
     /// Shows a picture. Never blocks; `reply` is called when the picture is shown or has failed.
     fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>);
 
+    /// Whether a backend for content of this kind can be used now.
+    fn can_show(&self, kind: Kind) -> bool;
+
     /// The connected monitors; after the start, waits until they are known.
     fn connected(&self) -> Vec<String>;
 
@@ -338,6 +341,10 @@ pub struct DaemonWallpapers {
 impl Wallpapers for DaemonWallpapers {
     fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>) {
         self.wallpaper.set(request, reply);
+    }
+
+    fn can_show(&self, kind: Kind) -> bool {
+        self.wallpaper.can_show(&self.backends, kind)
     }
 
     fn connected(&self) -> Vec<String> {

@@ -13,9 +13,10 @@ use super::player::{ApplyReport, Player};
 use super::schedule::Due;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
+use crate::backends::Kind;
 use crate::random::seed;
 use crate::store::assignments;
-use crate::store::playlists::{self, Refusal};
+use crate::store::playlists::{self, Item, Refusal};
 use crate::wallpaper::{Ask, Request, Targets};
 use crate::wire::{Mode, Source};
 
@@ -23,11 +24,37 @@ impl Player {
     /// Begins a change of the playlist's own: requests the present item for all connected monitors.
     pub(super) fn apply(&mut self, id: i64, attempt: Attempt) {
         let round = self.last_change + 1;
+        let Some(one) = self.running.get(&id) else {
+            return;
+        };
+        let mut change = one.own_change(attempt);
+        self.skip_unshowable(&mut change);
         if let Some(one) = self.running.get_mut(&id) {
             one.round = round;
+            one.state = change.state;
             one.state.shown_on.clear();
-            self.fill(id, attempt);
+            self.fill(id, change.attempt);
         }
+    }
+
+    /// Moves a change past the items that cannot be shown now. False if no item can: then the request
+    /// for the present one says why.
+    pub(super) fn skip_unshowable(&self, change: &mut Change) -> bool {
+        change.attempt.refused = self.unshowable_kinds();
+        // The next image of a playlist that follows the clock is for later.
+        let missing = if change.spec.has_slots() {
+            Default::default()
+        } else {
+            self.store.missing()
+        };
+        change.skip(&|image| missing.contains(&image))
+    }
+
+    pub(super) fn unshowable_kinds(&self) -> Vec<Kind> {
+        let kinds = Kind::ALL.into_iter();
+        kinds
+            .filter(|kind| !self.wallpapers.can_show(*kind))
+            .collect()
     }
 
     /// Requests the present item for the monitors that lack it: new ones, those that failed, or all
@@ -37,13 +64,27 @@ impl Player {
             return;
         }
         // `run_if_due` replaces a lost image on all monitors, once no change is pending.
-        if self.running.get(&id).is_some_and(|one| !one.lost) {
-            self.fill(id, Attempt::default());
+        let Some(one) = self.running.get(&id).filter(|one| !one.lost) else {
+            return;
+        };
+        if !one.state.shown_on.is_empty() || !self.asked(id).is_empty() {
+            return self.fill(id, Attempt::default());
+        }
+        let index = one.state.index;
+        self.apply(id, Attempt::default());
+        if self
+            .running
+            .get(&id)
+            .is_some_and(|one| one.state.index != index)
+        {
+            self.save(&[id]);
         }
     }
 
     fn fill(&mut self, id: i64, attempt: Attempt) {
         let (connected, asked) = (self.wallpapers.connected(), self.asked(id));
+        let refused = self.unshowable_kinds();
+        let fits = |item: &Item| !refused.contains(&Kind::of(item.media_type, item.animated));
         let Some(one) = self
             .running
             .get_mut(&id)
@@ -67,7 +108,7 @@ impl Player {
         let none_has_its_own = fresh && asked.is_empty();
         let before = one.state.others.len();
         let more = if none_has_its_own { 0 } else { 1 + before };
-        let new = one.state.fill(&one.spec, more + monitors.len());
+        let new = one.state.fill(&one.spec, more + monitors.len(), &fits);
         // Monitors that have an image keep it; the new ones are for the others.
         let each = (!none_has_its_own && !new.is_empty()).then_some(Ask::Each(new));
         let change = one.own_change(Attempt {
@@ -157,7 +198,8 @@ impl Player {
     }
 
     /// Requests the picture of a change that clients wait for.
-    pub(super) fn send(&mut self, change: Change) {
+    pub(super) fn send(&mut self, mut change: Change) {
+        self.skip_unshowable(&mut change);
         let connected = self.wallpapers.connected();
         let mut monitors = change.state.applied_to(&connected);
         monitors.retain(|name| change.stepping.is_empty() || change.stepping.contains(name));
@@ -322,7 +364,8 @@ impl Player {
         state.identities.clear();
         state.follow_identities(&self.wallpapers.identities());
         state.mode = mode;
-        state.fill(&spec, state.stride(&self.wallpapers.connected()));
+        let stride = state.stride(&self.wallpapers.connected());
+        state.fill(&spec, stride, &|_| true);
         Ok((spec, state))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::backends::{Kind, Registration};
+use crate::backends::{Backends, Kind, Registration};
 use crate::config::{BackendName, Config, SelectionMode};
 
 /// How a backend is chosen (`[backend]` of the configuration).
@@ -32,6 +32,15 @@ impl From<&'static Registration> for Candidate {
     }
 }
 
+/// The backends that could be used now. Searches `PATH`.
+pub(super) fn candidates(backends: &Backends) -> Vec<Candidate> {
+    let candidate = |entry| Candidate {
+        kinds: backends.kinds(entry),
+        ..Candidate::from(entry)
+    };
+    backends.available().into_iter().map(candidate).collect()
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoChoice {
     /// No backend is available.
@@ -48,12 +57,22 @@ pub(super) struct FoundBackends {
 }
 
 impl FoundBackends {
-    /// Removes backends that were installed since the last search.
-    pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
+    /// Removes backends that were installed since the last search; returns their names.
+    pub(super) fn keep(
+        &self,
+        available: &mut Vec<Candidate>,
+        draws_itself: bool,
+    ) -> Vec<BackendName> {
         let mut found = self.found.borrow_mut();
         match found.as_ref().filter(|_| draws_itself) {
-            Some(found) => available.retain(|one| found.contains(&one.name)),
-            None => *found = Some(available.iter().map(|one| one.name).collect()),
+            Some(found) => available
+                .extract_if(.., |one| !found.contains(&one.name))
+                .map(|one| one.name)
+                .collect(),
+            None => {
+                *found = Some(available.iter().map(|one| one.name).collect());
+                Vec::new()
+            }
         }
     }
 
@@ -139,6 +158,16 @@ impl Preference {
             video: config.auto_priorities.video.clone(),
             web: config.auto_priorities.web.clone(),
         }
+    }
+
+    /// The settings, except that an activated backend precedes them.
+    pub(super) fn with_activated(config: &Config, activated: Option<BackendName>) -> Self {
+        let mut preference = Self::of(config);
+        if let Some(backend) = activated {
+            preference.selection = SelectionMode::Fixed;
+            preference.fixed = backend;
+        }
+        preference
     }
 
     fn order(&self, kind: Kind) -> &[BackendName] {

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 
+use super::backend_choice::{self, Preference};
 use super::request::{Activated, Applied, Reply, Request, Targets};
 use super::sound::AskedSound;
 use super::status::{Changes, HookRequest, SharedStatus, Status};
 use super::{Error, orphan};
-use crate::backends::Placement;
+use crate::backends::{Backends, Kind, Placement};
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
 use crate::events::EventBus;
@@ -199,6 +200,15 @@ impl Handle {
     /// The placements that a backend is known to show.
     pub fn shown_by(&self, backend: BackendName) -> Arc<[Placement]> {
         self.status.current(backend)
+    }
+
+    /// Whether a backend for content of this kind can be used now. Searches `PATH`.
+    pub(crate) fn can_show(&self, backends: &Backends, kind: Kind) -> bool {
+        let (activated, unused) = self.status.choice();
+        let preference = Preference::with_activated(&(backends.settings)(), activated);
+        let mut available = backend_choice::candidates(backends);
+        available.retain(|one| !unused.contains(&one.name));
+        backend_choice::choose(&preference, &available, kind).is_ok()
     }
 
     /// Whether a backend is known to show an image on a monitor.

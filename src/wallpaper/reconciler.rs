@@ -386,7 +386,8 @@ impl Reconciler {
             .current
             .keys()
             .any(|key| key.backend == BackendName::Builtin);
-        world.keep_found(&self.found, draws);
+        let unused = world.keep_found(&self.found, draws);
+        self.status.set_choice(activated, unused);
         world.cover(
             &self.store,
             &self.status.visible_workspaces(),

@@ -37,6 +37,10 @@ pub(super) struct SharedStatus {
 #[derive(Debug, Default)]
 struct Inner {
     status: Status,
+    /// The activated backend, until the settings name it.
+    activated: Option<BackendName>,
+    /// Backends that were installed while the builtin one is in use, and are not used.
+    unused: Vec<BackendName>,
     changes: Option<Changes>,
     /// The placements that each backend is known to show.
     current: BTreeMap<BackendName, Arc<[Placement]>>,
@@ -117,6 +121,18 @@ impl SharedStatus {
             checked: checked.to_vec(),
         };
         is_news
+    }
+
+    /// Sets what the choice of a backend depends on, beside the settings and `PATH`.
+    pub(super) fn set_choice(&self, activated: Option<BackendName>, unused: Vec<BackendName>) {
+        let mut inner = self.lock();
+        (inner.activated, inner.unused) = (activated, unused);
+    }
+
+    /// The activated backend, and the backends that are installed but not used.
+    pub(super) fn choice(&self) -> (Option<BackendName>, Vec<BackendName>) {
+        let inner = self.lock();
+        (inner.activated, inner.unused.clone())
     }
 
     pub(super) fn current(&self, backend: BackendName) -> Arc<[Placement]> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::backends::{Backends, Kind, Placement, REGISTRY, Registration, registration};
 use crate::compositor::Output;
-use crate::config::{BackendName, SelectionMode};
+use crate::config::BackendName;
 use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
 use crate::store::workspaces::{self, WorkspacePicture};
@@ -78,16 +78,8 @@ impl WorldState {
             .into_iter()
             .map(|image| (image.id, Arc::new(image)))
             .collect();
-        let mut preference = Preference::of(&(backends.settings)());
-        if let Some(backend) = activated {
-            preference.selection = SelectionMode::Fixed;
-            preference.fixed = backend;
-        }
-        let candidate = |entry| Candidate {
-            kinds: backends.kinds(entry),
-            ..Candidate::from(entry)
-        };
-        let available = backends.available().into_iter().map(candidate).collect();
+        let preference = Preference::with_activated(&(backends.settings)(), activated);
+        let available = backend_choice::candidates(backends);
         fallbacks.adopt(&mut rows, &ours);
         let backends = backends.clone();
         let workspaces = Vec::new();
@@ -105,9 +97,13 @@ impl WorldState {
         })
     }
 
-    /// Removes backends that were installed while the builtin one is in use.
-    pub(super) fn keep_found(&mut self, found: &FoundBackends, draws_itself: bool) {
-        found.keep(&mut self.available, draws_itself);
+    /// Removes backends that were installed while the builtin one is in use; returns their names.
+    pub(super) fn keep_found(
+        &mut self,
+        found: &FoundBackends,
+        draws_itself: bool,
+    ) -> Vec<BackendName> {
+        found.keep(&mut self.available, draws_itself)
     }
 
     /// The backend in use, if one shows everything.

@@ -195,8 +195,8 @@ fn new_monitor_waits_for_the_picture_of_the_start() {
 }
 
 #[test]
-fn refused_step_is_made_after_a_start_that_is_on_its_way() {
-    for behaviour in [Behaviour::RefusesVideo, Behaviour::Fails] {
+fn step_without_file_is_made_after_a_start_that_is_on_its_way() {
+    for behaviour in [Behaviour::LacksVideo, Behaviour::Fails] {
         let mut fixture = fixture();
         let old = fixture.make(PlaylistType::Manual, &[0, 4, 1], &[]);
         let new = fixture.make(PlaylistType::Manual, &[3], &[]);
@@ -207,11 +207,11 @@ fn refused_step_is_made_after_a_start_that_is_on_its_way() {
         let start = |player: &mut Player, reply| player.start(new, Vec::new(), mode, reply);
         let start = fixture.begin(start);
         assert_eq!(fixture.asked(), [0, 4, 3]);
-        fixture.release_one(Behaviour::RefusesVideo);
+        fixture.release_one(Behaviour::LacksVideo);
         assert_eq!(fixture.asked(), NONE);
         fixture.release(behaviour);
         let started = start.try_recv().unwrap().is_ok();
-        assert_eq!(started, behaviour == Behaviour::RefusesVideo);
+        assert_eq!(started, behaviour == Behaviour::LacksVideo);
         assert_eq!(fixture.asked(), if started { vec![] } else { vec![4] });
         assert!(step.try_recv().unwrap().is_err());
     }

@@ -133,7 +133,7 @@ fn incompatible_items_are_skipped() {
     fixture.start(id, &[]).unwrap();
     fixture.events();
     fixture.pass(10 * SECOND);
-    assert_eq!(fixture.asked(), [0, 4, 1]);
+    assert_eq!(fixture.asked(), [0, 1]);
     let events = fixture.events();
     let (kind, skipped) = &events[0];
     assert_eq!(*kind, EventKind::PlaylistSkippedIncompatible);
@@ -147,7 +147,7 @@ fn incompatible_items_are_skipped() {
     assert_eq!(events[1].1["image_index"], 3);
     // Steps back skip them, too.
     fixture.act(id, Action::Previous).unwrap();
-    assert_eq!(fixture.asked(), [5, 0]);
+    assert_eq!(fixture.asked(), [0]);
     assert_eq!(fixture.active()[0].current_index, 0);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::backends::UnavailableReason;
+use crate::backends::{Kind, UnavailableReason};
 use crate::config::BackendName;
 use crate::playlist::Wallpapers;
 use crate::store::{Store, images};
@@ -85,7 +85,7 @@ impl StubWallpapers {
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Error::Incompatible {
             backend,
-            kind: crate::backends::Kind::of(media_type, false),
+            kind: Kind::of(media_type, false),
             media_type,
             image_id: Some(id),
             image_name: "x".into(),
@@ -167,6 +167,14 @@ impl Wallpapers for StubWallpapers {
         }
         drop(state);
         self.answer(request, reply);
+    }
+
+    fn can_show(&self, kind: Kind) -> bool {
+        match self.state.lock().unwrap().behaviour {
+            Behaviour::RefusesAll | Behaviour::NoBackend => false,
+            Behaviour::RefusesVideo => kind != Kind::Video,
+            _ => true,
+        }
     }
 
     fn connected(&self) -> Vec<String> {
