@@ -155,9 +155,12 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
             difference.renumbered.push((file.path.clone(), now));
         }
         let identity = (file.stamp.device, file.stamp.inode);
+        // A file that has got a second name (a hard link) is still here.
+        let here = found.get(file.path.as_path());
+        let is_here = here.is_some_and(|here| (here.device, here.inode) == identity);
         let now = new
             .get(&identity)
-            .filter(|now| now.path != file.path && now.is_renamed(&file));
+            .filter(|now| !is_here && now.path != file.path && now.is_renamed(&file));
         if let Some(Found { path, stamp, .. }) = now.copied() {
             new.remove(&identity);
             settled.insert(path.clone());

@@ -161,6 +161,25 @@ fn renamed_files_are_known_by_their_inodes() {
 }
 
 #[test]
+fn file_with_a_new_hard_link_is_not_renamed() {
+    let linked = Stamp {
+        changed: 2,
+        ..stamp(5, 1)
+    };
+    let files = ["/w/a", "/w/z link"].map(|path| Found {
+        born: 0,
+        ..found(path, linked)
+    });
+    let findings = Findings {
+        files: files.into(),
+        ..Findings::default()
+    };
+    let difference = compare(vec![known("/w/a", 5, 1)], &findings, &Scope::All);
+    assert_eq!(difference.renamed, []);
+    assert_eq!(difference.changed.len(), 2);
+}
+
+#[test]
 fn files_that_swap_their_names_are_renamed() {
     let numbered = |n, changed| Stamp {
         inode: n,
