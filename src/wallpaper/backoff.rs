@@ -52,6 +52,15 @@ impl Backoffs {
         }
     }
 
+    /// Allows what was refused to be tried again, because something has changed.
+    pub(super) fn forget_refusals(&mut self) {
+        for backoff in self.all.values_mut() {
+            if backoff.standing == Standing::Refused {
+                backoff.standing = Standing::Free;
+            }
+        }
+    }
+
     /// Allows the retries that are due.
     pub(super) fn wake(&mut self, now: Instant) {
         self.all.values_mut().for_each(|backoff| backoff.wake(now));
@@ -78,6 +87,8 @@ enum Standing {
     RetryAt(Instant),
     /// Not retried unless a request needs it.
     GivenUp,
+    /// Not retried before something else changes: the same order would fail again.
+    Refused,
 }
 
 /// When a backend whose process has exited is restarted.
@@ -95,6 +106,11 @@ impl Backoff {
         self.standing = at.map_or(Standing::GivenUp, Standing::RetryAt);
         self.failures += 1;
         at
+    }
+
+    /// Notes that the worker has failed to show something that no request asks for.
+    pub(super) fn refused(&mut self) {
+        self.standing = Standing::Refused;
     }
 
     /// Whether a failure is the first of an outage. Only the first is reported.
@@ -127,7 +143,7 @@ impl Backoff {
     fn retry_at(&self) -> Option<Instant> {
         match self.standing {
             Standing::RetryAt(at) => Some(at),
-            Standing::Free | Standing::GivenUp => None,
+            Standing::Free | Standing::GivenUp | Standing::Refused => None,
         }
     }
 

@@ -181,6 +181,7 @@ impl Reconciler {
     }
 
     fn on_command(&mut self, command: Command) {
+        self.backoffs.forget_refusals();
         match command {
             Command::Clear(reply) => {
                 self.abandon_all();
@@ -264,7 +265,7 @@ impl Reconciler {
         }
         // Waiting requests come first, since they change what is to be planned.
         if self.queue.is_empty() && self.reconcile_again {
-            self.reconcile();
+            self.restore();
         }
     }
 
@@ -314,8 +315,14 @@ impl Reconciler {
         self.reconcile_again |= !later.is_empty();
     }
 
-    /// Plans for all outputs and starts the steps, except on outputs and workers that a job uses.
+    /// Plans for all outputs after a change.
     fn reconcile(&mut self) {
+        self.backoffs.forget_refusals();
+        self.restore();
+    }
+
+    /// Plans for all outputs and starts the steps, except on outputs and workers that a job uses.
+    fn restore(&mut self) {
         self.events += 1;
         self.backoffs
             .in_session(self.backends.outputs.session_number());

@@ -73,7 +73,10 @@ impl Reconciler {
         let key = report.key;
         match report.news {
             News::Done(result) => self.done(&key, result),
-            News::Unseen(unseen) => self.note_unseen(&key, unseen),
+            News::Unseen(unseen) => {
+                self.backoffs.forget_refusals();
+                self.note_unseen(&key, unseen);
+            }
             News::Lost => self.lost(&key),
             News::Panicked => self.panicked(&key),
         }
@@ -278,8 +281,9 @@ impl Reconciler {
         if *outdated && self.is_connected(key, job.asked_for()) {
             return self.plan_again(job, key, error);
         }
-        // The old pictures are shown again if a step has changed the screen.
-        self.reconcile_again |= job.is_seen;
+        // The old pictures are shown again if a step has changed the screen. The failed one may have
+        // changed a part of what its worker shows.
+        self.reconcile_again |= job.is_seen || self.current.contains_key(key);
         if let Purpose::Activate { before, .. } = &job.purpose {
             self.activated = *before;
         }
@@ -295,12 +299,17 @@ impl Reconciler {
     /// Handles failures of restored pictures.
     fn pictures_failed(&mut self, restored: &mut [Picture], failures: &[Failed]) {
         for failed in failures {
+            let mut is_tried_again = failed.outdated;
             for lost in restored
                 .iter_mut()
                 .filter_map(|picture| picture.split_off(&failed.key))
             {
                 self.note_failure(&lost, &failed.error);
                 self.refuse_for_workspace(&lost, failed);
+                is_tried_again |= lost.of_workspace;
+            }
+            if !is_tried_again {
+                self.backoffs.of(&failed.key).refused();
             }
         }
         self.restore_failed(failures);

@@ -146,6 +146,19 @@ fn picture_shown_on_only_some_monitors_is_taken_back() {
 }
 
 #[test]
+fn worker_that_fails_shows_its_old_pictures_again() {
+    let mut desk = Desk::new(&["A", "B"], &["awww", "awww-daemon"], |_| ());
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    desk.set(one, &[]).unwrap();
+    desk.orders();
+    // The backend may have shown the picture on A before it failed on B.
+    desk.fail(Awww, "A", refused());
+    assert!(desk.set(two, &[]).is_err());
+    let [old, new] = [one, two].map(|id| format!("awww: A={id} B={id}"));
+    assert_eq!(desk.orders(), [old, new]);
+}
+
+#[test]
 fn activation_fails_if_the_new_backend_fails_but_not_if_the_old_one_does() {
     let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
     let id = desk.room.add("one");

@@ -620,6 +620,30 @@ fn output_stays_covered_if_a_request_also_has_to_show_a_workspace_and_that_fails
 }
 
 #[test]
+fn refused_picture_is_not_sent_again_while_another_order_is_in_flight() {
+    let mut play = Play::new();
+    for op in [
+        Op::Plug(2),
+        Op::Set(5, 5),
+        Op::End(0, Outcome::Done),
+        Op::Set(0, 1),
+        Op::End(0, Outcome::Done),
+        Op::Move(2),
+    ] {
+        play.act(&op);
+        play.check();
+    }
+    for _ in 0..3 {
+        let Some(last) = play.in_flight().into_iter().skip(1).next_back() else {
+            return play.rest();
+        };
+        play.end_order(&last, Outcome::Refused);
+        play.check();
+    }
+    panic!("sent again and again");
+}
+
+#[test]
 fn two_requests_that_end_the_same_worker_are_both_answered() {
     use Outcome::{Away, Dark, Done, Refused};
     let first = [
