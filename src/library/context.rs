@@ -1,6 +1,6 @@
 //! The context that all parts of the library share: its settings, paths, names and caches.
 //!
-//! The import workers, the threads `library`, `reconcile` and `watch`, and the handle use it. It starts
+//! The import workers, the threads `library`, `remove` and `watch`, and the handle use it. It starts
 //! nothing, and knows no thread.
 
 use std::collections::HashMap;

@@ -135,7 +135,7 @@ impl LibraryFiles {
         name: &Name,
         change: &ImageChange,
     ) -> Result<Image, Error> {
-        let Self { context, names } = self;
+        let Self { context, names, .. } = self;
         let directory = match image.in_place {
             true => &*context.directory,
             false => image.home().parent().unwrap_or(Path::new("/")),
@@ -364,7 +364,7 @@ impl Library {
             in_place: false,
             trash,
         };
-        let (removed, folders) = self.take_out(Which::In(id), files, |c| {
+        let (removed, folders) = self.take_out(Which::In(id), files, move |c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
             }

@@ -1,8 +1,8 @@
 //! Removes single files, or moves them into the trash. A copy or package must be in a directory of
 //! murald's; any other file must be exactly the one that was seen before.
 //!
-//! Runs on the calling thread. It never follows a link that has replaced the file, and keeps the
-//! directory open between the check and the removal.
+//! Runs on the thread `remove`; previews are removed on the calling thread. It never follows a link that
+//! has replaced the file, and keeps the directory open between the check and the removal.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use super::Error;
+use super::batch::Reply;
 use super::context::ImportContext;
 use super::disk::{stamp, sync_directory};
 use crate::digest::Checksum;
@@ -178,6 +179,13 @@ fn is_missing(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
+}
+
+/// Files for the thread `remove`; those of deleted images are noted as pending.
+pub(super) struct Removal {
+    pub(super) files: Vec<(PathBuf, ExpectedFile)>,
+    pub(super) trash: bool,
+    pub(super) reply: Reply<Outcome>,
 }
 
 /// The files that were removed or already missing, and those that stayed, with the reasons.

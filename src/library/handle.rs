@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
 use super::decode::Tools;
-use super::departed::purge;
+use super::departed::{AT_ONCE, purge};
 use super::error::Error;
 use super::import::{Answer, Request, Started};
 use super::owner::{Command, Owner, ask};
@@ -233,7 +233,13 @@ impl Library {
         self.context.mark_missing()?;
         let copies = self.store.missing().into_iter();
         missing.extend(copies.filter(|id| !in_place.contains(id)));
-        let purged = purge(&self.context, &missing)?;
+        let mut purged = 0;
+        for some in missing.chunks(AT_ONCE) {
+            let some = some.to_vec();
+            purged += self
+                .owner
+                .slice(move |files| purge(&files.context, &some))?;
+        }
         if purged > 0 {
             self.watching.scan();
         }

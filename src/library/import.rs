@@ -1,7 +1,7 @@
-//! The imports: the queue of batches, whose files are given to the [`Workers`] and landed in their order.
+//! The imports: the queue of batches, whose files are given to the [`Workers`] and landed in order.
 //!
-//! Belongs to the thread `library`, the only one that publishes the events of the batches. Prepared files
-//! without a gap between them land together (`landing`).
+//! Belongs to the thread `library`, the only one that publishes the events of the batches. Prepared
+//! files without a gap between them land together (`landing`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;

@@ -10,9 +10,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crossbeam_channel::Sender;
+
 use super::Error;
 use super::context::ImportContext;
 use super::disk::{self, Copy, rename, stamp, sync_directory};
+use super::file_removal::Removal;
 use super::name::{FreeName, Name, Names};
 use super::task::{self, Imported, InPlace, Landed, Prepared, Ready, ReadyInPlace};
 use crate::paths::flush_directory;
@@ -25,6 +28,8 @@ use crate::wire::{Event, GalleryDomain, Image};
 pub(super) struct LibraryFiles {
     pub(super) context: Arc<ImportContext>,
     pub(super) names: Names,
+    /// To the thread `remove`.
+    pub(super) removals: Sender<Removal>,
 }
 
 /// A file at its final path that is about to get its row.
@@ -37,8 +42,9 @@ enum Placed {
 type Named = Result<Placed, Box<Landed>>;
 
 impl LibraryFiles {
-    pub(super) fn new(context: Arc<ImportContext>) -> Self {
+    pub(super) fn new(context: Arc<ImportContext>, removals: Sender<Removal>) -> Self {
         Self {
+            removals,
             context,
             names: Names::default(),
         }

@@ -1,8 +1,9 @@
 //! The library: imports images, keeps their rows and files together, and deletes them.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `reconcile` and
+//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `remove` and
 //! `watch`. A worker prepares a file (`import_file`), and `library`, the only thread that names files,
-//! lands it as a whole or not at all (`owner`, `landing`). After a start, `reconcile` compares rows and files while requests are served.
+//! lands it as a whole or not at all (`owner`, `landing`). `remove` removes files whose rows are gone,
+//! and compares rows and files after a start, while requests are served.
 //! Thumbnails are a cache ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are
 //! decoded in processes of their own. Nothing here waits for a client or a backend, and no source file
 //! is ever changed.
@@ -28,6 +29,7 @@ mod owner;
 mod package;
 mod reconcile;
 mod removal;
+mod remove;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -42,7 +44,7 @@ mod workers;
 use std::io;
 use std::sync::Arc;
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use crate::events::EventBus;
 use crate::store::Store;
@@ -53,7 +55,8 @@ use context::ImportContext;
 use import::{Imports, work};
 use landing::LibraryFiles;
 use owner::{Owner, OwnerThread};
-use reconcile::{Leftovers, Reconciler};
+use reconcile::Leftovers;
+use remove::{REMOVALS_MAX, Remover};
 use watch::WatchThread;
 use workers::{Work, Workers};
 
@@ -68,9 +71,6 @@ pub(crate) use thumbnails::Thumbnails;
 pub(crate) use video::LoopGoes;
 pub(crate) use watch::{Wanted, WatchSettings};
 
-/// The thread that looks through the library after a start.
-const RECONCILE: &str = "reconcile";
-
 /// The threads. Dropping it ends them; files in progress are given up.
 pub struct Running {
     /// Ended before the imports, to which it sends files.
@@ -78,6 +78,10 @@ pub struct Running {
     /// Above the threads: closed before they are joined.
     end: Sender<()>,
     threads: Vec<Thread>,
+    /// Disconnected when rows and files were compared.
+    reconciled: Receiver<()>,
+    /// May hang on any disk, so it is not joined.
+    remove: Thread,
 }
 
 /// Starts the threads. Rows and files are reconciled in the background.
@@ -102,18 +106,22 @@ pub fn start(
     let work: Work = Arc::new(move |job| work(&importing, job));
     let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
     let (watching, watch) = watch::start(Arc::clone(&context), owner.clone(), spawner)?;
-    let reconciler = Reconciler {
+    let (jobs, removals) = bounded(REMOVALS_MAX);
+    let (reconciling, reconciled) = bounded(0);
+    let remover = Remover {
         context: Arc::clone(&context),
         leftovers,
+        reconciling,
+        removals,
     };
     let thread = OwnerThread {
-        files: LibraryFiles::new(Arc::clone(&context)),
+        files: LibraryFiles::new(Arc::clone(&context), jobs),
         imports: Imports::new(bus.clone(), workers),
         commands,
         end: ended,
     };
     threads.push(spawner.spawn("library", move || thread.run())?);
-    threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
+    let remove = spawner.spawn("remove", move || remover.run())?;
     let thumbnails = context.thumbnails.clone();
     let library = Library {
         owner,
@@ -130,6 +138,8 @@ pub fn start(
             watch,
             end,
             threads,
+            reconciled,
+            remove,
         },
     ))
 }
@@ -137,15 +147,14 @@ pub fn start(
 impl Running {
     /// Whether rows and files were compared.
     pub fn is_reconciled(&self) -> bool {
-        self.threads
-            .iter()
-            .all(|thread| thread.name() != RECONCILE || thread.has_ended())
+        self.reconciled.try_recv() == Err(TryRecvError::Disconnected)
     }
 
     /// Tells the threads to end, and returns them to be joined.
     pub fn end(self) -> Vec<Thread> {
         let watch = self.watch.end();
         drop(self.end);
+        self.remove.leave();
         watch.into_iter().chain(self.threads).collect()
     }
 }

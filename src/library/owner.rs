@@ -5,8 +5,8 @@
 //! come before each group of files, so that no client waits for an import. Changes of many rows, such as
 //! the moves of a watched directory, arrive in slices of at most [`AT_ONCE`](super::departed::AT_ONCE)
 //! rows through [`Owner::slice`]: each is one command and one transaction, and clients come in between.
-//! What a walk of a watched directory has found belongs here as well, as a command of its own: the thread
-//! decides with the rows as they are then.
+//! What a walk of a watched directory has found belongs here as well, as a command of its own: the
+//! thread decides with the rows as they are then.
 //!
 //! The thread reads no disk but that of the library's directory and of the database.
 
@@ -76,7 +76,20 @@ impl Owner {
         &self,
         work: impl FnOnce(&mut LibraryFiles) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        ask(|reply| self.send(Command::Work(Box::new(|files| reply(files.and_then(work))))))
+        self.hand(|files, reply| reply(work(files)))
+    }
+
+    /// Like [`Self::call`], for work that another thread finishes, which replies.
+    pub(super) fn hand<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut LibraryFiles, Reply<T>) + Send + 'static,
+    ) -> Result<T, Error> {
+        ask(|reply| {
+            self.send(Command::Work(Box::new(|files| match files {
+                Ok(files) => work(files, reply),
+                Err(why) => reply(Err(why)),
+            })));
+        })
     }
 
     /// Like [`Self::call`], but waits for a place in the queue: for threads of the library that give one

@@ -1,5 +1,5 @@
-//! The thread `reconcile`: cleans up once after each start what the last run has left, and marks the
-//! images whose files are missing.
+//! Cleans up once after each start what the last run has left, and marks the images whose files are
+//! missing. Runs on the thread `remove`.
 //!
 //! Requests are served at the same time. Only two kinds of file are removed: temporary ones, and those
 //! that the database notes as pending ([`Leftovers`]). Other files without a row belong to the user and
@@ -8,8 +8,6 @@
 //! Pending notes are read before the first request is served, so that notes of this run are not among
 //! them. The database may come from another machine: outside murald's directories, only the exact file
 //! of a note is removed.
-
-use std::sync::Arc;
 
 use super::Error;
 use super::context::ImportContext;
@@ -21,35 +19,27 @@ use crate::memory;
 use crate::store::pending_files::{self, Pending};
 use crate::store::{Connection, images, watched};
 
-pub(super) struct Reconciler {
-    pub(super) context: Arc<ImportContext>,
-    pub(super) leftovers: Leftovers,
+pub(super) fn run(context: &ImportContext, leftovers: Leftovers) {
+    if let Err(error) = reconcile(context, leftovers) {
+        log::error!("cannot scan the library: {}", error.reason());
+    }
+    // The rows of all images were in memory.
+    memory::trim();
 }
 
-impl Reconciler {
-    /// The body of the thread.
-    pub(super) fn run(self) {
-        if let Err(error) = self.reconcile() {
-            log::error!("cannot scan the library: {}", error.reason());
-        }
-        // The rows of all images were in memory.
-        memory::trim();
+fn reconcile(context: &ImportContext, leftovers: Leftovers) -> Result<(), Error> {
+    let store = &context.store;
+    // Only for an empty library: a new directory in place of an unmounted one would look as if its
+    // files had been deleted.
+    if store.read(images::count)? == 0 {
+        disk::make_directory(&context.directory)?;
     }
-
-    fn reconcile(self) -> Result<(), Error> {
-        let (context, store) = (&*self.context, &self.context.store);
-        // Only for an empty library: a new directory in place of an unmounted one would look as if its
-        // files had been deleted.
-        if store.read(images::count)? == 0 {
-            disk::make_directory(&context.directory)?;
-        }
-        self.leftovers.clear(context)?;
-        context.mark_missing()?;
-        // One read for each thumbnail: a long read would keep SQLite from truncating its log.
-        let is_known = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
-        context.thumbnails.sweep(is_known);
-        Ok(())
-    }
+    leftovers.clear(context)?;
+    context.mark_missing()?;
+    // One read for each thumbnail: a long read would keep SQLite from truncating its log.
+    let is_known = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
+    context.thumbnails.sweep(is_known);
+    Ok(())
 }
 
 pub(super) struct Leftovers {

@@ -155,7 +155,7 @@ impl Alive {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
 
-    /// Waits until the thread `reconcile` has finished.
+    /// Waits until rows and files were compared.
     pub(super) fn reconciled(&self) {
         let deadline = Instant::now() + PATIENCE;
         let running = self.running.as_ref().unwrap();

@@ -1,8 +1,9 @@
 //! Makes previews for browsers, palettes and loops of videos that are in the library.
 //!
 //! Runs on the threads of [`crate::transcode`]; callers pass a reply and do not wait. A loop lands like
-//! an import, on the thread `library`. A loop that replaces its video lands beside it, gets its row in one transaction, and its
-//! name once the old file is removed. After a kill at any moment, one of the two is there.
+//! an import, on the thread `library`. A loop that replaces its video lands beside it, gets its row in
+//! one transaction, and its name once the old file is removed. After a kill at any moment, one of the
+//! two is there.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

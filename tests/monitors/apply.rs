@@ -296,8 +296,7 @@ impl Holdings {
         let (mut last, mut same) = (Self::default(), 0);
         wait_until("the daemon is at rest", || {
             let now = Self::of(daemon);
-            let is_at_work = |name: &String| name == "reconcile" || name.starts_with("sse-");
-            let is_busy = now.threads.keys().any(is_at_work);
+            let is_busy = now.threads.keys().any(|name| name.starts_with("sse-"));
             same = if now == last && !is_busy { same + 1 } else { 0 };
             last = now;
             same == 50
