@@ -170,7 +170,7 @@ impl View {
         self
     }
 
-    /// The rows are in this field; `--format` has the fields around it.
+    /// The rows are in this field; `--format` has their fields and the fields around it.
     pub(super) const fn within(mut self, list: &'static str) -> Self {
         self.list = list;
         self
@@ -178,6 +178,11 @@ impl View {
 
     /// The fields that `--format` may name.
     pub fn fields(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().flat_map(Column::fields)
+    }
+
+    /// The fields of the described record, without the fields of the rows in it.
+    pub fn described_fields(&self) -> impl Iterator<Item = &'static str> {
         let columns = self.columns.iter();
         columns
             .filter(|one| self.list.is_empty() || one.title.is_empty())
@@ -191,6 +196,9 @@ impl View {
         stdout: &mut Stdout,
         answer: &Answer,
     ) -> Result<(), Error> {
+        if stdout.has_template() && !self.list.is_empty() {
+            return stdout.data(&self.whole_rows(&answer.read()?));
+        }
         stdout.show(answer, |stdout, value: Value| {
             self.people(call, stdout, &value)
         })?;
@@ -244,6 +252,16 @@ impl View {
                 rows => stdout.table(&self.as_table(rows, call)),
             },
         }
+    }
+
+    /// The rows, each with the fields around them that it does not have itself.
+    fn whole_rows(&self, value: &Value) -> Value {
+        let whole = |row: &Value| {
+            let mut fields = value.as_object().cloned().unwrap_or_default();
+            fields.extend(row.as_object().cloned().unwrap_or_default());
+            Value::Object(fields)
+        };
+        self.rows(value).iter().map(whole).collect()
     }
 
     /// The records of an answer.

@@ -119,6 +119,7 @@ fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
 /// references.
 fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     check_format(verb, call)?;
+    verb.usage.map_or(Ok(()), |judge| judge(call))?;
     if verb.starts {
         start::ensure(call)?;
     }

@@ -32,6 +32,7 @@ pub struct Verb {
     pub(super) waiting: &'static str,
     /// Fails if the answer of the request is not a success.
     pub(super) check: Option<Check>,
+    pub(super) usage: Option<Usage>,
     pub(super) run: Run,
 }
 
@@ -55,6 +56,8 @@ pub(super) enum Run {
 pub(super) type Action = fn(&Call, &mut Stdout) -> Result<(), Error>;
 /// Returns the question, if one has to be asked.
 pub(super) type Confirm = fn(&Call) -> Result<Option<String>, Error>;
+/// Judges the command line before the daemon is asked.
+pub(super) type Usage = fn(&Call) -> Result<(), Error>;
 pub(super) type Check = fn(&Call, &Value) -> Result<(), Error>;
 
 /// An argument without a flag, known by its position.
@@ -158,6 +161,7 @@ impl Verb {
             confirm: None,
             waiting: "",
             check: None,
+            usage: None,
         }
     }
 
@@ -248,6 +252,11 @@ impl Verb {
 
     pub(super) const fn checked(mut self, check: Check) -> Self {
         self.check = Some(check);
+        self
+    }
+
+    pub(super) const fn needs(mut self, usage: Usage) -> Self {
+        self.usage = Some(usage);
         self
     }
 

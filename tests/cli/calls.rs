@@ -10,6 +10,25 @@ use crate::call::{fails, json_of, ok, pictures, rejected, run, stderr};
 use crate::support::{TestDaemon, end_of};
 
 #[test]
+fn wrong_arguments_are_found_without_a_daemon() {
+    let daemon = TestDaemon::new();
+    let flags = "no tags given; use --add or --remove";
+    fails(
+        &daemon,
+        &["images", "tag", "7"],
+        2,
+        &format!("murald: {flags}\n"),
+    );
+    let images = "no images given; name images, or use --all";
+    fails(
+        &daemon,
+        &["images", "select"],
+        2,
+        &format!("murald: {images}\n"),
+    );
+}
+
+#[test]
 fn commands_without_a_daemon_say_so_and_exit_with_69() {
     let daemon = TestDaemon::new();
     for line in [

@@ -77,7 +77,7 @@ fn command_knows_all_described_fields() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), described.len());
     for (line, (name, fields)) in text.lines().zip(described) {
-        let mut names: Vec<&str> = fields.fields().collect();
+        let mut names: Vec<&str> = fields.described_fields().collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.join(" "), line, "{name}");

@@ -75,7 +75,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&RENAMED])
         .help("A file in place keeps its name. If another image has the name, a number is appended \
                and a message says so."),
-    Verb::own(&["images", "tag"], "Add or remove tags", tag)
+    Verb::own(&["images", "tag"], "Add or remove tags", tag).needs(has_tags)
         .takes(&[MANY]).choosing().shows(&[&TAGGED]).help(MATCHING)
         .flags(joined!(FILTERS;
             Flag::value("--add", "A,B", Kind::Tags, "Tags to add"),
@@ -85,7 +85,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
     Verb::send(&["images", "move"], "Move images into a folder", "POST /folders/move-images", MOVING)
         .takes(&[MANY, Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: no folder")])
         .flags(joined!(FILTERS; NULL)).choosing().shows(&[&MOVED]).help(MATCHING),
-    Verb::own(&["images", "select"], "Mark images as selected, for graphical clients", select)
+    Verb::own(&["images", "select"], "Mark images as selected, for graphical clients", select).needs(selects_some)
         .takes(&[Argument::any("IMAGE", Kind::Image, "The images")]).shows(&[&ALL_SELECTED, &SELECTED])
         .flags(&[
             Flag::switch("--all", "All images of the library"),
@@ -219,13 +219,17 @@ fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Res
     Ok(())
 }
 
-fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+fn has_tags(call: &Call) -> Result<(), Error> {
     if [&"--add", &"--remove"]
         .iter()
         .all(|flag| call.listed(flag).is_empty())
     {
         return Err(Error::usage("no tags given; use --add or --remove"));
     }
+    Ok(())
+}
+
+fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     TAGGED.show(call, stdout, &TAG.send(call, "images")?)
 }
 
@@ -239,12 +243,19 @@ fn favourite(_: &Call, image: Value) -> Result<Value, Error> {
     Ok(json!({ "tags": { change: ["favourite"] } }))
 }
 
-fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+fn selects_some(call: &Call) -> Result<(), Error> {
     match (call.has("IMAGE"), call.has("--all")) {
         (false, false) => Err(Error::usage("no images given; name images, or use --all")),
         (true, true) => Err(Error::usage("give either images or --all")),
-        (true, false) => each(&SELECT, &SELECTED, call, stdout),
-        (false, true) => ALL_SELECTED.show(call, stdout, &SELECT_ALL.send(call, "images")?),
+        _ => Ok(()),
+    }
+}
+
+fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    if call.has("IMAGE") {
+        each(&SELECT, &SELECTED, call, stdout)
+    } else {
+        ALL_SELECTED.show(call, stdout, &SELECT_ALL.send(call, "images")?)
     }
 }
 

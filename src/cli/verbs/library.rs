@@ -88,8 +88,8 @@ const PURGED: View =
 const WATCHED: View = View::table(
     "LibraryWatch",
     &[
-        column("DIRECTORY", "path"),
-        of("=STATE", "", |one, _| {
+        column("DIRECTORY", "path directory"),
+        of("=STATE", "state", |one, _| {
             let look = if one["state"] == "watched" {
                 CellStyle::Plain
             } else {

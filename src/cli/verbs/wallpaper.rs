@@ -87,7 +87,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
         .shows(&[&SOUND]),
     Verb::get(&["current"], "Show what each monitor displays",
         "GET /wallpaper/current").shows(&[&CURRENT])
-        .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
+        .help("    murald current --format '{monitor_name}\\t{image_name}'"),
     Verb::get(&["why"], "Explain what each monitor displays", "GET /why?monitor={MONITOR}")
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
         .help("Shows what set the wallpaper, the next change, and the last failure."),
@@ -111,7 +111,10 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
 const ON_MONITORS: View = View::table(
     "CurrentWallpaper",
     &[
-        column("=MONITOR", "monitor_name"),
+        column(
+            "=MONITOR",
+            "monitor_name image_path color description fit position muted volume paused_by workspace",
+        ),
         column(">ID", "image_id"),
         column("NAME", "image_name"),
         column("=MODE", "mode"),

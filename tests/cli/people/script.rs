@@ -30,7 +30,7 @@ code=0; murald --json images show 99 2>errors || code=$?
 test $code -eq 1 && test "$(jq .code errors)" -eq 404
 # What is shown, by name, by path, for others.
 murald set 'blue hill' --json | jq -e '.image_name == "blue hill" and .monitors == ["HEADLESS-1"]' >set
-test "$(murald current --format '{monitors[0].image_name}')" = 'blue hill'
+test "$(murald current --format '{monitor_name} {image_name}')" = 'HEADLESS-1 blue hill'
 test -f "$(murald current --json | jq -r .monitors[0].image_path)"
 # Nothing runs: that is a failure with a reason, not silence.
 code=0; murald next 2>errors || code=$?; test $code -eq 1 && grep -q 'no playlist is running' errors
