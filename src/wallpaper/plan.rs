@@ -27,11 +27,17 @@ pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
     let changed = desired
         .iter()
         .filter(|(key, placements)| current.get(*key) != Some(placements));
-    let (gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(key, placements)| {
+    let (mut gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(key, placements)| {
         let before = current.get(*key).map_or(&[][..], Vec::as_slice);
         placements
             .iter()
             .any(|placement| !before.contains(placement))
+    });
+    // A worker that leaves outputs, too, follows those that cover these.
+    gaining.sort_by_key(|(key, placements)| {
+        let kept = names(placements);
+        let mut before = current.get(*key).into_iter().flatten();
+        before.any(|placement| !kept.contains(&placement.output.name))
     });
     let show = |(key, placements): (&WorkerKey, &Vec<Placement>)| Step {
         key: key.clone(),
@@ -304,6 +310,12 @@ pub(super) mod tests {
         let split = current(&[(Mpvpaper, &[("A", 2)]), (Swaybg, &[("B", 1)])]);
         check(&one, &split, &[("show", Mpvpaper), ("show", Swaybg)]);
         check(&split, &one, &[("show", Swaybg), ("clear", Mpvpaper)]);
+        // A worker that gains one output and leaves another comes after the one that covers the other.
+        let (awww, moved) = (
+            current(&[(Awww, &[("A", 1), ("B", 1)])]),
+            current(&[(Awww, &[("A", 2)]), (Mpvpaper, &[("B", 2)])]),
+        );
+        check(&awww, &moved, &[("show", Mpvpaper), ("show", Awww)]);
         let other = current(&[(Awww, &[("B", 1)]), (Swaybg, &[("A", 1)])]);
         check(&one, &other, &[("show", Awww), ("show", Swaybg)]);
         // If each output has its own worker, only workers that differ get an order.
