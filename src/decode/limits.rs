@@ -2,6 +2,7 @@
 //! for one image is in `media::decoder`.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -18,6 +19,8 @@ pub(super) fn limit() -> io::Result<()> {
     set(Resource::Core, 0)?;
     set(Resource::Nofile, FILES)?;
     set(Resource::As, MEMORY)?;
+    // Handled, so that a write beyond `ulimit -f` fails with an error instead of killing the process.
+    signal_hook::flag::register(libc::SIGXFSZ, Arc::default())?;
     limit_time();
     Ok(())
 }

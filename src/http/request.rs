@@ -13,6 +13,7 @@ use super::parse::{Fields, Head};
 use super::query::{decode, parse as parse_query};
 use super::waiting::{PendingRequests, Permit, Reply};
 use crate::desktop;
+use crate::wire::collate::nearest;
 use crate::wire::{Parameters, Session};
 
 #[derive(Debug)]
@@ -171,6 +172,15 @@ fn malformed(path: &str, error: &serde_json::Error) -> Error {
     let place = format!("at line {} column {}", error.line(), error.column());
     let text = error.to_string();
     let text = text.trim_end_matches(&place).trim_end();
+    // serde lists all known fields after the unknown one.
+    let mut names = text.split('`').skip(1).step_by(2);
+    let unknown = names
+        .next()
+        .filter(|_| text.starts_with("unknown field"))
+        .and_then(|name| Some((name, nearest(name, names)?)));
+    let text = &unknown.map_or(text.to_owned(), |(name, meant)| {
+        format!("unknown field `{name}`: did you mean {meant}?")
+    });
     let error = Error::bad_request(match path {
         "." | "?" => format!("the body cannot be read: {text}"),
         path => format!("{path}: {text}"),
@@ -282,7 +292,12 @@ mod tests {
         );
         check::<SetWallpaper>(
             r#"{"image_id": 1, "moniter": "A"}"#,
-            Err(["unknown field `moniter`, expected one of", "`monitor`"]),
+            Err(["unknown field `moniter`: did you mean monitor?", ""]),
+        );
+        // No known field resembles this one, so all are listed.
+        check::<SetWallpaper>(
+            r#"{"image_id": 1, "elephants": 2}"#,
+            Err(["unknown field `elephants`, expected one of", "`monitor`"]),
         );
         check::<NoFields>("{}", Ok(()));
         let none = "unknown field `monitor`, there are no fields";

@@ -121,6 +121,8 @@ fn limit_on_file_sizes_does_not_end_the_daemon() {
     let mut events = daemon.events("image_error,processing_complete");
     let body = json!({ "paths": [picture] });
     daemon.client().post("/images", &body).ok();
+    let error = events.wait_for("image_error")["error"].to_string();
+    assert!(error.contains("File too large"), "{error}");
     assert_eq!(events.wait_for("processing_complete")["failed"], 1);
     daemon.client().get("/images").ok();
     assert_eq!(daemon.stop(), Some(0));

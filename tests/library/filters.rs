@@ -108,7 +108,7 @@ fn recursive_filter_includes_subfolders() {
     assert_eq!(ids(&daemon, "folder_id=2&recursive=true"), [2]);
     assert_eq!(ids(&daemon, "folder_id=root&recursive=true"), [1, 2, 3, 4]);
     assert_eq!(ids(&daemon, "folder_id=root&recursive=false"), [3, 4]);
-    assert_eq!(ids(&daemon, "folder_id=9&recursive=true"), [0; 0]);
+    client.get("/images?folder_id=9&recursive=true").fails(400);
 }
 
 #[test]
@@ -137,5 +137,7 @@ fn similar_images_are_sorted_by_likeness_by_default() {
     let like = "palette_similar_to=1&palette_max_delta_e=300&per_page=1&page=2";
     assert_eq!(ids(like).ok(), json!({ "ids": [3, 4, 2] }));
     ids("palette_similar_to=99").fails(404);
+    let refused = ids("folder_id=999").fails(400);
+    assert_eq!(refused["error"], "folder_id: no folder with ID 999");
     ids("sort_by=size").fails(400);
 }

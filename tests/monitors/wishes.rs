@@ -35,12 +35,17 @@ fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
         (
             "set",
             json!({ "image_id": green, "moniter": "VIRTUAL-2" }),
-            "unknown field `moniter`, expected one of `image_id`, `path`, `color`, `monitor`, ",
+            "unknown field `moniter`: did you mean monitor?",
         ),
         (
             "random",
             json!({ "monitr": "VIRTUAL-2" }),
-            "monitr: unknown field",
+            "unknown field `monitr`: did you mean monitor?",
+        ),
+        (
+            "random",
+            json!({ "filter": { "folder_id": 999 } }),
+            "filter.folder_id: no folder with ID 999",
         ),
         (
             "random",

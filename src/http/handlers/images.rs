@@ -173,7 +173,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
 }
 
 fn filter_in_query(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
-    let query = filter::query(request.query())?;
+    let query = with_known_folder(api, "", filter::query(request.query())?)?;
     if let Some((id, _)) = query.similar_to {
         // Reports an unknown image; the list would only be empty.
         find(api, id)?;
@@ -220,8 +220,21 @@ fn thumbnail_failed(error: library::Error, image: &Image) -> Error {
 }
 
 /// The field `filter` of a body.
-pub(super) fn filter_in_body(fields: &Map<String, Value>) -> Result<Query, Error> {
-    filter::of_fields(fields).map_err(|bad| refused_filter("filter", filter::FILTERS, bad))
+pub(super) fn filter_in_body(api: &Api, fields: &Map<String, Value>) -> Result<Query, Error> {
+    let query = filter::of_fields(fields);
+    let query = query.map_err(|bad| refused_filter("filter", filter::FILTERS, bad))?;
+    with_known_folder(api, "filter.", query)
+}
+
+/// Fails (400) if the filter's folder does not exist; the list would only be empty.
+fn with_known_folder(api: &Api, object: &str, query: Query) -> Result<Query, Error> {
+    let exists = |id| api.store.read(|connection| folders::exists(connection, id));
+    match query.folder {
+        Some(Some(id)) if !exists(id)? => Err(Error::bad_request(format!(
+            "{object}folder_id: no folder with ID {id}"
+        ))),
+        _ => Ok(query),
+    }
 }
 
 /// The field `source` of a new or changed playlist. Fails if its folder does not exist.
@@ -230,16 +243,8 @@ pub(super) fn new_playlist_source(
     fields: Map<String, Value>,
 ) -> Result<NewSource, Error> {
     let new = playlist_source(fields)?;
-    if let Some(Some(id)) = new.query.folder
-        && !api
-            .store
-            .read(|connection| folders::exists(connection, id))?
-    {
-        return Err(Error::bad_request(format!(
-            "source.folder_id: no folder with ID {id}"
-        )));
-    }
-    Ok(new)
+    let query = Box::new(with_known_folder(api, "source.", *new.query)?);
+    Ok(NewSource { query, ..new })
 }
 
 /// The field `source` of a playlist.
@@ -419,8 +424,8 @@ mod tests {
     #[test]
     fn refused_filter_says_why() {
         let check = |json: Value, said: &str| {
-            let text = filter_in_body(json.as_object().unwrap())
-                .unwrap_err()
+            let bad = filter::of_fields(json.as_object().unwrap()).unwrap_err();
+            let text = refused_filter("filter", filter::FILTERS, bad)
                 .into_response("x")
                 .text();
             assert!(text.contains(said), "{text}");

@@ -233,7 +233,7 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
     let filter = body
         .filter
         .as_ref()
-        .map(filter_in_body)
+        .map(|fields| filter_in_body(api, fields))
         .transpose()?
         .map(Box::new);
     let mode = body.mode.unwrap_or(Mode::Individual);
