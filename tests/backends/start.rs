@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
+use crate::hosted::Hosted;
+use crate::hosted::videos;
+use crate::rest::sockets;
 use crate::support::{TestDaemon, may_unshare};
 use crate::wall::{Pixels, near};
 
@@ -163,6 +166,27 @@ fn pictures_are_shown_without_inotify() {
         wait_until("the picture", || near(shown(), color));
     }
     assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn videos_are_shown_without_inotify() {
+    let apart = ["--user", "--map-root-user"];
+    if !may_unshare("videos without inotify", &apart) {
+        return;
+    }
+    let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
+    let [video, _] = videos(&hosted);
+    assert_eq!(hosted.daemon.stop(), Some(0));
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_inotify_instances && exec {} start",
+        env!("CARGO_BIN_EXE_murald")
+    );
+    let mut command = hosted.daemon.command("unshare");
+    command.args(apart).args(["/bin/sh", "-c", &script]);
+    hosted.daemon.start_by(command);
+    hosted.set(&json!({ "image_id": video }));
+    assert_eq!(sockets(&hosted).len(), 1);
+    assert_eq!(hosted.daemon.stop(), Some(0));
 }
 
 /// A daemon may outlive its session, and one that cron or ssh has started never had any.
