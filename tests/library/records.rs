@@ -48,7 +48,7 @@ fn whole_records_can_be_sent_back() {
         let refused = client.patch(place, &mistyped).fails(400);
         let told = refused["error"].as_str().unwrap();
         assert!(
-            told.contains("unknown field `nmae`, expected one of `name`"),
+            told.contains("unknown field `nmae`: did you mean name?"),
             "{place}: {told}"
         );
         assert_eq!(client.get(place).ok(), record, "{place}");
