@@ -24,29 +24,22 @@ pub(super) struct Parsed {
 
 /// Reads a file's text. Wrong types and bad TOML are errors, everything else is a warning.
 pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
-    let document = Document::parse(text).map_err(|error| Error::Syntax {
+    let invalid = |problems| Error::Invalid {
         path: path.to_owned(),
-        position: Position::of(text, error.span().map_or(0, |span| span.start)),
-        // Only the first line: the rest may quote a secret.
-        message: error
-            .message()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-    })?;
-    let (warnings, missing, warned) = Default::default();
+        problems,
+    };
+    let document = Document::parse(text).map_err(|first| invalid(syntax_errors(text, &first)))?;
     let mut reader = Reader {
         text,
-        path,
-        warnings,
-        missing,
-        warned,
+        problems: Vec::new(),
+        warnings: Vec::new(),
+        missing: Vec::new(),
+        warned: Vec::new(),
     };
     let mut tables = Map::new();
     for section in Section::ALL {
-        let table = reader.table(document.as_table(), section)?;
-        let read = reader.section(table, section)?;
+        let table = reader.table(document.as_table(), section);
+        let read = reader.section(table, section);
         table_mut(&mut tables, section).extend(read);
     }
     let unknown = |(name, _): &(&str, &Item)| Section::named(name).is_none();
@@ -59,11 +52,18 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         reader.warn(key_span(document.as_table(), name), &problem);
     }
     let Reader {
+        mut problems,
         mut warnings,
         missing,
         warned,
         ..
     } = reader;
+    if !problems.is_empty() {
+        problems.sort();
+        // Several sections may be in a table of the wrong type.
+        problems.dedup();
+        return Err(invalid(problems));
+    }
     warnings.sort_by_key(|(line, _)| *line);
     let warnings = warnings.into_iter().map(|(_, text)| text).collect();
     Ok(Parsed {
@@ -73,9 +73,32 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
     })
 }
 
+/// Returns all errors of a text that is not TOML, in their order.
+fn syntax_errors(text: &str, first: &toml_edit::TomlError) -> Vec<(Position, String)> {
+    // Only the first line: the rest may quote a secret.
+    let problem = |span: Option<Range<usize>>, message: &str| {
+        let message = message.lines().next().unwrap_or_default().to_owned();
+        (
+            Position::of(text, span.map_or(0, |span| span.start)),
+            message,
+        )
+    };
+    let all = ::toml::de::DeTable::parse_recoverable(text).1;
+    let mut problems: Vec<_> = all
+        .iter()
+        .map(|error| problem(error.span(), error.message()))
+        .collect();
+    if problems.is_empty() {
+        problems.push(problem(first.span(), first.message()));
+    }
+    problems.sort();
+    problems
+}
+
 struct Reader<'a> {
     text: &'a str,
-    path: &'a Path,
+    /// Values of wrong types.
+    problems: Vec<(Position, String)>,
     /// With their lines, by which they are sorted at the end.
     warnings: Vec<(usize, String)>,
     missing: Vec<Edit>,
@@ -85,41 +108,35 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// The table of a section, if the file has it.
     fn table<'t>(
-        &self,
+        &mut self,
         root: &'t dyn TableLike,
         section: Section,
-    ) -> Result<Option<&'t dyn TableLike>, Error> {
+    ) -> Option<&'t dyn TableLike> {
         let mut table = root;
         for (depth, name) in section.path().enumerate() {
             // `-` and `_` are the same in names of backends, as in their keys.
-            let Some(found) = toml::find(table, name, depth > 0) else {
-                return Ok(None);
-            };
-            let Some(item) = table.get(found) else {
-                return Ok(None);
-            };
-            table = item.as_table_like().ok_or_else(|| {
+            let found = toml::find(table, name, depth > 0)?;
+            let item = table.get(found)?;
+            let Some(inner) = item.as_table_like() else {
                 let heading = section.path().take(depth + 1).collect::<Vec<_>>().join(".");
                 let span = item.span().or_else(|| key_span(table, found));
-                self.type_error(span, heading, "a table", item)
-            })?;
+                self.mistype(span, &heading, "a table", item);
+                return None;
+            };
+            table = inner;
         }
-        Ok(Some(table))
+        Some(table)
     }
 
     /// A section's table as the API shows it.
-    fn section(
-        &mut self,
-        table: Option<&dyn TableLike>,
-        section: Section,
-    ) -> Result<Map<String, Json>, Error> {
+    fn section(&mut self, table: Option<&dyn TableLike>, section: Section) -> Map<String, Json> {
         let mut out = Map::new();
         for key in section.keys() {
             let found = table.and_then(|table| {
                 table.get(toml::find(table, key.name, section.is_backend_options())?)
             });
             let value = match found {
-                Some(item) => self.value(section, key, item)?,
+                Some(item) => self.value(section, key, item),
                 None => key.default.to_json().inspect(|default| {
                     let (key, value) = (key.name.to_owned(), Some(default.clone()));
                     self.missing.push(Edit {
@@ -132,20 +149,21 @@ impl<'a> Reader<'a> {
             out.extend(value.map(|value| (key.name.to_owned(), value)));
         }
         if let Some(table) = table {
-            self.others(table, section, &mut out)?;
+            self.others(table, section, &mut out);
         }
-        Ok(out)
+        out
     }
 
     /// The value that the API shows; nothing if the value is unusable and the key has no default.
-    fn value(&mut self, section: Section, key: &Key, item: &Item) -> Result<Option<Json>, Error> {
+    fn value(&mut self, section: Section, key: &Key, item: &Item) -> Option<Json> {
         let name = || format!("{}.{}", section.heading(), key.name);
         let value = toml::to_json(item);
         let infinite = value.is_null() && item.is_float();
         // A TOML float is not an integer, although JSON may write integers like that.
         let float = item.is_float() && key.kind == super::ValueType::Integer;
         if float || !(infinite || key.has_type_of(&value)) {
-            return Err(self.type_error(item.span(), name(), key.type_name(), item));
+            self.mistype(item.span(), &name(), key.type_name(), item);
+            return None;
         }
         let valid = if infinite {
             Err(format!(
@@ -156,7 +174,7 @@ impl<'a> Reader<'a> {
             key.validate(&value)
         };
         let Err(problem) = valid else {
-            return Ok(Some(key.normal(value)));
+            return Some(key.normal(value));
         };
         let (shown, acting) = match key.on_invalid {
             OnInvalid::ActsAs(acting) if !infinite => (Some(value), acting.to_json()),
@@ -174,16 +192,11 @@ impl<'a> Reader<'a> {
             item.span(),
             &format!("{} {problem}; {instead}", name()),
         );
-        Ok(shown)
+        shown
     }
 
     /// Unknown keys: kept in open sections, reported as warnings elsewhere.
-    fn others(
-        &mut self,
-        table: &dyn TableLike,
-        section: Section,
-        out: &mut Map<String, Json>,
-    ) -> Result<(), Error> {
+    fn others(&mut self, table: &dyn TableLike, section: Section, out: &mut Map<String, Json>) {
         let ours = |name: &str| {
             let key = section.key(name).map(|key| key.name);
             let child = section
@@ -199,9 +212,8 @@ impl<'a> Reader<'a> {
         for (name, item) in table.iter().filter(|(name, _)| !ours(name)) {
             if section == Section::Workspaces && !item.is_str() {
                 let key = format!("{}.{name}", section.heading());
-                return Err(self.type_error(item.span(), key, "a string", item));
-            }
-            if section.is_open() {
+                self.mistype(item.span(), &key, "a string", item);
+            } else if section.is_open() {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
                 let heading = section.heading();
@@ -211,7 +223,6 @@ impl<'a> Reader<'a> {
                 self.warn_in(section, key_span(table, name), &problem);
             }
         }
-        Ok(())
     }
 
     fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {
@@ -233,20 +244,11 @@ impl<'a> Reader<'a> {
         Position::of(self.text, span.map_or(0, |span| span.start))
     }
 
-    fn type_error(
-        &self,
-        span: Option<Range<usize>>,
-        key: String,
-        expected: &'static str,
-        item: &Item,
-    ) -> Error {
-        Error::FileType {
-            path: self.path.to_owned(),
-            position: self.position(span),
-            key,
-            expected,
-            found: toml::type_name(item).to_owned(),
-        }
+    /// Notes a value of the wrong type.
+    fn mistype(&mut self, span: Option<Range<usize>>, key: &str, expected: &str, item: &Item) {
+        let found = toml::type_name(item);
+        let problem = format!("{key} must be {expected}, not {found}");
+        self.problems.push((self.position(span), problem));
     }
 }
 
@@ -308,6 +310,20 @@ mod tests {
         assert!(
             syntax.starts_with("/c.toml, line 3, column 9: "),
             "{syntax}"
+        );
+        check(
+            "[app]\nimages_per_page = true\n[daemon]\nlog_max_size_mb = 1\n[backend]\ntype = 1\nawww = 2",
+            "/c.toml, line 2, column 19: app.images_per_page must be an integer, not true or false; \
+             line 6, column 8: backend.type must be a string, not an integer; \
+             line 7, column 8: backend.awww must be a table, not an integer",
+        );
+        let syntax = parsed("[app]\ntheme = dark\n[daemon]\nlog_max_files = 1\nx = dark\n")
+            .err()
+            .unwrap();
+        let quoted = "string values must be quoted, expected literal string";
+        assert_eq!(
+            syntax,
+            format!("/c.toml, line 2, column 9: {quoted}; line 5, column 5: {quoted}")
         );
         let syntax = parsed("[app]\n[app]\n").err().unwrap();
         assert!(syntax.starts_with("/c.toml, line 2, column "), "{syntax}");

@@ -5,21 +5,11 @@ use std::{fmt, io};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file is not TOML.
-    #[error("{}, {position}: {message}", path.display())]
-    Syntax {
+    /// The file is not TOML, or has values of wrong types; all of one kind, in the order of the file.
+    #[error("{}, {}", path.display(), listed(problems))]
+    Invalid {
         path: PathBuf,
-        position: Position,
-        message: String,
-    },
-    /// A value of the file has the wrong type.
-    #[error("{}, {position}: {key} must be {expected}, not {found}", path.display())]
-    FileType {
-        path: PathBuf,
-        position: Position,
-        key: String,
-        expected: &'static str,
-        found: String,
+        problems: Vec<(Position, String)>,
     },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
@@ -59,8 +49,14 @@ pub enum Error {
     Watch { source: io::Error },
 }
 
+fn listed(problems: &[(Position, String)]) -> String {
+    let all = problems.iter();
+    let all = all.map(|(position, problem)| format!("{position}: {problem}"));
+    all.collect::<Vec<_>>().join("; ")
+}
+
 /// A position in a file, counted from 1; columns are characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: usize,
     pub column: usize,

@@ -70,10 +70,9 @@ impl From<config::Error> for Error {
             }
             Why::NoAnswer { .. } => Self::new(503, text),
             // Somebody is editing the file: the edit has precedence over a request.
-            Why::Broken { .. }
-            | Why::BeingWritten { .. }
-            | Why::Syntax { .. }
-            | Why::FileType { .. } => Self::new(409, text),
+            Why::Broken { .. } | Why::BeingWritten { .. } | Why::Invalid { .. } => {
+                Self::new(409, text)
+            }
             Why::Read { ref source, .. } | Why::Write { ref source, .. } => {
                 fixable(text, source.to_string(), error)
             }

@@ -97,27 +97,19 @@ mod tests {
         for told in [
             format!("in UTF-8, at most {body} MiB"),
             format!("The body is larger than {body} MiB"),
-            format!(
-                "At most {} connections and {} event",
-                limits.connections, limits.streams
-            ),
-            format!("is closed after {} idle seconds", seconds(limits.idle)),
-            format!("At most {} requests wait for slow work", limits.waiting),
+            format!("connections Ta {} Ta", limits.connections),
+            format!("event streams Ta {} Ta", limits.streams),
+            format!("requests for slow work Ta {} Ta", limits.waiting),
+            format!("time between requests Ta {} s", seconds(limits.idle)),
+            format!("header Ta {} s", seconds(limits.pause)),
+            format!("body Ta {} s, {body} MiB", seconds(limits.body_time)),
+            format!("parts of a body Ta {} s", seconds(limits.pause)),
+            format!("a part of a response Ta {} s", seconds(limits.write_pause)),
+            format!("a part of a stream Ta {} s", seconds(limits.stream_pause)),
             format!("follows every {} seconds", seconds(limits.keepalive)),
-            format!("{} seconds to send the header", seconds(limits.pause)),
-            format!("{} seconds for the body", seconds(limits.body_time)),
-            format!("{} seconds between two parts", seconds(limits.pause)),
-            format!(
-                "{} seconds to read a part of an answer",
-                seconds(limits.write_pause)
-            ),
-            format!(
-                "{} seconds on an event stream",
-                seconds(limits.stream_pause)
-            ),
         ] {
             assert!(manual.contains(&told), "the manual does not say: {told}");
         }
-        assert!(manual.contains("up to 1,000 requests") && limits.requests == 1000);
+        assert!(manual.contains("on a connection Ta 1,000 Ta") && limits.requests == 1000);
     }
 }

@@ -148,10 +148,7 @@ fn bad_config_file_prevents_a_start_and_is_left_alone() {
         let error = ConfigHandle::open(path.clone(), EventBus::new())
             .err()
             .unwrap();
-        assert!(
-            matches!(error, Error::Syntax { .. } | Error::FileType { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, Error::Invalid { .. }), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), bad);
     }
     // A directory cannot be read as a file.
