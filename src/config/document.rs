@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
             let Some(inner) = item.as_table_like() else {
                 let heading = section.path().take(depth + 1).collect::<Vec<_>>().join(".");
                 let span = item.span().or_else(|| key_span(table, found));
-                self.mistype(span, &heading, "a table", item);
+                self.add_type_error(span, &heading, "a table", item);
                 return None;
             };
             table = inner;
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         // A TOML float is not an integer, although JSON may write integers like that.
         let float = item.is_float() && key.kind == super::ValueType::Integer;
         if float || !(infinite || key.has_type_of(&value)) {
-            self.mistype(item.span(), &name(), key.type_name(), item);
+            self.add_type_error(item.span(), &name(), key.type_name(), item);
             return None;
         }
         let valid = if infinite {
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         for (name, item) in table.iter().filter(|(name, _)| !ours(name)) {
             if section == Section::Workspaces && !item.is_str() {
                 let key = format!("{}.{name}", section.heading());
-                self.mistype(item.span(), &key, "a string", item);
+                self.add_type_error(item.span(), &key, "a string", item);
             } else if section.is_open() {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
@@ -244,8 +244,14 @@ impl<'a> Reader<'a> {
         Position::of(self.text, span.map_or(0, |span| span.start))
     }
 
-    /// Notes a value of the wrong type.
-    fn mistype(&mut self, span: Option<Range<usize>>, key: &str, expected: &str, item: &Item) {
+    /// Adds the problem that a value has the wrong type.
+    fn add_type_error(
+        &mut self,
+        span: Option<Range<usize>>,
+        key: &str,
+        expected: &str,
+        item: &Item,
+    ) {
         let found = toml::type_name(item);
         let problem = format!("{key} must be {expected}, not {found}");
         self.problems.push((self.position(span), problem));

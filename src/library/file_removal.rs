@@ -181,7 +181,7 @@ fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-/// Files for the thread `remove`; those of deleted images are noted as pending.
+/// Files for the thread `remove`. The files of deleted images are noted as pending.
 pub(super) struct Removal {
     pub(super) files: Vec<(PathBuf, ExpectedFile)>,
     pub(super) trash: bool,

@@ -131,6 +131,9 @@ impl ImportContext {
             .map_err(Error::decoding(path))?;
         let (path, name) = (path.to_owned(), source.name);
         if let Some(imported) = self.present(&hashed.checksum)? {
+            if imported.image.path != path && !has_lost_its_file(&imported.image) {
+                return Ok(imported.into());
+            }
             let image = Box::new(imported.image);
             return Ok(Prepared::Returned { path, image });
         }

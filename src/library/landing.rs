@@ -274,7 +274,8 @@ impl LibraryFiles {
         imported: Imported,
     ) -> Result<Imported, Error> {
         let image = &imported.image;
-        if !task::has_lost_its_file(image) {
+        // A file in place is on a user's disk; a worker has missed it.
+        if !image.in_place && !task::has_lost_its_file(image) {
             return Ok(imported);
         }
         let is_here = !image.in_place && image.path.parent() == Some(&self.context.directory);
@@ -304,12 +305,10 @@ impl LibraryFiles {
 
     /// Gives an image the file of its content that somebody put into the library's directory.
     fn give_back(&mut self, image: &Image, path: &Path) -> Landed {
-        if image.path == path || task::has_lost_its_file(image) {
-            self.context.store.write(|c| -> Result<(), Error> {
-                unchanged(c, image)?;
-                Ok(edits::move_into_library(c, image.id, path)?)
-            })?;
-        }
+        self.context.store.write(|c| -> Result<(), Error> {
+            unchanged(c, image)?;
+            Ok(edits::move_into_library(c, image.id, path)?)
+        })?;
         self.context.imported(image.id, true)
     }
 

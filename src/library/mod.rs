@@ -29,7 +29,7 @@ mod owner;
 mod package;
 mod reconcile;
 mod removal;
-mod remove;
+mod removal_thread;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -56,7 +56,7 @@ use import::{Imports, work};
 use landing::LibraryFiles;
 use owner::{Owner, OwnerThread};
 use reconcile::Leftovers;
-use remove::{REMOVALS_MAX, Remover};
+use removal_thread::{REMOVALS_MAX, Remover};
 use watch::WatchThread;
 use workers::{Work, Workers};
 

@@ -5,10 +5,9 @@
 //! come before each group of files, so that no client waits for an import. Changes of many rows, such as
 //! the moves of a watched directory, arrive in slices of at most [`AT_ONCE`](super::departed::AT_ONCE)
 //! rows through [`Owner::slice`]: each is one command and one transaction, and clients come in between.
-//! What a walk of a watched directory has found belongs here as well, as a command of its own: the
-//! thread decides with the rows as they are then.
 //!
-//! The thread reads no disk but that of the library's directory and of the database.
+//! The thread reads only the disks of the library's directory and of the database, as a user's disk may
+//! not answer.
 
 use std::time::{Duration, Instant};
 

@@ -384,7 +384,7 @@ impl Player {
     /// Publishes that nothing can be shown: once, until something can.
     fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
         let fixed = self.wallpapers.fixed_backend();
-        let refused = self.unshowable_kinds();
+        let refused = self.wallpapers.unshowable_kinds();
         let fits = |item: &Item| !refused.contains(&Kind::of(item.media_type, item.animated));
         let Some(one) = self.running.get_mut(&id) else {
             return;

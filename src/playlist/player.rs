@@ -310,8 +310,8 @@ pub trait Wallpapers: Send {
     /// Shows a picture. Never blocks; `reply` is called when the picture is shown or has failed.
     fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>);
 
-    /// Whether a backend for content of this kind can be used now.
-    fn can_show(&self, kind: Kind) -> bool;
+    /// The kinds of content for which no backend can be used now.
+    fn unshowable_kinds(&self) -> Vec<Kind>;
 
     /// The connected monitors; after the start, waits until they are known.
     fn connected(&self) -> Vec<String>;
@@ -343,8 +343,8 @@ impl Wallpapers for DaemonWallpapers {
         self.wallpaper.set(request, reply);
     }
 
-    fn can_show(&self, kind: Kind) -> bool {
-        self.wallpaper.can_show(&self.backends, kind)
+    fn unshowable_kinds(&self) -> Vec<Kind> {
+        self.wallpaper.unshowable_kinds(&self.backends)
     }
 
     fn connected(&self) -> Vec<String> {

@@ -40,7 +40,7 @@ impl Player {
     /// Moves a change past the items that cannot be shown now. False if no item can: then the request
     /// for the present one says why.
     pub(super) fn skip_unshowable(&self, change: &mut Change) -> bool {
-        change.attempt.refused = self.unshowable_kinds();
+        change.attempt.refused = self.wallpapers.unshowable_kinds();
         // The next image of a playlist that follows the clock is for later.
         let missing = if change.spec.has_slots() {
             Default::default()
@@ -48,13 +48,6 @@ impl Player {
             self.store.missing()
         };
         change.skip(&|image| missing.contains(&image))
-    }
-
-    pub(super) fn unshowable_kinds(&self) -> Vec<Kind> {
-        let kinds = Kind::ALL.into_iter();
-        kinds
-            .filter(|kind| !self.wallpapers.can_show(*kind))
-            .collect()
     }
 
     /// Requests the present item for the monitors that lack it: new ones, those that failed, or all
@@ -83,7 +76,7 @@ impl Player {
 
     fn fill(&mut self, id: i64, attempt: Attempt) {
         let (connected, asked) = (self.wallpapers.connected(), self.asked(id));
-        let refused = self.unshowable_kinds();
+        let refused = self.wallpapers.unshowable_kinds();
         let fits = |item: &Item| !refused.contains(&Kind::of(item.media_type, item.animated));
         let Some(one) = self
             .running

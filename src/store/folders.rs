@@ -299,10 +299,17 @@ pub(crate) fn move_images(
 /// Returns the depth of a folder; the root is 0.
 fn depth(connection: &Connection, folder: Option<i64>) -> Result<usize, Refusal> {
     let Some(id) = folder else { return Ok(0) };
-    match path(connection, id)?.len() {
-        0 => Err(Refusal::NoFolder { id }),
-        depth => Ok(depth),
-    }
+    // Not by `path`, which counts all images below each folder.
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE above(id, parent_id, level) AS (SELECT id, parent_id, 1 FROM folder WHERE id = ?1 \
+         UNION ALL SELECT folder.id, folder.parent_id, level + 1 FROM folder JOIN above \
+         ON folder.id = above.parent_id WHERE level <= ?2) SELECT max(level) FROM above",
+    )?;
+    let depth: Option<u32> =
+        statement.query_row(params![id, DEPTH_MAX as u32], |row| row.get(0))?;
+    depth
+        .map(|depth| depth as usize)
+        .ok_or(Refusal::NoFolder { id })
 }
 
 fn free_name(connection: &Connection, name: &str, parent: Option<i64>) -> Result<String, Error> {

@@ -52,7 +52,7 @@ impl Backoffs {
         }
     }
 
-    /// Allows what was refused to be tried again, because something has changed.
+    /// Lets workers with refused pictures try again, as something has changed.
     pub(super) fn forget_refusals(&mut self) {
         for backoff in self.all.values_mut() {
             if backoff.standing == Standing::Refused {

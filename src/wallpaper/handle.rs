@@ -202,13 +202,15 @@ impl Handle {
         self.status.current(backend)
     }
 
-    /// Whether a backend for content of this kind can be used now. Searches `PATH`.
-    pub(crate) fn can_show(&self, backends: &Backends, kind: Kind) -> bool {
+    /// The kinds of content for which no backend can be used now. Searches `PATH`.
+    pub(crate) fn unshowable_kinds(&self, backends: &Backends) -> Vec<Kind> {
         let (activated, unused) = self.status.choice();
         let preference = Preference::with_activated(&(backends.settings)(), activated);
         let mut available = backend_choice::candidates(backends);
         available.retain(|one| !unused.contains(&one.name));
-        backend_choice::choose(&preference, &available, kind).is_ok()
+        let mut kinds = Kind::ALL.to_vec();
+        kinds.retain(|&kind| backend_choice::choose(&preference, &available, kind).is_err());
+        kinds
     }
 
     /// Whether a backend is known to show an image on a monitor.

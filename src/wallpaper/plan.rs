@@ -33,7 +33,7 @@ pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
             .iter()
             .any(|placement| !before.contains(placement))
     });
-    // A worker that leaves outputs, too, follows those that cover these.
+    // A worker that also leaves outputs comes after the workers that cover these outputs.
     gaining.sort_by_key(|(key, placements)| {
         let kept = names(placements);
         let mut before = current.get(*key).into_iter().flatten();

@@ -169,11 +169,11 @@ impl Wallpapers for StubWallpapers {
         self.answer(request, reply);
     }
 
-    fn can_show(&self, kind: Kind) -> bool {
+    fn unshowable_kinds(&self) -> Vec<Kind> {
         match self.state.lock().unwrap().behaviour {
-            Behaviour::RefusesAll | Behaviour::NoBackend => false,
-            Behaviour::RefusesVideo => kind != Kind::Video,
-            _ => true,
+            Behaviour::RefusesAll | Behaviour::NoBackend => Kind::ALL.to_vec(),
+            Behaviour::RefusesVideo => vec![Kind::Video],
+            _ => Vec::new(),
         }
     }
 
