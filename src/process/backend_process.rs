@@ -86,7 +86,10 @@ impl BackendProcess {
 
     /// Lets the reaper empty the log; called when the starting thread has read it.
     pub fn release_log(&mut self) {
-        drop(self.held.take());
+        if let Some(held) = self.held.take() {
+            // Not only closed: a child that another thread starts now has the file, too, until its exec.
+            flock(held, FlockOperation::Unlock).ok();
+        }
     }
 
     /// Returns the length of the log: the position of the next output.
