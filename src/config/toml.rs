@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, InlineTable, Item, RawString, TableLike, Value};
 
-use super::schema::{Key, Section, is_alike};
+use super::schema::{Key, Rule, Section, ValueType, is_alike};
 
 /// A value of the file as JSON. Dates become strings; numbers that are not finite become null.
 pub(super) fn to_json(item: &Item) -> Json {
@@ -180,13 +180,13 @@ fn key_lines(key: &Key) -> String {
 
 /// The comment above a key.
 pub(super) fn describe_key(key: &Key) -> String {
-    let words = matches!(key.rule, super::Rule::Words(_))
-        .then(|| key.allowed())
-        .flatten();
-    let words = words
-        .map(|words| format!(". One of: {words}"))
-        .unwrap_or_default();
-    format!("# {}{words}", key.meaning.trim())
+    let about = format!("# {}", key.meaning.trim());
+    let label = match (key.rule, key.kind) {
+        (Rule::Words(_), ValueType::List) => "Each is one of",
+        (Rule::Words(_), _) => "One of",
+        _ => return about,
+    };
+    format!("{about}\n# {label}: {}", key.allowed().unwrap_or_default())
 }
 
 /// The placeholder comment of a key without default.
@@ -206,6 +206,17 @@ mod tests {
         let parsed = document::read(&template(), Path::new("/c.toml")).unwrap();
         assert_eq!(parsed.missing, []);
         assert_eq!(parsed.config.to_json(), Config::default().to_json());
+    }
+
+    #[test]
+    fn template_lists_allowed_words_on_a_line_of_their_own() {
+        let text = template();
+        let scaling =
+            "\n# How to scale the image\n# One of: stretch, fit, fill, center, tile\nfit_mode =";
+        assert!(text.contains(scaling));
+        assert!(text.contains("\n# For videos\n# Each is one of: awww, feh, "));
+        let long: Vec<&str> = text.lines().filter(|line| line.len() > 105).collect();
+        assert!(long.len() <= 1, "{long:#?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use murald::internals::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Kind, Verb};
-use murald::internals::config::{Key, Section, ValueType};
+use murald::internals::config::{Key, Rule, Section, ValueType};
 use murald::internals::http::ROUTES;
 use murald::internals::wire::EventKind;
 use serde_json::{Value, json};
@@ -90,10 +90,10 @@ fn settings_of_the_page() -> BTreeSet<String> {
         for (item, body) in parts(section, ".It Cm ") {
             let (key, rest) = item.split_once(" Pq ").unwrap();
             let body = plain(body.split("\n.El").next().unwrap_or_default());
-            let allowed = body
-                .split("Allowed: ")
-                .nth(1)
-                .map(|rest| rest.trim_end_matches('.'));
+            let start = ["One of: ", "Allowed: "]
+                .iter()
+                .find_map(|label| body.find(label));
+            let allowed = start.map(|start| body[start..].trim_end_matches('.'));
             let of_clients = CLIENT_SECTIONS.contains(&heading);
             assert!(
                 of_clients || body.len() > 5,
@@ -140,6 +140,11 @@ fn described_by_the_schema(section: Section, key: &Key) -> String {
     let name = format!("{}.{}", section.heading(), key.name);
     // The page lists the names of backends once, not here.
     let allowed = key.allowed().filter(|_| section != Section::AutoPriorities);
+    let label = match key.rule {
+        Rule::Words(_) => "One of",
+        _ => "Allowed",
+    };
+    let allowed = allowed.map(|values| format!("{label}: {values}"));
     described(&name, &format!("{kind}, {default}"), allowed.as_deref())
 }
 
