@@ -152,7 +152,7 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
         Some(images) => edited(connection, id, images)?,
         None => Vec::new(),
     };
-    rules::fit(configuration.kind, &rows, change.located)?;
+    rules::fit(connection, configuration.kind, &rows, change.located)?;
     rows::put(connection, id, &rows)?;
     Ok(id)
 }
@@ -178,14 +178,19 @@ pub(crate) fn update(
     let other_images = match (&change.images, &change.source) {
         (Some(images), _) => {
             let rows = edited(connection, id, images)?;
-            rules::fit(configuration.kind, &rows, change.located)?;
+            rules::fit(connection, configuration.kind, &rows, change.located)?;
             rows::put(connection, id, &rows)?
         }
         (None, Some(_)) => rows::put(connection, id, &[])?,
         (None, None) => {
             // A location is required only if the images or the type change.
             let located = change.located || configuration.kind == before.configuration.kind;
-            rules::fit(configuration.kind, &rows::get(connection, id)?, located)?;
+            rules::fit(
+                connection,
+                configuration.kind,
+                &rows::get(connection, id)?,
+                located,
+            )?;
             false
         }
     };

@@ -243,6 +243,10 @@ fn refusals_of_the_daemon_are_printed() {
     daemon.import(&[&picture]);
     rejected(&daemon, &["random"], 1);
     rejected(&daemon, &["random", "--monitor", "DP-1"], 1);
+    rejected(&daemon, &["monitors", "DP-1"], 1);
+    rejected(&daemon, &["why", "DP-1"], 1);
+    let day = ["playlist", "create", "day", "a@07:00", "a", "#102030"];
+    rejected(&daemon, &day, 1);
     rejected(&daemon, &["themes", "show", "nord"], 1);
     rejected(&daemon, &["config", "get", "app", "frob"], 1);
     rejected(&daemon, &["images", "show", "7"], 1);

@@ -20,6 +20,7 @@ use crate::compositor::{Output, Session};
 use crate::config::ConfigHandle;
 use crate::desktop;
 use crate::events::EventBus;
+use crate::http::Error;
 use crate::library::Library;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
@@ -52,6 +53,16 @@ impl Api {
     fn outputs(&self) -> Arc<[Output]> {
         self.wallpaper.wait_for_look();
         self.backends.outputs.list()
+    }
+
+    /// The error for a monitor that is not connected, in the words of a request that sets a wallpaper.
+    fn no_monitor(&self, name: &str) -> Error {
+        let outputs = self.outputs();
+        let unknown = crate::wallpaper::Error::UnknownMonitors {
+            names: vec![name.to_owned()],
+            connected: outputs.iter().map(|output| output.name.clone()).collect(),
+        };
+        Error::not_found(unknown.to_string())
     }
 
     /// The session in which wallpapers are drawn. After the start, waits for the first look at it.

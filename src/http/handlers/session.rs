@@ -113,9 +113,7 @@ pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Respo
     let name = request.placeholder(0);
     let outputs = api.outputs();
     let Some(output) = outputs.iter().find(|output| output.name == name) else {
-        return Err(Error::not_found(format!(
-            "no monitor named {name} is connected"
-        )));
+        return Err(api.no_monitor(name));
     };
     Ok(Response::json(200, &monitor_record(output))?)
 }

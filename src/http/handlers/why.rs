@@ -23,9 +23,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     if let Some(name) = request.query().get("monitor") {
         outputs.retain(|output| output.name == name);
         if outputs.is_empty() {
-            return Err(Error::not_found(format!(
-                "no monitor named {name} is connected"
-            )));
+            return Err(api.no_monitor(name));
         }
     }
     let running: Vec<ActivePlaylist> =

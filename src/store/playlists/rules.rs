@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-use super::super::Error;
+use super::super::{Error, images};
 use super::rows::Row;
 use crate::color;
 use crate::wire::{
     DAY_TIMES, DayTime, INTERVALS, NewConfiguration, NewPlaylistItem, PlaylistConfiguration,
-    PlaylistOrder, PlaylistType, Tone,
+    PlaylistOrder, PlaylistType, Tone, labelled,
 };
 
 /// Valid minutes since midnight.
@@ -59,19 +59,17 @@ pub enum Refusal {
     #[error("a playlist of type appearance needs two images: one for light, one for dark")]
     Tones,
     /// An image has `when`, but the playlist is not of type `appearance`.
-    #[error(
-        "image {image_id} is for light or dark mode, but the playlist is not of type appearance"
-    )]
-    When { image_id: i64 },
+    #[error("{image} is for light or dark mode, but the playlist is not of type appearance")]
+    When { image: String },
     #[error("an item of a playlist needs either image_id or color")]
     ImageOrColor,
     #[error("color must be #rrggbb or #rgb, not {text:?}")]
     Color { text: String },
     /// An image has neither `time` nor `at`.
-    #[error("image {image_id} needs a time, because the type of the playlist is time_of_day")]
-    NoTime { image_id: i64 },
-    #[error("image {image_id} has two times (`time` and `at`): give one")]
-    TwoTimes { image_id: i64 },
+    #[error("{image} needs a time, because the type of the playlist is time_of_day")]
+    NoTime { image: String },
+    #[error("{image} has two times (`time` and `at`): give one")]
+    TwoTimes { image: String },
     #[error("the time of an image must be {DAY_TIMES}, not {text:?}")]
     At { text: String },
     #[error("two images have the time {time}")]
@@ -173,7 +171,16 @@ pub(super) fn source(kind: PlaylistType, has_source: bool) -> Result<(), Refusal
 }
 
 /// Fails if the images do not fit the type of the playlist.
-pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(), Refusal> {
+pub(super) fn fit(
+    connection: &Connection,
+    kind: PlaylistType,
+    rows: &[Row],
+    located: bool,
+) -> Result<(), Refusal> {
+    let label = |id| {
+        let image = images::assigned(connection, id)?;
+        Ok::<_, Error>(image.map_or_else(|| id.to_string(), |image| labelled(&image.name, id)))
+    };
     if kind == PlaylistType::Appearance {
         let has = |tone| rows.iter().any(|row| row.when == Some(tone));
         let both = rows.len() == 2 && has(Tone::Light) && has(Tone::Dark);
@@ -181,7 +188,7 @@ pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(),
     }
     if let Some(row) = rows.iter().find(|row| row.when.is_some()) {
         return Err(Refusal::When {
-            image_id: row.image_id,
+            image: label(row.image_id)?,
         });
     }
     if kind != PlaylistType::TimeOfDay {
@@ -199,8 +206,16 @@ pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(),
             (Some(minutes), None) if MINUTES.contains(&minutes) => DayTime::Clock(minutes as u16),
             (Some(minutes), None) => return Err(Refusal::Time { minutes }),
             (None, Some(at)) => at.parse().map_err(|()| Refusal::At { text: at.clone() })?,
-            (None, None) => return Err(Refusal::NoTime { image_id }),
-            (Some(_), Some(_)) => return Err(Refusal::TwoTimes { image_id }),
+            (None, None) => {
+                return Err(Refusal::NoTime {
+                    image: label(image_id)?,
+                });
+            }
+            (Some(_), Some(_)) => {
+                return Err(Refusal::TwoTimes {
+                    image: label(image_id)?,
+                });
+            }
         };
         if matches!(time, DayTime::Sun(..)) && !located {
             return Err(Refusal::NoLocation { time });

@@ -118,7 +118,7 @@ fn change_is_merged_or_refused_as_a_whole() {
         kind.clone(),
         None,
         &format!(
-            "image {} needs a time, because the type of the playlist is time_of_day",
+            "p0 ({}) needs a time, because the type of the playlist is time_of_day",
             ids[0]
         ),
     );
