@@ -270,7 +270,7 @@ fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
         Ok(()) => hash(&mut target, u64::MAX, &mut |_| Ok(()), daemon),
         Err(_) => copy_bytes(&mut file, size, &mut target, daemon),
     };
-    let checksum = hashed.map_err(|error| Error::Copy(error.into()))?;
+    let checksum = hashed.map_err(Error::copy(to))?;
     let meta = FileMeta::of(&target).map_err(Error::write(to))?;
     Ok(Hashed { checksum, meta })
 }

@@ -94,7 +94,7 @@ pub(super) fn copy(root: &Path, to: Option<&Path>, daemon: &Daemon) -> Result<Pa
             &mut put,
             daemon,
         )
-        .map_err(|error| Error::Copy(error.into()))?;
+        .map_err(Error::copy(to.as_deref().unwrap_or(root)))?;
         digest.update(bytes.to_le_bytes());
         size += bytes;
     }

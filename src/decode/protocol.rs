@@ -234,6 +234,16 @@ impl Error {
             io: error.into(),
         }
     }
+
+    /// A copy failed. Only the destination, a file, can be full; the message names its directory.
+    pub(super) fn copy(to: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::write(to.parent().unwrap_or(to))(error)
+            }
+            _ => Self::Copy(error.into()),
+        }
+    }
 }
 
 impl From<media::Error> for Error {

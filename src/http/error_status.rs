@@ -266,7 +266,7 @@ mod tests {
         check(
             store::Error::Query(full),
             500,
-            "cannot be written: the disk is full",
+            "cannot be written: its disk is full",
         );
         let held = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
         let held = rusqlite::Error::SqliteFailure(held, None);

@@ -114,7 +114,7 @@ fn query_text(source: &rusqlite::Error) -> String {
     };
     if is_storage(source) {
         let why = match source.sqlite_error_code() {
-            Some(DiskFull) => ": the disk is full",
+            Some(DiskFull) => ": its disk is full",
             Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program has locked it",
             Some(OutOfMemory) => ": out of memory",
             Some(ReadOnly | PermissionDenied) => ": it is not writable",
@@ -171,7 +171,7 @@ mod tests {
                 failure(ffi::SQLITE_FULL),
                 storage,
                 unwritten,
-                ": the disk is full",
+                ": its disk is full",
             ),
             (
                 failure(ffi::SQLITE_READONLY),
