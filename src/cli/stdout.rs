@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -189,7 +190,7 @@ const BAR: usize = 24;
 /// Draws nothing if stderr is not a terminal.
 pub(super) struct Progress {
     columns: Option<usize>,
-    in_lines: bool,
+    lines: Option<SyncSender<String>>,
     drawn: Option<Instant>,
 }
 
@@ -205,26 +206,23 @@ impl Progress {
         });
         Self {
             columns,
-            in_lines: is_plain(),
+            lines: columns
+                .filter(|_| is_plain())
+                .map(|_| print_lines(stderr, LINE_PACE)),
             drawn: None,
         }
     }
 
     pub(super) fn draw(&mut self, done: u64, total: u64, what: &str) {
         let Some(columns) = self.columns else { return };
-        let pace = if self.in_lines { LINE_PACE } else { PACE };
-        if (self.in_lines || done < total) && self.drawn.is_some_and(|drawn| drawn.elapsed() < pace)
-        {
+        if let Some(lines) = &self.lines {
+            lines.send(format!("{done} of {total}")).ok();
             return;
         }
-        let is_first = self.drawn.replace(Instant::now()).is_none();
-        if self.in_lines {
-            // A short wait needs no line.
-            if !is_first {
-                writeln!(io::stderr(), "{done} of {total}").ok();
-            }
+        if done < total && self.drawn.is_some_and(|drawn| drawn.elapsed() < PACE) {
             return;
         }
+        self.drawn = Some(Instant::now());
         // A bar that cannot be drawn is no reason to stop.
         write!(
             io::stderr().lock(),
@@ -237,8 +235,8 @@ impl Progress {
     /// Shows the reason for a wait whose progress is unknown.
     pub(super) fn wait(&mut self, what: &str) {
         let Some(columns) = self.columns else { return };
-        if self.in_lines {
-            writeln!(io::stderr(), "{}", harmless(what)).ok();
+        if let Some(lines) = &self.lines {
+            lines.send(harmless(what)).ok();
             return;
         }
         self.drawn = Some(Instant::now());
@@ -251,12 +249,34 @@ impl Progress {
         .ok();
     }
 
-    /// Removes the bar.
+    /// Removes the bar, or stops the lines.
     pub(super) fn clear(&mut self) {
-        if self.drawn.take().is_some() && !self.in_lines {
+        self.lines = None;
+        if self.drawn.take().is_some() {
             write!(io::stderr().lock(), "\r\x1b[K").ok();
         }
     }
+}
+
+/// Prints the last text that was sent once per `pace`, until the sender is dropped. A thread does so, as
+/// the command itself waits for the daemon. A wait shorter than `pace` needs no line.
+fn print_lines(mut out: impl Write + Send + 'static, pace: Duration) -> SyncSender<String> {
+    let (sender, texts) = sync_channel(1);
+    std::thread::spawn(move || {
+        let Ok(mut text) = texts.recv() else { return };
+        let mut due = Instant::now() + pace;
+        loop {
+            match texts.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(next) => text = next,
+                Err(RecvTimeoutError::Timeout) => {
+                    writeln!(out, "{text}").ok();
+                    due = Instant::now() + pace;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    });
+    sender
 }
 
 /// Whether to draw no bar: the user wants none, or the terminal prints escape sequences as text.
@@ -287,6 +307,8 @@ fn line(columns: usize, done: u64, total: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+
     use super::*;
 
     #[test]
@@ -299,5 +321,14 @@ mod tests {
         check(80, 3, 6, "████████████░░░░░░░░░░░░ 3/6 a long name.jpg");
         check(36, 6, 6, "████████████████████████ 6/6 a lon…");
         check(20, 6, 6, "6/6");
+    }
+
+    #[test]
+    fn lines_are_repeated_during_a_wait_without_progress() {
+        let (reader, writer) = io::pipe().unwrap();
+        let lines = print_lines(writer, Duration::from_millis(10));
+        lines.send("1 of 3".to_owned()).unwrap();
+        let printed = BufReader::new(reader).lines().map(Result::unwrap);
+        assert_eq!(printed.take(2).collect::<Vec<_>>(), ["1 of 3", "1 of 3"]);
     }
 }
