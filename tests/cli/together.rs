@@ -104,6 +104,12 @@ fn concurrent_changes_lose_no_watched_directory() {
             .len()
     };
     assert_eq!(watched(), TOGETHER);
+    let rows = ok(&daemon, &["watch", "list", "--format", "{directory}"]);
+    let mut listed: Vec<&str> = rows.lines().collect();
+    listed.sort_unstable();
+    let mut expected: Vec<String> = numbers().map(directory).collect();
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
     let gone =
         numbers().map(|n| format!("watch remove {} --format {{watch_folders}}", directory(n)));
     at_once(&daemon, gone);
