@@ -233,7 +233,7 @@ fn removal_deletes_only_installed_files() {
     install(env!("CARGO_BIN_EXE_murald"));
     let own = directory.path().join("usr/local/share/murald/pick/own");
     fs::write(&own, "").unwrap();
-    install("--remove");
+    assert_eq!(install("--remove"), "removed murald from /usr/local\n");
     assert_eq!(
         files()
             .lines()
