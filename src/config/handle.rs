@@ -10,6 +10,7 @@ use super::file::Written;
 use super::schema::Section;
 use super::snapshot::{Change, ChangeSource, changed_sections, event_names};
 use super::{Config, Error, document, file, overlay, patch, toml};
+use crate::error_chain::plain;
 use crate::events::EventBus;
 use crate::sys::{lock, read, write};
 use crate::wire::Event;
@@ -112,8 +113,9 @@ impl ConfigHandle {
             Err(error) => {
                 let mut config = Config::clone(&self.current());
                 config.warnings.push(format!(
-                    "cannot write {}, some defaults are not saved: {error}",
-                    self.0.path.display()
+                    "cannot write {}, some defaults are not saved: {}",
+                    self.0.path.display(),
+                    plain(&error)
                 ));
                 self.replace(config);
             }
@@ -197,7 +199,7 @@ impl ConfigHandle {
             Ok(None) => (None, format!("{} was deleted", self.0.path.display())),
             Err(error) => (
                 None,
-                format!("cannot read {}: {error}", self.0.path.display()),
+                format!("cannot read {}: {}", self.0.path.display(), plain(&error)),
             ),
         };
         if patience {

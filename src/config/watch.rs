@@ -17,6 +17,7 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
 use super::handle::Settled;
 use super::{ConfigHandle, Error};
+use crate::error_chain::plain;
 use crate::paths::{Presence, presence};
 use crate::sys::{Cancel, CancelOnDrop, Inotify, WatchPaths, poll_until};
 use crate::thread::{Spawner, Thread};
@@ -205,7 +206,7 @@ impl Watcher {
                     let path = self.config.path().display();
                     return self
                         .config
-                        .is_unwatched(&format!("cannot watch {path}: {error}"));
+                        .is_unwatched(&format!("cannot watch {path}: {}", plain(&error)));
                 }
             }
         }
@@ -251,8 +252,11 @@ impl Watcher {
         match self.places.follow(&path) {
             Ok(()) => self.config.is_watched(),
             Err(error) => {
-                self.config
-                    .is_unwatched(&format!("cannot watch {}: {error}", path.display()));
+                self.config.is_unwatched(&format!(
+                    "cannot watch {}: {}",
+                    path.display(),
+                    plain(&error)
+                ));
             }
         }
     }

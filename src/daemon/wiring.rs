@@ -426,11 +426,6 @@ fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
 /// Returns `None` if the file cannot be watched.
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
-    let failed = |error: &config::Error| {
-        let cause = std::error::Error::source(error)
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        config.is_unwatched(&format!("{error}: {cause}"));
-    };
+    let failed = |error: &config::Error| config.is_unwatched(&chain(error));
     watch.inspect_err(failed).ok()
 }

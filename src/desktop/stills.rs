@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 use crate::color::{Rgb, hex};
 use crate::decode::Decoder;
 use crate::digest::{self, Checksum};
+use crate::error_chain::plain;
 use crate::paths::{self, Replacement, TEMPORARY};
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{Format, Image, MediaType};
@@ -232,7 +233,7 @@ fn land(
     [opaque, flat]: &[PathBuf; 2],
     make: impl FnOnce(&Path) -> Result<Option<Vec<Rgb>>, String>,
 ) -> Result<Option<Vec<Rgb>>, String> {
-    let unwritable = |error| format!("cannot write {}: {error}", flat.display());
+    let unwritable = |error| format!("cannot write {}: {}", flat.display(), plain(&error));
     let new = Replacement::of(flat).map_err(unwritable)?;
     let colors = make(new.path())?;
     let landed = match colors {

@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use super::{Call, Error, Exit, Flag, Stdout, Verb, start, warn};
 use crate::cli::gallery::{Gallery, wait_for_end};
+use crate::error_chain::plain;
 use crate::paths::Dirs;
 
 #[rustfmt::skip]
@@ -32,7 +33,8 @@ fn gallery(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     match &link {
         Ok(_) => {}
         Err(error) => warn(format!(
-            "cannot open a browser: {error}\nhint: open the address yourself"
+            "cannot open a browser: {}\nhint: open the address yourself",
+            plain(error)
         )),
     }
     wait_for_end(&streams);

@@ -9,6 +9,7 @@ use crate::backends::{Backends, Kind, REGISTRY, Registration, UnavailableReason,
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
 use crate::decode::{self, Decoder};
+use crate::error_chain::plain;
 use crate::paths::{Dirs, Env};
 use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::thread::Spawner;
@@ -44,12 +45,13 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
         .iter()
         .map(|output| output.name.clone())
         .collect();
-    match names.is_empty() {
-        true => report.note("compositor", format!("{shown} reports no monitor"), None),
-        false => report.ok(
+    if names.is_empty() {
+        report.note("compositor", format!("{shown} reports no monitor"), None)
+    } else {
+        report.ok(
             "compositor",
             format!("{shown}, monitors: {}", names.join(", ")),
-        ),
+        )
     }
     let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else {
         return;
@@ -93,9 +95,10 @@ fn unreachable(report: &mut Report, wanted: Option<Compositor>, env: &Env, error
         .iter()
         .filter_map(|name| Some(format!("{name} is {}", env.var(name)?.to_string_lossy())))
         .collect();
-    let text = match set.is_empty() {
-        true => format!("no {kind} found (WAYLAND_DISPLAY and DISPLAY are not set)"),
-        false => format!("no {kind} found ({}): {error}", set.join(", ")),
+    let text = if set.is_empty() {
+        format!("no {kind} found (WAYLAND_DISPLAY and DISPLAY are not set)")
+    } else {
+        format!("no {kind} found ({}): {}", set.join(", "), plain(error))
     };
     let step = "run murald inside your session; if systemd starts it, run `systemctl --user \
                 import-environment WAYLAND_DISPLAY DISPLAY` first";
