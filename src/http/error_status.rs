@@ -221,7 +221,13 @@ impl From<transcode::Error> for Error {
             // Something the user can fix: the message says what.
             Why::Missing { .. } | Why::NotShown(_) => Self::new(503, error.to_string()),
             // Usually the fault of the file or the disk: only ffmpeg's message is known.
-            _ => fixable("ffmpeg failed".to_owned(), chain(&error), error),
+            Why::Run { .. }
+            | Why::Failed { .. }
+            | Why::Write { .. }
+            | Why::Answer { .. }
+            | Why::NoPicture
+            | Why::Truncated
+            | Why::TooLarge { .. } => fixable("ffmpeg failed".to_owned(), chain(&error), error),
         }
     }
 }
@@ -233,48 +239,42 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
+/// Shared with the crates of tests.
+#[cfg(test)]
+#[path = "../../tests/support/snapshot.rs"]
+#[allow(unreachable_pub)]
+mod snapshot;
+
 #[cfg(test)]
 mod tests {
+    use super::snapshot::snapshot;
     use super::*;
     use crate::backends::{Kind, UnavailableReason};
     use crate::config::BackendName;
     use crate::wallpaper::Error as Why;
     use crate::wire::MediaType;
 
-    fn check(failure: impl Into<Error>, status: u16, body: &str) {
+    /// Checks the status, and that the body is the accepted one.
+    #[track_caller]
+    fn check(failure: impl Into<Error> + std::fmt::Debug, status: u16) {
+        let what = format!("{failure:?}");
         let full = failure.into().into_response("id-1");
         assert_eq!(full.status, status, "{}", full.text());
-        assert!(full.text().contains(body), "{} lacks {body}", full.text());
+        snapshot(&what, &full.text());
     }
 
     #[test]
     fn every_error_has_its_status() {
-        check(
-            store::Error::Damaged { what: "x".into() },
-            500,
-            "`murald library restore`",
-        );
+        check(store::Error::Damaged { what: "x".into() }, 500);
         let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
         let corrupt = rusqlite::Error::SqliteFailure(corrupt, None);
-        check(
-            store::Error::Query(corrupt),
-            500,
-            r#""error":"the database is damaged""#,
-        );
+        check(store::Error::Query(corrupt), 500);
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let full = rusqlite::Error::SqliteFailure(full, None);
-        check(
-            store::Error::Query(full),
-            500,
-            "cannot be written: its disk is full",
-        );
+        check(store::Error::Query(full), 500);
         let held = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
         let held = rusqlite::Error::SqliteFailure(held, None);
-        check(
-            store::Error::Query(held),
-            500,
-            "another program has locked it",
-        );
+        check(store::Error::Query(held), 500);
         check(
             Why::NoBackend {
                 lack: UnavailableReason::Leave,
@@ -282,7 +282,6 @@ mod tests {
                 unusable: Vec::new(),
             },
             503,
-            r#""error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );
         check(
             Why::NotUsable {
@@ -292,7 +291,6 @@ mod tests {
                 lack: UnavailableReason::Leave,
             },
             503,
-            r#"feh is not installed","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );
         check(
             Why::Incompatible {
@@ -304,7 +302,6 @@ mod tests {
                 remedy: wallpaper::Remedy::None,
             },
             400,
-            r#""error_code":"incompatible_backend","meta":{"backend":"feh","media_type":"video","image_id":7,"image_name":"x"}"#,
         );
         let names = || vec!["DP-1".to_owned()];
         check(
@@ -313,47 +310,36 @@ mod tests {
                 connected: names(),
             },
             400,
-            "(connected: DP-1)",
         );
         let denied = || std::io::ErrorKind::PermissionDenied.into();
         let write = config::Error::Write {
             path: "/c.toml".into(),
             source: denied(),
         };
-        check(
-            write,
-            500,
-            r#"cannot write /c.toml; nothing was changed","code":500,"details":"perm"#,
-        );
+        check(write, 500);
         let broken = config::Error::Broken {
             message: "line 7".into(),
         };
-        check(
-            broken,
-            409,
-            "line 7; nothing was changed, fix the file first",
-        );
+        check(broken, 409);
         let written = config::Error::BeingWritten {
             path: "/c.toml".into(),
         };
-        check(written, 409, "another program is writing /c.toml");
+        check(written, 409);
         check(
             config::Error::UnknownKey {
                 key: "app.x".into(),
             },
             400,
-            "unknown setting app.x",
         );
         check(
             config::Error::UnknownSection {
                 section: "x".into(),
             },
             400,
-            "sections are app",
         );
-        check(Why::NoMonitor, 400, "no monitor");
-        check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");
-        check(Why::NoImage { id: 7 }, 404, "no image with ID 7");
+        check(Why::NoMonitor, 400);
+        check(Why::UnknownBackend { name: "x".into() }, 404);
+        check(Why::NoImage { id: 7 }, 404);
         check(
             Why::FileGone {
                 id: 7,
@@ -361,7 +347,6 @@ mod tests {
                 away: false,
             },
             404,
-            "missing",
         );
         check(
             Why::FileGone {
@@ -370,105 +355,69 @@ mod tests {
                 away: true,
             },
             404,
-            "is unavailable: /x",
         );
-        check(Why::EmptyLibrary, 404, "");
-        check(Why::NoMatch, 404, "no image");
-        check(Why::Busy, 503, "try again");
-        check(Why::Ending, 503, "shutting down");
+        check(Why::EmptyLibrary, 404);
+        check(Why::NoMatch, 404);
+        check(Why::Busy, 503);
+        check(Why::Ending, 503);
         use playlist::Error as Not;
         use store::playlists::Refusal;
         let name = || "x".to_owned();
-        check(
-            Not::Refused(Refusal::NoPlaylist { id: 7 }),
-            404,
-            "no playlist with ID 7",
-        );
-        check(
-            Not::Refused(Refusal::Taken { name: name() }),
-            409,
-            "already",
-        );
+        check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404);
+        check(Not::Refused(Refusal::Taken { name: name() }), 409);
         check(
             Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }),
             400,
-            "no image with ID 7, 8",
         );
-        check(Not::NotRunning { name: name() }, 409, "is not running");
-        check(Not::Empty { name: name() }, 400, "no images");
+        check(Not::NotRunning { name: name() }, 409);
+        check(Not::Empty { name: name() }, 400);
         check(
             Not::NoMonitor {
                 declared: names(),
                 connected: vec![],
             },
             400,
-            "no monitor",
         );
         let gone = Not::Picture(Why::FileGone {
             id: 7,
             path: "/x".into(),
             away: false,
         });
-        check(gone, 404, "missing");
-        check(Not::Overtaken { name: name() }, 500, "newer request");
-        check(Not::Busy, 503, "try again");
-        check(
-            folders::Refusal::NoFolder { id: 7 },
-            404,
-            "no folder with ID 7",
-        );
-        check(folders::Refusal::Taken { name: "x".into() }, 409, "already");
-        check(folders::Refusal::Cycle { id: 7 }, 409, "into itself");
-        check(folders::Refusal::TooDeep, 400, "deep");
-        check(library::Error::Busy, 503, "try again");
-        check(library::Error::Ended, 503, "shutting down");
-        check(library::Error::NoBatch("b".into()), 404, "no import");
+        check(gone, 404);
+        check(Not::Overtaken { name: name() }, 500);
+        check(Not::Busy, 503);
+        check(folders::Refusal::NoFolder { id: 7 }, 404);
+        check(folders::Refusal::Taken { name: "x".into() }, 409);
+        check(folders::Refusal::Cycle { id: 7 }, 409);
+        check(folders::Refusal::TooDeep, 400);
+        check(library::Error::Busy, 503);
+        check(library::Error::Ended, 503);
+        check(library::Error::NoBatch("b".into()), 404);
         check(
             library::Error::NotVideo {
                 id: 7,
                 name: "a".into(),
             },
             400,
-            "not a video",
         );
-        check(library::Error::Same { id: 7 }, 409, "image 7");
-        check(
-            library::Error::NotKept { path: "/x".into() },
-            404,
-            "has a file at /x",
-        );
-        check(
-            library::Error::NotKnown { path: "/x".into() },
-            409,
-            "/x is no longer the file of",
-        );
+        check(library::Error::Same { id: 7 }, 409);
+        check(library::Error::NotKept { path: "/x".into() }, 404);
+        check(library::Error::NotKnown { path: "/x".into() }, 409);
         let ffmpeg = |source| library::Error::Transcode {
             path: "/x".into(),
             source,
         };
-        check(
-            ffmpeg(transcode::Error::Missing { program: "ffmpeg" }),
-            503,
-            "not installed",
-        );
-        check(ffmpeg(transcode::Error::Busy), 503, "try again");
-        check(ffmpeg(transcode::Error::Truncated), 500, "truncated");
-        check(library::Error::NotFile { path: "/x".into() }, 404, "/x");
-        check(
-            library::Error::FileGone { id: 7 },
-            404,
-            "image 7 is missing",
-        );
+        check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503);
+        check(ffmpeg(transcode::Error::Busy), 503);
+        check(ffmpeg(transcode::Error::Truncated), 500);
+        check(library::Error::NotFile { path: "/x".into() }, 404);
+        check(library::Error::FileGone { id: 7 }, 404);
         let full = std::io::ErrorKind::StorageFull.into();
         let full = library::Error::File {
             action: "write",
             path: "/x".into(),
             source: full,
         };
-        check(
-            full,
-            500,
-            r#"cannot write /x","code":500,"details":"no storage space""#,
-        );
+        check(full, 500);
     }
 }

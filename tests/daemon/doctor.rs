@@ -10,6 +10,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
+use crate::support::snapshot::snapshot;
 use crate::support::{Ended, TestDaemon, left_out, may_unshare};
 
 /// Returns all findings. Checks the exit code, which says whether anything is to be fixed.
@@ -44,6 +45,34 @@ fn step(found: &[Value], state: &str, subject: &str, parts: &[&str]) -> String {
         panic!("not one {state} {subject} {parts:?}: {found:#?}")
     };
     one["step"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Checks that there is one finding of this kind, with the accepted words. Returns its step.
+#[track_caller]
+fn reported(daemon: &TestDaemon, found: &[Value], state: &str, subject: &str) -> String {
+    let step = step(found, state, subject, &[]);
+    let is_it = |one: &&Value| one["state"] == state && one["subject"] == subject;
+    let text = found.iter().find(is_it).unwrap()["text"].as_str().unwrap();
+    let words = [text, "\n", &step].concat();
+    let words = words.replace(daemon.root().to_str().unwrap(), "DIR");
+    let words = words.replace(daemon.socket().parent().unwrap().to_str().unwrap(), "RUN");
+    let numbers = ["process ", "-HUP ", "/run/user/", "supports up to "];
+    let words = numbers
+        .iter()
+        .fold(words, |words, before| unnumbered(&words, before));
+    snapshot(&format!("{state} {subject}"), &words);
+    step
+}
+
+/// Replaces the numbers after some words by N.
+fn unnumbered(words: &str, before: &str) -> String {
+    let mut parts = words.split(before);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let number = if rest.len() < part.len() { "N" } else { "" };
+        text + before + number + rest
+    })
 }
 
 /// Checks that nothing of this subject is to be fixed.
@@ -85,8 +114,7 @@ fn working_session_has_nothing_to_fix() {
         |one: &Value| (one["state"] == "fix") == (one["subject"] == "runtime" && !is_ours);
     assert!(found.iter().all(is_right), "{found:#?}");
     assert_eq!(files(), before, "it is to change nothing");
-    let shell = step(&found, "note", "daemon", &["the daemon is not running"]);
-    assert!(shell.contains("murald start"), "{shell}");
+    reported(&daemon, &found, "note", "daemon");
     step(&found, "ok", "checked", &["directories", "no database yet"]);
     let parts = ["no systemd unit starts murald"];
     step(&found, "note", "login", &parts);
@@ -111,14 +139,8 @@ fn working_session_has_nothing_to_fix() {
 #[test]
 fn missing_compositor_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let found = examine(&TestDaemon::new());
-    let what = step(
-        &found,
-        "fix",
-        "compositor",
-        &["WAYLAND_DISPLAY and DISPLAY are not set"],
-    );
-    assert!(what.contains("inside your session"), "{what}");
+    let daemon = TestDaemon::new();
+    reported(&daemon, &examine(&daemon), "fix", "compositor");
     // Inside a session, there is nothing to fix.
     is_mended(&TestDaemon::on(&desktop), "compositor");
 }
@@ -130,12 +152,7 @@ fn session_of_the_wrong_kind_is_reported() {
     // Not a display of another user.
     daemon.env("DISPLAY", ":58000");
     daemon.configure("[daemon]\ncompositor = \"x11\"\n");
-    step(
-        &examine(&daemon),
-        "fix",
-        "compositor",
-        &["no X11 session found"],
-    );
+    reported(&daemon, &examine(&daemon), "fix", "compositor");
     daemon.configure("[daemon]\ncompositor = \"auto\"\n");
     is_mended(&daemon, "compositor");
 }
@@ -145,38 +162,26 @@ fn compositor_that_hangs_is_reported() {
     let daemon = TestDaemon::new();
     let socket = daemon.socket().with_file_name("wayland-7");
     let _listener = UnixListener::bind(&socket).unwrap();
-    step(
-        &examine(&daemon),
-        "fix",
-        "compositor",
-        &["wayland-7", "does not answer"],
-    );
+    reported(&daemon, &examine(&daemon), "fix", "compositor");
 }
 
 #[test]
 fn invalid_settings_are_reported() {
     let daemon = TestDaemon::new();
-    for (text, parts) in [
-        ("[daemon\n", &["line 1"][..]),
-        ("[backend]\ntype = 7\n", &["line 2", "type"]),
-        (
-            "[hooks]\ntimeout_seconds = 0\n",
-            &["line 2", "timeout_seconds"],
-        ),
-        (
-            "[daemon]\nimages_dir = \"$NOWHERE/x\"\n",
-            &["images_dir", "NOWHERE"],
-        ),
+    for text in [
+        "[daemon\n",
+        "[backend]\ntype = 7\n",
+        "[hooks]\ntimeout_seconds = 0\n",
+        "[daemon]\nimages_dir = \"$NOWHERE/x\"\n",
     ] {
         daemon.configure(text);
-        step(&examine(&daemon), "fix", "settings", parts);
+        reported(&daemon, &examine(&daemon), "fix", "settings");
     }
     // A running daemon has the same warning.
     let mut running = TestDaemon::new();
     running.configure("[hooks]\ntimeout_seconds = 0\n");
     running.start();
-    let parts = ["line 2", "timeout_seconds"];
-    step(&examine(&running), "fix", "settings", &parts);
+    reported(&running, &examine(&running), "fix", "settings");
     let found = examine(&running);
     let about = |one: &&Value| one["text"].as_str().unwrap().contains("timeout_seconds");
     assert_eq!(found.iter().filter(about).count(), 1, "{found:#?}");
@@ -193,14 +198,8 @@ fn file_in_place_of_a_directory_is_reported() {
         ("cache", "thumbnails"),
     ] {
         fs::write(daemon.root().join(place), "").unwrap();
-        let path = daemon.root().join(place);
         let found = examine(&daemon);
-        let what = step(
-            &found,
-            "fix",
-            subject,
-            &[path.to_str().unwrap(), "is not a directory"],
-        );
+        let what = reported(&daemon, &found, "fix", subject);
         follow(&daemon, &what);
         is_mended(&daemon, subject);
     }
@@ -227,10 +226,7 @@ fn read_only_library_is_reported() {
     fs::create_dir_all(daemon.images()).unwrap();
     let bind = "mount --bind \"$XDG_DATA_HOME\" \"$XDG_DATA_HOME\"";
     let read_only = format!("{bind} && mount -o remount,bind,ro \"$XDG_DATA_HOME\"");
-    let images = daemon.images();
-    let parts = [images.to_str().unwrap(), "read-only"];
-    let what = step(&after(&daemon, &read_only), "fix", "library", &parts);
-    assert!(what.contains("remount it writable"), "{what}");
+    reported(&daemon, &after(&daemon, &read_only), "fix", "library");
     let fixed = format!("{read_only} && mount -o remount,bind,rw \"$XDG_DATA_HOME\"");
     let found = after(&daemon, &fixed);
     step(&found, "ok", "checked", &["directories"]);
@@ -245,13 +241,7 @@ fn nearly_full_disk_is_reported() {
     fs::create_dir(daemon.root().join("data")).unwrap();
     let mount =
         |size: &str| format!("mount -t tmpfs -o size={size},mode=700 tmpfs \"$XDG_DATA_HOME\"");
-    let what = step(
-        &after(&daemon, &mount("90m")),
-        "fix",
-        "disk",
-        &["90 MiB", "needed by the library"],
-    );
-    assert!(what.contains("free some space"), "{what}");
+    reported(&daemon, &after(&daemon, &mount("90m")), "fix", "disk");
     let found = after(&daemon, &mount("110m"));
     step(&found, "ok", "checked", &["directories"]);
 }
@@ -260,17 +250,12 @@ fn nearly_full_disk_is_reported() {
 fn obstacle_at_the_sockets_path_is_reported() {
     let daemon = TestDaemon::new();
     fs::write(daemon.socket(), "").unwrap();
-    let what = step(
-        &examine(&daemon),
-        "fix",
-        "daemon",
-        &["murald.sock is not a socket"],
-    );
+    let what = reported(&daemon, &examine(&daemon), "fix", "daemon");
     follow(&daemon, &what);
     is_mended(&daemon, "daemon");
     // A stale socket of an earlier daemon needs no fix: the next start replaces it.
     drop(UnixListener::bind(daemon.socket()).unwrap());
-    step(&examine(&daemon), "note", "leftovers", &["stale socket"]);
+    reported(&daemon, &examine(&daemon), "note", "leftovers");
     is_mended(&daemon, "daemon");
 }
 
@@ -301,8 +286,7 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     assert!(code == Some(75) && told.contains(&reach), "{told}");
     let mut doctor = daemon.murald(&["doctor", "--json"]);
     doctor.env("MURALD_SOCKET", &elsewhere);
-    let listens = format!("(process {pid}, socket {})", daemon.socket().display());
-    step(&examine_by(doctor), "fix", "daemon", &[&listens]);
+    reported(&daemon, &examine_by(doctor), "fix", "daemon");
 
     fs::remove_file(daemon.socket()).unwrap();
     let output = daemon.murald(&["start"]).output().unwrap();
@@ -312,7 +296,7 @@ fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
         told.contains(&format!("its socket is missing: run `kill -HUP {pid}`")),
         "{told}"
     );
-    let what = step(&examine(&daemon), "fix", "daemon", &["was removed"]);
+    let what = reported(&daemon, &examine(&daemon), "fix", "daemon");
     follow(&daemon, &what);
     wait_until("the socket", || daemon.socket().exists());
     assert_eq!(daemon.client().get("/info").ok()["pid"], daemon.pid());
@@ -369,12 +353,10 @@ fn daemon_of_another_session_is_reported() {
         doctor.env("MURALD_SOCKET", daemon.socket());
         examine_by(doctor)
     };
-    let parts = ["the daemon draws in the Wayland session"];
-    let what = step(&elsewhere(&daemon), "fix", "daemon", &parts);
-    assert_eq!(what, "`murald stop`, then start it here");
+    reported(&daemon, &elsewhere(&daemon), "fix", "daemon");
     is_mended(&daemon, "daemon");
-    let parts = ["the daemon has found no session"];
-    step(&elsewhere(&TestDaemon::started()), "fix", "daemon", &parts);
+    let without = TestDaemon::started();
+    reported(&without, &elsewhere(&without), "fix", "daemon");
 }
 
 #[test]
@@ -390,9 +372,7 @@ fn lack_of_watches_is_reported() {
         env!("CARGO_BIN_EXE_murald")
     );
     doctor.args(apart).args(["/bin/sh", "-c", &script]);
-    let parts = ["the kernel allows no more watches"];
-    let what = step(&examine_by(doctor), "fix", "watches", &parts);
-    assert_eq!(what, "`sudo sysctl fs.inotify.max_user_instances=512`");
+    reported(&daemon, &examine_by(doctor), "fix", "watches");
 }
 
 #[test]
@@ -402,8 +382,7 @@ fn database_of_a_newer_version_is_reported() {
     let database = rusqlite::Connection::open(daemon.database()).unwrap();
     database.pragma_update(None, "user_version", 1000).unwrap();
     drop(database);
-    let what = step(&examine(&daemon), "fix", "database", &["has version 1000"]);
-    assert!(what.contains("`murald library restore`"), "{what}");
+    reported(&daemon, &examine(&daemon), "fix", "database");
     for (words, code) in [(["start"].as_slice(), 70), (&["library", "check"], 1)] {
         let output = daemon.murald(words).output().unwrap();
         let told =
@@ -421,24 +400,13 @@ fn socket_and_directory_of_another_user_are_reported() {
     let mut daemon = TestDaemon::new();
     let _listener = UnixListener::bind(daemon.socket()).unwrap();
     std::os::unix::fs::chown(daemon.socket(), Some(12345), None).unwrap();
-    let what = step(
-        &examine(&daemon),
-        "fix",
-        "daemon",
-        &["belongs to user 12345"],
-    );
-    assert!(what.contains("MURALD_SOCKET"), "{what}");
+    reported(&daemon, &examine(&daemon), "fix", "daemon");
     let own = daemon.root().join("own.sock");
     daemon.env("MURALD_SOCKET", own);
     is_mended(&daemon, "daemon");
     let runtime = daemon.socket().parent().unwrap().to_owned();
     std::os::unix::fs::chown(&runtime, Some(12345), None).unwrap();
-    step(
-        &examine(&daemon),
-        "fix",
-        "runtime",
-        &["belongs to user 12345"],
-    );
+    reported(&daemon, &examine(&daemon), "fix", "runtime");
     std::os::unix::fs::chown(&runtime, Some(0), None).unwrap();
     is_mended(&daemon, "runtime");
 }
@@ -448,13 +416,7 @@ fn runtime_directory_of_an_ended_session_is_reported() {
     let mut daemon = TestDaemon::new();
     let old = daemon.root().join("over");
     daemon.env("XDG_RUNTIME_DIR", &old);
-    let what = step(
-        &examine(&daemon),
-        "fix",
-        "runtime",
-        &["over", "No such file"],
-    );
-    assert!(what.contains("export XDG_RUNTIME_DIR="), "{what}");
+    reported(&daemon, &examine(&daemon), "fix", "runtime");
     daemon.env("XDG_RUNTIME_DIR", daemon.socket().parent().unwrap());
     is_mended(&daemon, "runtime");
 }
@@ -463,7 +425,7 @@ fn runtime_directory_of_an_ended_session_is_reported() {
 fn daemon_that_hangs_or_has_another_version_is_reported() {
     let daemon = TestDaemon::new();
     let hangs = UnixListener::bind(daemon.socket()).unwrap();
-    step(&examine(&daemon), "fix", "daemon", &["does not answer"]);
+    reported(&daemon, &examine(&daemon), "fix", "daemon");
     drop(hangs);
     fs::remove_file(daemon.socket()).unwrap();
     let listener = UnixListener::bind(daemon.socket()).unwrap();
@@ -488,13 +450,7 @@ fn daemon_that_hangs_or_has_another_version_is_reported() {
             .ok();
         }
     });
-    let what = step(
-        &examine(&daemon),
-        "note",
-        "daemon",
-        &["murald 0.0.1 is running (process 7"],
-    );
-    assert!(what.contains("murald stop"), "{what}");
+    reported(&daemon, &examine(&daemon), "note", "daemon");
 }
 
 #[test]
@@ -504,16 +460,7 @@ fn missing_programs_are_reported() {
         "systemctl",
         "#!/bin/sh\necho disabled; echo disabled; exit 1\n",
     );
-    let what = step(
-        &examine(&daemon),
-        "note",
-        "login",
-        &["no systemd unit starts murald"],
-    );
-    assert!(
-        what.contains("`systemctl --user enable --now murald`"),
-        "{what}"
-    );
+    reported(&daemon, &examine(&daemon), "note", "login");
     daemon.stub("systemctl", "#!/bin/sh\necho enabled; echo disabled\n");
     step(&examine(&daemon), "ok", "checked", &["start at login"]);
     // A machine without a service manager for users.
@@ -521,16 +468,11 @@ fn missing_programs_are_reported() {
         "systemctl",
         "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n",
     );
-    let what = step(&examine(&daemon), "note", "login", &["no systemd unit"]);
-    assert!(what.contains("START AT LOGIN"), "{what}");
+    reported(&daemon, &examine(&daemon), "note", "login");
     daemon.stub("heif-convert", "#!/bin/sh\n");
     daemon.only(&["sh", "heif-convert"]);
-    let parts = [
-        "JPEG XL needs djxl (Debian: libjxl-tools)",
-        "videos need ffmpeg",
-    ];
     let found = examine(&daemon);
-    assert_eq!(step(&found, "note", "formats", &parts), "optional");
+    reported(&daemon, &found, "note", "formats");
     let names_heif = |one: &Value| one["text"].as_str().unwrap().contains("heif");
     assert!(!found.iter().any(names_heif), "{found:#?}");
 }
@@ -541,35 +483,14 @@ fn missing_backend_is_reported() {
     let mut daemon = TestDaemon::on(&desktop);
     daemon.only(&["sh"]);
     daemon.configure("[backend.builtin]\nenabled = false\n");
-    let what = step(
-        &examine(&daemon),
-        "fix",
-        "backend",
-        &["no backend is installed"],
-    );
-    assert!(
-        what.contains("backend.builtin.enabled to true, or install one of awww"),
-        "{what}"
-    );
+    reported(&daemon, &examine(&daemon), "fix", "backend");
     daemon.configure("[backend.builtin]\nenabled = true\n");
     is_mended(&daemon, "backend");
     daemon.configure("[backend]\ntype = \"feh\"\n");
-    let what = step(
-        &examine(&daemon),
-        "note",
-        "backend",
-        &["feh", "using builtin"],
-    );
-    assert_eq!(what, "install feh, or set backend.type to builtin");
+    reported(&daemon, &examine(&daemon), "note", "backend");
     daemon.configure("[backend]\ntype = \"builtin\"\n");
     step(&examine(&daemon), "ok", "backend", &["using builtin"]);
-    let what = step(
-        &examine(&daemon),
-        "note",
-        "videos",
-        &["no installed program"],
-    );
-    assert_eq!(what, "optional: install mpvpaper or wal-qt");
+    reported(&daemon, &examine(&daemon), "note", "videos");
     daemon.stub("mpvpaper", "#!/bin/sh\n");
     assert!(
         examine(&daemon)
@@ -589,15 +510,10 @@ fn other_program_that_draws_the_background_is_reported() {
             .spawn()
             .unwrap(),
     );
-    let pid = format!("swaybg (process {})", other.0.id());
     wait_until("it draws", || {
         examine(&daemon).iter().any(|one| one["subject"] == "other")
     });
-    let what = step(&examine(&daemon), "fix", "other", &[&pid]);
-    assert_eq!(
-        what,
-        "stop it and what starts it, or turn off its wallpaper"
-    );
+    reported(&daemon, &examine(&daemon), "fix", "other");
     other.0.kill().unwrap();
     other.0.wait().unwrap();
     is_mended(&daemon, "other");
@@ -628,11 +544,7 @@ fn backend_that_exits_at_once_is_reported() {
             .status
     };
     assert_eq!(set(&daemon), 500);
-    let parts = [
-        "red could not be shown on HEADLESS-1 by swaybg",
-        "no colours today",
-    ];
-    step(&examine(&daemon), "fix", "picture", &parts);
+    reported(&daemon, &examine(&daemon), "fix", "picture");
     let why = daemon.client().get("/why").ok()[0]["text"].clone();
     assert!(why.as_str().unwrap().contains("Last failure: red"), "{why}");
     daemon.stub(
@@ -682,6 +594,7 @@ fn damaged_database_is_reported() {
     let mut bytes = fs::read(daemon.database()).unwrap();
     bytes[2 * 4096..].fill(0xa5);
     fs::write(daemon.database(), bytes).unwrap();
+    // The rest of the sentence is SQLite's.
     let what = step(&examine(&daemon), "fix", "database", &["is damaged: "]);
     follow(&daemon, &what);
     is_mended(&daemon, "database");
