@@ -13,7 +13,7 @@ use rusqlite::Connection;
 
 use super::connection::{open_reader, problems};
 use super::{Error, migrations};
-use crate::paths::make_directories;
+use crate::paths::{Replacement, TEMPORARY, flush_directory, make_directories, remove_unused};
 
 const KEPT: usize = 3;
 /// Prefix and suffix of a backup's name. The time between them makes names sort by age.
@@ -38,27 +38,18 @@ pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, 
 /// Adds a backup without removing old ones, for callers that must first see if it is worth keeping.
 pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
     let directory = directory(database);
-    let (new, path) = (
-        directory.join(".new"),
-        directory.join(format!("{BEGINNING}{}{END}", now())),
-    );
+    let path = directory.join(format!("{BEGINNING}{}{END}", now()));
     let failed = |source| Error::Copy {
         path: path.clone(),
         source,
     };
     make_directories(&directory).map_err(failed)?;
     // A daemon that was killed during a backup leaves half of one.
-    fs::remove_file(&new)
-        .or_else(missing_is_fine)
-        .map_err(failed)?;
-    let written = connection
-        .execute("VACUUM INTO ?1", [new.to_string_lossy()])
-        .map_err(Error::from)
-        .and_then(|_| put(&new, &path).map_err(failed));
-    if written.is_err() {
-        fs::remove_file(&new).ok();
-    }
-    written.map(|()| path)
+    remove_unused(&directory, |entry| !name(entry).starts_with(TEMPORARY));
+    let new = Replacement::of(&path).map_err(failed)?;
+    connection.execute("VACUUM INTO ?1", [new.path().to_string_lossy()])?;
+    land(new, &directory).map_err(failed)?;
+    Ok(path)
 }
 
 /// Removes old backups; `newest` is kept whatever its name.
@@ -104,20 +95,17 @@ pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, 
                 path: directory(database),
             })?,
     };
-    let new = beside(database, ".new");
     let failed = |source| Error::Copy {
         path: database.to_owned(),
         source,
     };
-    let restored = fs::copy(&from, &new)
-        .map_err(failed)
-        .and_then(|_| forget_pending(&new))
-        .and_then(|()| set_aside(database).map_err(failed))
-        .and_then(|aside| put(&new, database).map(|()| aside).map_err(failed));
-    if restored.is_err() {
-        fs::remove_file(&new).ok();
-    }
-    restored.map(|aside| Restored { from, aside })
+    let new = Replacement::of(database).map_err(failed)?;
+    fs::copy(&from, new.path()).map_err(failed)?;
+    forget_pending(new.path())?;
+    let aside = set_aside(database).map_err(failed)?;
+    let home = database.parent().unwrap_or(Path::new("/"));
+    land(new, home).map_err(failed)?;
+    Ok(Restored { from, aside })
 }
 
 /// Fails if a file is not a database of murald that SQLite can read.
@@ -153,13 +141,11 @@ fn forget_pending(new: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives a finished file its name, so that half a copy never has it.
-fn put(new: &Path, path: &Path) -> io::Result<()> {
-    let file = File::open(new)?;
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
-    file.sync_all()?;
-    fs::rename(new, path)?;
-    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+/// Gives a finished file its name once its content is on the disk.
+fn land(new: Replacement, directory: &Path) -> io::Result<()> {
+    File::open(new.path())?.sync_all()?;
+    new.land()?;
+    flush_directory(directory)
 }
 
 /// The write-ahead log of a database.

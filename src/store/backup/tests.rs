@@ -36,7 +36,8 @@ fn backup_is_complete_and_three_are_kept() {
     )
     .unwrap();
     // A daemon that was killed during a backup leaves this file.
-    fs::write(database.with_file_name("backup/.new"), "half").unwrap();
+    let half = "backup/.new-murald-20200101T000000Z.sqlite3";
+    fs::write(database.with_file_name(half), "half").unwrap();
     assert!(!is_of_today(&database));
     let path = store.read(|c| make(c, &database)).unwrap();
     assert!(is_of_today(&database));
@@ -172,7 +173,7 @@ fn backup_reports_a_path_that_it_cannot_write() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
-    fs::create_dir_all(database.with_file_name("backup").join(".new")).unwrap();
+    fs::write(database.with_file_name("backup"), "").unwrap();
     let error = store.read(|c| make(c, &database)).unwrap_err();
     assert!(matches!(error, Error::Copy { .. }), "{error:?}");
 }
