@@ -81,11 +81,12 @@ impl Lock {
             }
         };
         let directory = File::open(path).map_err(failed("open"))?;
-        match lock(&directory).map_err(failed("lock"))? {
-            true => Ok(Self { _file: directory }),
-            false => Err(Error::InUse {
+        if lock(&directory).map_err(failed("lock"))? {
+            Ok(Self { _file: directory })
+        } else {
+            Err(Error::InUse {
                 path: path.to_owned(),
-            }),
+            })
         }
     }
 }

@@ -217,7 +217,10 @@ impl From<process::Error> for Error {
     fn from(error: process::Error) -> Self {
         match error {
             process::Error::Cancelled => Self::Cancelled,
-            error => Self::Unavailable(chain(&error)),
+            process::Error::Start { .. }
+            | process::Error::Late { .. }
+            | process::Error::Silent { .. }
+            | process::Error::Io { .. } => Self::Unavailable(chain(&error)),
         }
     }
 }

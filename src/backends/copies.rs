@@ -150,7 +150,11 @@ impl Copies {
         let state = FileState::of(path, cut).map_err(|error| file_error(path, &error))?;
         let key = (state, size);
         let state = &key.0;
-        if let Some(ready) = self.known.get(&key).filter(|ready| self.has(ready, path)) {
+        if let Some(ready) = self
+            .known
+            .get(&key)
+            .filter(|ready| Self::exists(ready, path))
+        {
             return Ok(ready.clone());
         }
         let ready = match self.converted(state, (cut, size), takes, cancel)? {
@@ -160,9 +164,10 @@ impl Copies {
                 Some(Names::Own(takes)) => {
                     let looked = self.decoder.until(cancel).look(path);
                     let format = looked.map_err(decoding::failed(path))?.format;
-                    match !takes(path) || path.is_symlink() || !format.is_named(path) {
-                        true => self.twin(state, format, cancel)?,
-                        false => path.to_owned(),
+                    if !takes(path) || path.is_symlink() || !format.is_named(path) {
+                        self.twin(state, format, cancel)?
+                    } else {
+                        path.to_owned()
                     }
                 }
                 _ => path.to_owned(),
@@ -173,7 +178,7 @@ impl Copies {
     }
 
     /// Whether the file still exists. The original itself has been checked just now.
-    fn has(&self, ready: &Path, path: &Path) -> bool {
+    fn exists(ready: &Path, path: &Path) -> bool {
         ready == path || ready.exists()
     }
 

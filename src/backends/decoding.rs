@@ -85,7 +85,9 @@ fn transcode(
                 Ok(Shown::default())
             })
         }
-        _ => ffmpeg.picture((path, format), traits, covering(traits.size, size), to),
+        MediaType::Image | MediaType::Web => {
+            ffmpeg.picture((path, format), traits, covering(traits.size, size), to)
+        }
     };
     let shown = shown.map_err(|error| match error {
         transcode::Error::Ended => Error::Cancelled,

@@ -67,9 +67,10 @@ impl Backends {
 /// `awww is not installed`, with the programs if only some are missing.
 pub(crate) fn not_installed(name: BackendName, missing: &[&str]) -> String {
     let programs = registration(name).programs;
-    match missing.len() < programs.len() {
-        true => format!("{name} is not installed (missing: {})", missing.join(", ")),
-        false => format!("{name} is not installed"),
+    if missing.len() < programs.len() {
+        format!("{name} is not installed (missing: {})", missing.join(", "))
+    } else {
+        format!("{name} is not installed")
     }
 }
 

@@ -200,11 +200,14 @@ fn read_globals(given: Vec<Given>) -> Result<(Globals, bool, bool), Error> {
     let (mut globals, mut help, mut version) = (Globals::default(), false, false);
     for (flag, value) in given {
         let (name, value) = (flag.name, value.unwrap_or_default());
-        let path = || match value.is_empty() {
-            true => Err(Error::usage(format!(
-                "{name} needs a path, not an empty word"
-            ))),
-            false => Ok(Some(PathBuf::from(&value))),
+        let path = || {
+            if value.is_empty() {
+                Err(Error::usage(format!(
+                    "{name} needs a path, not an empty word"
+                )))
+            } else {
+                Ok(Some(PathBuf::from(&value)))
+            }
         };
         match (name, flag.value) {
             ("--config", _) => globals.config = path()?,

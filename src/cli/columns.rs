@@ -301,7 +301,12 @@ impl View {
                     let items = at(record, column.source).as_array().into_iter().flatten();
                     items.for_each(|item| sheet.field(column.title, line(item)));
                 }
-                _ => {
+                Form::Plain
+                | Form::Bytes
+                | Form::Moment
+                | Form::Span
+                | Form::Palette
+                | Form::Of(_) => {
                     if let Some(cell) = column.cell(record, call) {
                         sheet.field(column.title, cell);
                     }

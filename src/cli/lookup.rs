@@ -109,7 +109,7 @@ impl Verbs {
     }
 
     /// Single words that mean a verb, and the words of the table.
-    pub(super) fn aliases(self) -> impl Iterator<Item = (&'static str, String)> {
+    pub(super) fn aliases() -> impl Iterator<Item = (&'static str, String)> {
         let alone = OTHER.iter().filter(|(other, _)| other.len() == 1);
         let alone = alone.map(|(other, ours)| (other[0], ours.join(" ")));
         alone.chain([(OFF, "stop --clear".to_owned())])

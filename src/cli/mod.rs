@@ -132,9 +132,10 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         verbs::are_named(call)?;
     }
     reference::resolve(verb, call)?;
-    match verb.chooses {
-        true => verbs::choose(verb, call),
-        false => Ok(()),
+    if verb.chooses {
+        verbs::choose(verb, call)
+    } else {
+        Ok(())
     }
 }
 

@@ -150,9 +150,12 @@ fn candidates(
 /// An image of the library; for some kinds also a file that could be one, as a path, or a colour.
 fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error> {
     let files = matches!(kind, Kind::Picture | Kind::PictureOrPlaylist);
-    let at = |path: &Path| match files {
-        true => travelling(path).map(Value::from),
-        false => at_path(connection, word, path).map(Value::from),
+    let at = |path: &Path| {
+        if files {
+            travelling(path).map(Value::from)
+        } else {
+            at_path(connection, word, path).map(Value::from)
+        }
     };
     if let Some(path) = is_path(word) {
         return at(&path);
@@ -470,11 +473,12 @@ fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
         .filter(|id| !known.contains(id))
         .map(i64::to_string)
         .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Error::not_found(format!(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::not_found(format!(
             "no image with ID {}",
             missing.join(", ")
-        ))),
+        )))
     }
 }

@@ -184,9 +184,10 @@ fn tell_of_login() {
     {
         return;
     }
-    let text = match systemctl(&["--version"]) {
-        true => "`systemctl --user enable murald` starts it with every login",
-        false => "`murald start` in your compositor's configuration starts it with every login",
+    let text = if systemctl(&["--version"]) {
+        "`systemctl --user enable murald` starts it with every login"
+    } else {
+        "`murald start` in your compositor's configuration starts it with every login"
     };
     warn(format!("{text} (see murald-tutorial(7))"));
     // Without the note, the hint is printed again after the next start.

@@ -66,7 +66,7 @@ impl Stdout {
     pub(super) fn terminal(&self) -> Option<Terminal> {
         match self.form {
             Form::Terminal(terminal) => Some(terminal),
-            _ => None,
+            Form::Rows | Form::Json | Form::Template(..) => None,
         }
     }
 
@@ -161,7 +161,7 @@ impl Stdout {
     pub(super) fn table(&mut self, table: &Table) -> Result<(), Error> {
         let text = match self.form {
             Form::Terminal(terminal) => table.render(terminal),
-            _ => table.rows(),
+            Form::Rows | Form::Json | Form::Template(..) => table.rows(),
         };
         self.out
             .write_all(text.as_bytes())

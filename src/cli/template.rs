@@ -64,7 +64,7 @@ impl Template {
                 Part::Field { name, .. } if !names.contains(name) => {
                     return Err(unknown(name, names.iter().map(String::as_str)));
                 }
-                _ => {}
+                Part::Field { .. } | Part::Text(_) => {}
             }
         }
         self.is_checked = true;

@@ -217,9 +217,12 @@ pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let mut given = given.collect::<Result<Vec<_>, Error>>()?;
     let values = std::mem::take(&mut call.values).into_iter();
     call.values = values
-        .flat_map(|(name, value)| match is_dash(name, &value) {
-            true => std::mem::take(&mut given),
-            false => vec![(name, value)],
+        .flat_map(|(name, value)| {
+            if is_dash(name, &value) {
+                std::mem::take(&mut given)
+            } else {
+                vec![(name, value)]
+            }
         })
         .collect();
     // `find | murald ... -` found nothing, so there is nothing to do.

@@ -178,7 +178,9 @@ impl<'a> Reader<'a> {
         };
         let (shown, acting) = match key.on_invalid {
             OnInvalid::ActsAs(acting) if !infinite => (Some(value), acting.to_json()),
-            _ => (key.default.to_json(), key.default.to_json()),
+            OnInvalid::ActsAs(_) | OnInvalid::Reject => {
+                (key.default.to_json(), key.default.to_json())
+            }
         };
         let kept = section.is_client_s() && !infinite;
         let instead = match acting {

@@ -286,9 +286,10 @@ fn copy_bytes(
     let mut length = 0;
     let mut put = |bytes: &[u8]| {
         length += bytes.len() as u64;
-        match bytes.iter().all(|&byte| byte == 0) {
-            true => target.seek(SeekFrom::Start(length)).map(drop),
-            false => target.write_all(bytes),
+        if bytes.iter().all(|&byte| byte == 0) {
+            target.seek(SeekFrom::Start(length)).map(drop)
+        } else {
+            target.write_all(bytes)
         }
     };
     let checksum = hash(file, size, &mut put, daemon)?;

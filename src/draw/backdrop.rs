@@ -19,9 +19,10 @@ pub(super) fn paint(frame: &Arc<Storage>, effect: Backdrop) -> io::Result<Arc<St
     }
     let backdrop = Storage::new(frame.size())?;
     let (from, mut into) = (frame.map()?, backdrop.map()?);
-    match effect.blur > 0.0 {
-        true => blur(&from, frame.size(), effect.blur, &mut into).map_err(io::Error::other)?,
-        false => into.copy_from_slice(&from),
+    if effect.blur > 0.0 {
+        blur(&from, frame.size(), effect.blur, &mut into).map_err(io::Error::other)?
+    } else {
+        into.copy_from_slice(&from)
     }
     let light = ((1.0 - effect.dim) * 256.0).round() as u16;
     if light < 256 {

@@ -290,9 +290,10 @@ impl Pixels {
             let start = packed.len();
             for pixel in row.chunks_exact(PIXEL) {
                 let value = self.value([pixel[2], pixel[1], pixel[0]]);
-                match self.is_little {
-                    true => packed.extend_from_slice(&value.to_le_bytes()[..self.bytes]),
-                    false => packed.extend_from_slice(&value.to_be_bytes()[4 - self.bytes..]),
+                if self.is_little {
+                    packed.extend_from_slice(&value.to_le_bytes()[..self.bytes])
+                } else {
+                    packed.extend_from_slice(&value.to_be_bytes()[4 - self.bytes..])
                 }
             }
             packed.resize(start + self.line(width), 0);

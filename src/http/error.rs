@@ -51,9 +51,10 @@ impl Error {
     /// 400 for a query parameter: its name, the value and what is allowed.
     pub fn parameter(name: &str, value: &str, allowed: impl fmt::Display) -> Self {
         let allowed = allowed.to_string();
-        match allowed.starts_with(name) {
-            true => Self::bad_request(format!("{allowed}, not {value:?}")),
-            false => Self::bad_request(format!("{name} cannot be {value:?}")).details(allowed),
+        if allowed.starts_with(name) {
+            Self::bad_request(format!("{allowed}, not {value:?}"))
+        } else {
+            Self::bad_request(format!("{name} cannot be {value:?}")).details(allowed)
         }
     }
 

@@ -101,9 +101,10 @@ impl Header {
         size: (u32, u32),
         channels: usize,
     ) -> Result<(), Error> {
-        match (size, channels) == (self.size, self.channels) {
-            true => Ok(()),
-            false => Err(Error::damaged(format, "it changed while it was read")),
+        if (size, channels) == (self.size, self.channels) {
+            Ok(())
+        } else {
+            Err(Error::damaged(format, "it changed while it was read"))
         }
     }
 
@@ -168,12 +169,13 @@ pub(super) fn whole(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
 
 /// Leaves an image to other programs if a library needs too much memory for it.
 pub(super) fn check_memory(format: Format, bytes: u64) -> Result<(), Error> {
-    match bytes > MEMORY_MAX {
-        true => Err(Error::special(
+    if bytes > MEMORY_MAX {
+        Err(Error::special(
             format,
             format!("decoding needs {} MiB of memory", bytes >> 20),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -96,9 +96,10 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
     let directory = Directory::of(input)?;
     let decoded = directory.decode(header, input, goal);
-    match decoded.is_err() && directory.tiled && directory.compression == LZW {
-        true => directory.decode(header, &mut ByByte(input), goal),
-        false => decoded,
+    if decoded.is_err() && directory.tiled && directory.compression == LZW {
+        directory.decode(header, &mut ByByte(input), goal)
+    } else {
+        decoded
     }
 }
 

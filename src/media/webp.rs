@@ -147,9 +147,10 @@ fn look() {
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     look();
     let (pixels, width, height) = (picture.pixels(), picture.width(), picture.height());
-    lossy(match picture.has_alpha() {
-        true => Encoder::from_rgba(pixels, width, height),
-        false => Encoder::from_rgb(pixels, width, height),
+    lossy(if picture.has_alpha() {
+        Encoder::from_rgba(pixels, width, height)
+    } else {
+        Encoder::from_rgb(pixels, width, height)
     })
 }
 

@@ -164,12 +164,13 @@ impl Dirs {
     /// Expands the path of a socket, for which the kernel has a lower limit.
     pub fn expand_socket(&self, written: &str) -> Result<PathBuf, Error> {
         let path = self.expand(written)?;
-        match path.as_os_str().len() > SOCKET_MAX {
-            true => Err(Error::TooLong {
+        if path.as_os_str().len() > SOCKET_MAX {
+            Err(Error::TooLong {
                 path,
                 max: SOCKET_MAX,
-            }),
-            false => Ok(path),
+            })
+        } else {
+            Ok(path)
         }
     }
 

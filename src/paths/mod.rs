@@ -34,12 +34,13 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
         .read(true)
         .custom_flags(flags.bits() as i32)
         .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "it is not a regular file",
-        )),
+        ))
     }
 }
 

@@ -62,12 +62,13 @@ impl Scripts {
             let waited: Vec<_> = [child.as_fd()].into_iter().chain(errors.fd()).collect();
             if !self.wait_for(&waited, Some(until)) {
                 child.end(GRACE);
-                return Err(match self.cancel.is_cancelled() {
-                    true => Error::Cancelled,
-                    false => Error::Late {
+                return Err(if self.cancel.is_cancelled() {
+                    Error::Cancelled
+                } else {
+                    Error::Late {
                         command: launch.shown(),
                         limit,
-                    },
+                    }
                 });
             }
             // Checked before stderr is read, so that all output before the end is read.

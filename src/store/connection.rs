@@ -23,15 +23,14 @@ const READER_STATEMENTS: usize = 16;
 
 /// Fails if the path exists but is not a regular file: SQLite would wait forever on a pipe.
 pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
-    match std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        true => {
-            let what = "it is not a regular file".to_owned();
-            Err(Error::NotIntact {
-                path: path.to_owned(),
-                what,
-            })
-        }
-        false => Ok(()),
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let what = "it is not a regular file".to_owned();
+        Err(Error::NotIntact {
+            path: path.to_owned(),
+            what,
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -235,7 +235,7 @@ impl Store {
             .map_err(Error::from)?;
         let value = body(&transaction)?;
         if let Err(error) = transaction.commit() {
-            self.void(writer);
+            Self::void(writer);
             return Err(Error::from(error).into());
         }
         self.wake_on_new_day();
@@ -262,7 +262,7 @@ impl Store {
     /// Makes sure that a failed commit stays undone. Its data may be complete in the log, and after
     /// a kill SQLite would apply it although the caller got an error; so another transaction, which
     /// changes nothing, overwrites it.
-    fn void(&self, writer: &Connection) {
+    fn void(writer: &Connection) {
         let version = writer.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
         let voided = version.and_then(|now| writer.pragma_update(None, "user_version", now));
         if let Err(error) = voided {

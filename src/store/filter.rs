@@ -188,13 +188,14 @@ fn checksum(text: &str) -> Result<Checksum, BadParameter> {
 
 fn directory(text: &str) -> Result<PathBuf, BadParameter> {
     let path = PathBuf::from(text);
-    match path.is_absolute() {
-        true => Ok(path),
-        false => Err(BadParameter::new(
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err(BadParameter::new(
             "directory",
             text,
             "directory must be an absolute path",
-        )),
+        ))
     }
 }
 

@@ -130,9 +130,10 @@ pub(super) fn set(connection: &Connection, id: i64, columns: Columns) -> Result<
         .iter()
         .any(|(name, _)| derived::SOURCES.contains(name));
     row::update(connection, "image", id, columns)?;
-    match is_source {
-        true => derived::renew(connection, id),
-        false => Ok(()),
+    if is_source {
+        derived::renew(connection, id)
+    } else {
+        Ok(())
     }
 }
 

@@ -67,9 +67,10 @@ impl Ffmpeg {
         to: &Path,
     ) -> Result<(), Error> {
         let source = input(path, format);
-        let plan = match cut.blend_halves {
-            true => Plan::blended(cut, facts),
-            false => Plan::plain(cut, facts),
+        let plan = if cut.blend_halves {
+            Plan::blended(cut, facts)
+        } else {
+            Plan::plain(cut, facts)
         };
         let mut launch = self.writer()?;
         for (from, length) in &plan.parts {

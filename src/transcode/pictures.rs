@@ -112,9 +112,10 @@ impl Program {
 
 /// Fails if no installed program decodes the image correctly.
 pub(crate) fn require_for(format: Format, traits: &Traits) -> Result<(), Error> {
-    match Program::that_show(format, traits).any(|program| program.installed().is_some()) {
-        true => Ok(()),
-        false => Err(refusal(format, traits, None)),
+    if Program::that_show(format, traits).any(|program| program.installed().is_some()) {
+        Ok(())
+    } else {
+        Err(refusal(format, traits, None))
     }
 }
 
@@ -196,9 +197,10 @@ impl Ffmpeg {
     /// Converts with ffmpeg, which may find the colours in the image data itself.
     fn still_of(&self, file: (&Path, Format), traits: &Traits, to: &Path) -> Result<Shown, Error> {
         let facts = self.facts(file.0, file.1)?;
-        let colors = match traits.is_hdr() {
-            true => TONES,
-            false => facts.conversion().unwrap_or_default(),
+        let colors = if traits.is_hdr() {
+            TONES
+        } else {
+            facts.conversion().unwrap_or_default()
         };
         let filter = format!("scale=flags=area+accurate_rnd{colors}");
         self.filtered(file, &facts, 0.0, &filter, to)?;

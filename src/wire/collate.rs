@@ -10,9 +10,10 @@ use unicode_normalization::UnicodeNormalization;
 
 /// A name or word for comparisons: composed, as keyboards write it, and in lower case.
 pub(crate) fn folded(text: &str) -> String {
-    match text.is_ascii() {
-        true => text.to_ascii_lowercase(),
-        false => text.nfc().collect::<String>().to_lowercase(),
+    if text.is_ascii() {
+        text.to_ascii_lowercase()
+    } else {
+        text.nfc().collect::<String>().to_lowercase()
     }
 }
 

@@ -105,14 +105,12 @@ impl Mpvpaper {
                 },
                 &socket,
             );
-            match options.auto_stop {
+            if options.auto_stop {
                 // mpvpaper starts the player again with the video of its command line.
-                true => recorded == same && !player.is_rewritten(wanted),
+                recorded == same && !player.is_rewritten(wanted)
+            } else {
                 // The process may play another file by now, so the file is not compared.
-                false => {
-                    recorded.split_last().map(|(_, all)| all)
-                        == same.split_last().map(|(_, all)| all)
-                }
+                recorded.split_last().map(|(_, all)| all) == same.split_last().map(|(_, all)| all)
             }
         };
         let begun_with = [None, sound_in(&recorded)].into_iter().find(is_so)?;

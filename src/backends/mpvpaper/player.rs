@@ -119,9 +119,10 @@ impl Player {
         }
         // mpv stays paused over a change of files, and a paused video counts as seen.
         self.resume(ipc, cancel)?;
-        match is_new {
-            true => ipc.load(&wanted.file, before.as_deref(), cancel),
-            false => ipc.watch(cancel).map(Ok),
+        if is_new {
+            ipc.load(&wanted.file, before.as_deref(), cancel)
+        } else {
+            ipc.watch(cancel).map(Ok)
         }
     }
 
@@ -214,12 +215,13 @@ impl Player {
         if self.paused == paused && !self.is_unconfirmed {
             return Ok(());
         }
-        let done = self
-            .connect(PAUSES_WITHIN, cancel)
-            .and_then(|mut ipc| match paused {
-                true => self.pause(&mut ipc, cancel),
-                false => self.resume(&mut ipc, cancel),
-            });
+        let done = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| {
+            if paused {
+                self.pause(&mut ipc, cancel)
+            } else {
+                self.resume(&mut ipc, cancel)
+            }
+        });
         if done.is_err() && is_stopped(self.process.child()) {
             // A stopped process does not play.
             return Ok(());

@@ -139,7 +139,7 @@ impl WalQt {
             let target = match placement.kind {
                 // A copy would lack the files beside the original.
                 Kind::Web => placement.path.clone(),
-                _ => {
+                Kind::StaticImage | Kind::AnimatedImage | Kind::Video => {
                     let fit = fit_or(BackendName::WalQt, placement.fit, setting);
                     let cut = seen_part(placement, fit == ImageFit::Cover);
                     self.context.copies.ready(placement, &cut, &TAKES, cancel)?

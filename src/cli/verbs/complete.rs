@@ -116,7 +116,7 @@ impl Line {
     fn verb(&self) -> Option<&'static Verb> {
         match self.verbs.find(&self.plain) {
             VerbMatch::Verb(verb, _) => Some(verb),
-            _ => None,
+            VerbMatch::Prefix(_) | VerbMatch::Nothing => None,
         }
     }
 
@@ -136,7 +136,7 @@ impl Line {
         }
         let mut found = self.next_words();
         if self.plain.is_empty() && !partial.is_empty() {
-            let aliases = self.verbs.aliases();
+            let aliases = Verbs::aliases();
             found.extend(
                 aliases.map(|(word, ours)| (word.to_owned(), format!("The same as {ours}"))),
             );

@@ -209,15 +209,14 @@ fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         .map_or_else(|| call.config_file(), Ok)?;
     let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
     let is_named = call.has("FILE") || call.globals.config.is_some();
-    let (warnings, well) = match is_named || !checked.metadata().is_err_and(is_gone) {
-        true => {
-            let warnings = (call.host().check_config)(&checked)?;
-            (warnings, format!("{} is valid", checked.display()))
-        }
-        false => (
+    let (warnings, well) = if is_named || !checked.metadata().is_err_and(is_gone) {
+        let warnings = (call.host().check_config)(&checked)?;
+        (warnings, format!("{} is valid", checked.display()))
+    } else {
+        (
             Vec::new(),
             "no configuration file; using the defaults".to_owned(),
-        ),
+        )
     };
     match warnings.is_empty() {
         _ if stdout.wants_data() => stdout.data(&json!(warnings)),

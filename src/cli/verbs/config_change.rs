@@ -190,9 +190,12 @@ pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
     let settings = call.settings();
     let sections = settings.iter().map(|setting| setting.section.as_str());
     // In the headings of backends hyphens and underscores are the same, as in the file.
-    let spelled = |text: &str, section: &str| match section.starts_with("backend.") {
-        true => text.replace('_', "-") == section.replace('_', "-"),
-        false => text == section,
+    let spelled = |text: &str, section: &str| {
+        if section.starts_with("backend.") {
+            text.replace('_', "-") == section.replace('_', "-")
+        } else {
+            text == section
+        }
     };
     let inside = |section: &&str| {
         word.split_at_checked(section.len())

@@ -18,9 +18,10 @@ pub(super) const DELETED: View = View::of(
     let (files, stuck) = (items(answer, "files"), items(answer, "files_kept"));
     let deleted = number(answer, "deleted");
     let gone = (files.len() + stuck.len()) as u64;
-    let kept = match call.has("--files") {
-        true => 0,
-        false => deleted.saturating_sub(gone),
+    let kept = if call.has("--files") {
+        0
+    } else {
+        deleted.saturating_sub(gone)
     };
     let wanted = call.all("IMAGE").len() as u64;
     let all = if gone > deleted {

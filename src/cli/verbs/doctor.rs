@@ -28,9 +28,10 @@ const LEAST: usize = 30;
 
 fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let findings = (call.host().examine)(Start::of(call));
-    match stdout.wants_data() {
-        true => stdout.data(&json!(findings))?,
-        false => stdout.table(&table(&findings, stdout.terminal()))?,
+    if stdout.wants_data() {
+        stdout.data(&json!(findings))?
+    } else {
+        stdout.table(&table(&findings, stdout.terminal()))?
     }
     // A closed pipe is not a failure.
     stdout.flush()?;

@@ -185,9 +185,10 @@ pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
     );
     let images = count(total, "image");
     if total == 0 {
-        return stdout.note(match filters::has_any(call) {
-            true => "no image matches",
-            false => "the library is empty; `murald import PATH` imports images",
+        return stdout.note(if filters::has_any(call) {
+            "no image matches"
+        } else {
+            "the library is empty; `murald import PATH` imports images"
         });
     }
     if rows.is_empty() {

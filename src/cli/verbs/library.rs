@@ -317,9 +317,10 @@ fn pictures_below(directory: &Path) -> u64 {
         .filter(|one| !one.file_name().as_encoded_bytes().starts_with(b"."));
     let count = visible.map(|entry| {
         // Links to directories are not followed: one could lead in a circle.
-        match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            true => pictures_below(&entry.path()),
-            false => u64::from(is_picture(&entry.path())),
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            pictures_below(&entry.path())
+        } else {
+            u64::from(is_picture(&entry.path()))
         }
     });
     count.sum()

@@ -46,9 +46,10 @@ pub(super) const PLAYLISTS: View = View::table(
         }),
         of(">IMAGES", "images source", |playlist, call| {
             // A dynamic playlist has the images that its filters find now.
-            Some(match playlist["source"].is_object() {
-                true => number(&page(playlist, 1, 1, call).ok()?, TOTAL).into(),
-                false => items(playlist, "images").len().into(),
+            Some(if playlist["source"].is_object() {
+                number(&page(playlist, 1, 1, call).ok()?, TOTAL).into()
+            } else {
+                items(playlist, "images").len().into()
             })
         }),
         column("ORDER", "configuration.order"),

@@ -51,11 +51,10 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let images = filters::by_name(call, &connection)?;
     if images.is_empty() {
-        return Err(match filters::has_any(call) {
-            true => Error::refused("no image matches"),
-            false => {
-                Error::refused("the library is empty").hint("`murald import PATH` imports images")
-            }
+        return Err(if filters::has_any(call) {
+            Error::refused("no image matches")
+        } else {
+            Error::refused("the library is empty").hint("`murald import PATH` imports images")
         });
     }
     let list = List::write(&images)?;

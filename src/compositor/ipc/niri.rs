@@ -51,9 +51,10 @@ fn filled(outputs: &Value, workspaces: &Value, windows: &Value) -> BTreeSet<Stri
         // Sizes of outputs are rounded down. Before 25.08 windows had none: there the focus decides.
         let is_long =
             |at: usize, side: &str| Some(tile[at].as_f64()? + 1.0 > space[side].as_f64()?);
-        match tile.is_array() {
-            true => is_long(0, "width") == Some(true) && is_long(1, "height") == Some(true),
-            false => window["is_focused"] == true,
+        if tile.is_array() {
+            is_long(0, "width") == Some(true) && is_long(1, "height") == Some(true)
+        } else {
+            window["is_focused"] == true
         }
     };
     let windows = windows.as_array().map(Vec::as_slice).unwrap_or_default();

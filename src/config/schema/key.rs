@@ -224,7 +224,7 @@ impl Key {
     pub fn normal(&self, value: Json) -> Json {
         match self.kind {
             ValueType::Integer | ValueType::Number => as_integer(&value).map_or(value, Json::from),
-            _ => value,
+            ValueType::Bool | ValueType::Text | ValueType::Path | ValueType::List => value,
         }
     }
 
@@ -235,7 +235,7 @@ impl Key {
         let fits = match self.rule {
             Rule::Range(min, max) => (min..=max).contains(&value),
             Rule::Positive => value > 0.0,
-            _ => true,
+            Rule::Any | Rule::Words(_) | Rule::Form { .. } => true,
         };
         let allowed = || match self.rule {
             // Name the limit that the value exceeds, even if messages usually omit it.

@@ -46,9 +46,10 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) 
         }
         Ok(found) => found,
     };
-    match is_ours(report, socket, &found, options) {
-        true => answers(report, paths, options),
-        false => true,
+    if is_ours(report, socket, &found, options) {
+        answers(report, paths, options)
+    } else {
+        true
     }
 }
 

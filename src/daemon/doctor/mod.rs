@@ -45,9 +45,10 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
         Ok(paths) => {
             look_at_directories(report, &paths, dirs);
-            match daemon::look(report, &paths, options) {
-                true => daemon::database_in_use(report, &paths.database),
-                false => daemon::look_at_leftovers(report, &paths),
+            if daemon::look(report, &paths, options) {
+                daemon::database_in_use(report, &paths.database)
+            } else {
+                daemon::look_at_leftovers(report, &paths)
             }
             session::look(report, &settings, &paths, dirs);
         }
@@ -233,9 +234,10 @@ fn nearest(directory: &Path) -> &Path {
 fn writable(report: &mut Report, subject: &str, directory: &Path) {
     let there = nearest(directory);
     let (shown, wanted) = (there.display(), directory.display());
-    let for_what = match there == directory {
-        true => String::new(),
-        false => format!(" (murald needs to create {wanted} in it)"),
+    let for_what = if there == directory {
+        String::new()
+    } else {
+        format!(" (murald needs to create {wanted} in it)")
     };
     if !there.is_dir() {
         let step = format!("`mv {shown} {shown}.old`");
@@ -306,9 +308,10 @@ fn look_at_programs(report: &mut Report) {
     if !transcode::is_available() {
         missing.push("videos need ffmpeg".to_owned());
     }
-    match missing.is_empty() {
-        true => report.well("programs for all formats"),
-        false => report.note("formats", missing.join("; "), Some("optional")),
+    if missing.is_empty() {
+        report.well("programs for all formats")
+    } else {
+        report.note("formats", missing.join("; "), Some("optional"))
     }
     unit(report);
 }
@@ -324,9 +327,10 @@ fn unit(report: &mut Report) {
     if said.lines().any(|line| line.starts_with("enabled")) {
         return report.well("start at login");
     }
-    let step = match said.lines().any(|line| line == "disabled") {
-        true => "`systemctl --user enable --now murald`, unless your session starts it",
-        false => "see START AT LOGIN in murald-tutorial(7), unless your session starts it",
+    let step = if said.lines().any(|line| line == "disabled") {
+        "`systemctl --user enable --now murald`, unless your session starts it"
+    } else {
+        "see START AT LOGIN in murald-tutorial(7), unless your session starts it"
     };
     report.note(
         "login",

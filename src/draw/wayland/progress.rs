@@ -46,12 +46,13 @@ impl Renderer {
             .outputs
             .iter()
             .all(|wanted| self.named(&wanted.output).is_some());
-        let stage = match all_known {
-            true => self.sizing(&request.outputs),
-            false => Stage::Syncing {
+        let stage = if all_known {
+            self.sizing(&request.outputs)
+        } else {
+            Stage::Syncing {
                 sync: self.sync(),
                 again: false,
-            },
+            }
         };
         let Request {
             outputs,
@@ -88,12 +89,13 @@ impl Renderer {
         if let Stage::Syncing { sync, again } = change.stage
             && sync == number
         {
-            change.stage = match again {
-                false => Stage::Syncing {
+            change.stage = if again {
+                self.sizing(&change.outputs)
+            } else {
+                Stage::Syncing {
                     sync: self.sync(),
                     again: true,
-                },
-                true => self.sizing(&change.outputs),
+                }
             };
         }
         self.change = Some(change);

@@ -153,9 +153,12 @@ impl Renderer {
             .outputs
             .iter_mut()
             .find(|output| output.global == id.output);
-        let surface = output.and_then(|output| match id.is_backdrop {
-            true => output.backdrop.as_mut(),
-            false => output.surface.as_mut(),
+        let surface = output.and_then(|output| {
+            if id.is_backdrop {
+                output.backdrop.as_mut()
+            } else {
+                output.surface.as_mut()
+            }
         });
         if let Some(surface) = surface {
             act(surface, &self.globals);
@@ -259,14 +262,14 @@ impl PictureChange {
     pub(super) fn painting(&self) -> Option<&Painting> {
         match &self.stage {
             Stage::Painting { painting, .. } => Some(painting),
-            _ => None,
+            Stage::Syncing { .. } | Stage::Sizing { .. } | Stage::Showing { .. } => None,
         }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.stage {
             Stage::Sizing { until } => Some(until),
-            _ => None,
+            Stage::Syncing { .. } | Stage::Painting { .. } | Stage::Showing { .. } => None,
         }
     }
 }

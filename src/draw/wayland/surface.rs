@@ -274,9 +274,10 @@ impl Surface {
             return;
         }
         (self.awaited, self.is_up, self.is_waiting) = (None, true, false);
-        match self.fade.is_some() {
-            true => self.advance(globals, Instant::now()),
-            false => self.play(globals, Instant::now()),
+        if self.fade.is_some() {
+            self.advance(globals, Instant::now())
+        } else {
+            self.play(globals, Instant::now())
         }
     }
 
@@ -298,9 +299,10 @@ impl Surface {
                 self.finish(globals);
             }
         } else if self.wake_at.is_some_and(|wake_at| wake_at <= now) {
-            match self.fade.is_some() {
-                true => self.advance(globals, now),
-                false => self.play(globals, now),
+            if self.fade.is_some() {
+                self.advance(globals, now)
+            } else {
+                self.play(globals, now)
             }
         }
     }

@@ -67,15 +67,14 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
     let id = request.record()?;
     let mut json = Vec::with_capacity(ROW_BYTES);
     let thumbnails = api.library.thumbnails();
-    match api
+    if api
         .store
         .write_row(id, &mut json, |row, json| thumbnails.write(row, json))?
     {
-        true => {
-            add_files(api, id, &mut json)?;
-            Ok(Response::written_json(json))
-        }
-        false => Err(nowhere(id)),
+        add_files(api, id, &mut json)?;
+        Ok(Response::written_json(json))
+    } else {
+        Err(nowhere(id))
     }
 }
 

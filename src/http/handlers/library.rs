@@ -270,9 +270,10 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Respon
         return Ok(Response::json(200, &imported)?);
     }
     let _permit = request.permit()?;
-    let started = match in_place {
-        true => api.library.import_in_place(paths, folder_id)?,
-        false => api.library.import(paths, folder_id)?,
+    let started = if in_place {
+        api.library.import_in_place(paths, folder_id)?
+    } else {
+        api.library.import(paths, folder_id)?
     };
     let (total, batch_id) = (started.total, started.batch_id);
     let body = json!({"status": "processing", "total": total, "batch_id": batch_id});

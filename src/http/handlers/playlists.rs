@@ -282,7 +282,9 @@ fn asked(
     };
     let on = match action {
         Action::Next | Action::Previous => connected(api, request.json_or_default()?)?,
-        _ => request.json_or_default::<NoFields>().map(|_| Vec::new())?,
+        Action::Stop | Action::Pause | Action::Resume => {
+            request.json_or_default::<NoFields>().map(|_| Vec::new())?
+        }
     };
     Ok((action, on, done))
 }

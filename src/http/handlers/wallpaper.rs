@@ -153,16 +153,17 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         }
         _ => return Err(Error::bad_request("give one of image_id, path and color")),
     };
-    let mut answer = match default {
-        true => set_default(api, image, (mode, fit, position))?,
-        false => apply(
+    let mut answer = if default {
+        set_default(api, image, (mode, fit, position))?
+    } else {
+        apply(
             api,
             request,
             wallpaper::Request {
                 ask: Ask::Image(image),
                 ..asked
             },
-        )?,
+        )?
     };
     answer.warnings.extend(warning);
     Ok(Response::json(200, &answer)?)
@@ -186,11 +187,12 @@ fn check_default(names: &[String], transition: Option<&str>) -> Result<(), Error
             "default cannot be combined with transition: no monitor changes now",
         ));
     }
-    match names.iter().all(|name| name == "*") {
-        true => Ok(()),
-        false => Err(Error::bad_request(
+    if names.iter().all(|name| name == "*") {
+        Ok(())
+    } else {
+        Err(Error::bad_request(
             "default cannot be combined with monitors: it is for monitors not seen before",
-        )),
+        ))
     }
 }
 

@@ -165,21 +165,22 @@ impl<'a> Decoder<'a> {
             .collect::<Result<Vec<_>, Damage>>()?;
         let (first, last) = (usize::from(*first), usize::from(*last));
         let (high, low) = (u32::from(bits >> 4), u32::from(bits & 15));
-        let scan = match self.frame.progressive {
-            true => Scan {
+        let scan = if self.frame.progressive {
+            Scan {
                 parts,
                 first,
                 last,
                 high,
                 low,
-            },
-            false => Scan {
+            }
+        } else {
+            Scan {
                 parts,
                 first: 0,
                 last: 63,
                 high: 0,
                 low: 0,
-            },
+            }
         };
         let sound = scan.first <= scan.last && scan.last < 64 && scan.low < 14;
         // A DC scan may have several components; an AC scan has one.

@@ -165,8 +165,13 @@ pub(super) fn images(
 pub(super) fn source(kind: PlaylistType, has_source: bool) -> Result<(), Refusal> {
     match kind {
         PlaylistType::Timer | PlaylistType::Manual => Ok(()),
-        kind if has_source => Err(Refusal::NotDynamic { kind }),
-        _ => Ok(()),
+        PlaylistType::TimeOfDay | PlaylistType::DayOfWeek | PlaylistType::Appearance => {
+            if has_source {
+                Err(Refusal::NotDynamic { kind })
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 
