@@ -312,14 +312,12 @@ impl Daemon {
             .map_err(start("the transcoder"))?;
         let (library, imports) = base.library(jobs, &decoder)?;
         let (desktop, desktop_owner) = base.desktop(&library, &backends)?;
-        let seen = library.clone();
         let (wallpaper, reconciler) = wallpaper::start(
             spawner,
             store.clone(),
             bus.clone(),
             backends.clone(),
             desktop.clone(),
-            Box::new(move |image| seen.see_again(image)),
         )
         .map_err(start("the reconciler"))?;
         let parallax = Arc::new(Parallax::new(backends.clone(), wallpaper.clone()));

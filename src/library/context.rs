@@ -1,23 +1,22 @@
 //! The context that all parts of the library share: its settings, paths, names and caches.
 //!
-//! The import workers, the threads `library`, `remove` and `watch`, and the handle use it. It starts
+//! The import workers, the threads `library`, `remove` and `watch-1..n`, and the handle use it. It starts
 //! nothing, and knows no thread.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::Thumbnails;
 use super::decode::Tools;
 use super::disk::{self, Copy};
 use super::error::Error;
 use super::task::{self, Imported, Landed, Prepared};
+use super::watch::WatchList;
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::make_directories;
 use crate::store::Store;
-use crate::store::watched::Stamp;
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::Image;
 
@@ -54,14 +53,8 @@ pub(super) struct ImportContext {
     pub(super) land: Land,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
-    /// Set when a folder was made for a watched directory, until an event says so.
-    pub(super) folders_made: AtomicBool,
-    /// Watched files whose notes are out of date; the thread `watch` looks at them again.
-    pub(super) unknown_again: Mutex<Vec<PathBuf>>,
-    /// Files in place that could not be decoded, with their stamps when they were last read.
-    pub(super) unreadable: Mutex<HashMap<PathBuf, Stamp>>,
-    /// The watched directories, which may be reached over links.
-    pub(super) roots: Mutex<Vec<PathBuf>>,
+    /// The watched directories.
+    pub(super) watched: WatchList,
     /// The programs for files that murald does not decode itself.
     pub(super) ffmpeg: Ffmpeg,
     /// Whether imported videos have sound.
@@ -91,10 +84,7 @@ impl ImportContext {
             land,
             run,
             serial: AtomicU64::new(0),
-            folders_made: AtomicBool::new(false),
-            unknown_again: Mutex::default(),
-            unreadable: Mutex::default(),
-            roots: Mutex::default(),
+            watched: WatchList::default(),
             ffmpeg: transcoder.imports().clone(),
             audio: Arc::clone(&settings.video_audio),
             on_rewritten: OnceLock::new(),

@@ -25,22 +25,6 @@ pub(super) struct Departed {
 }
 
 impl Departed {
-    /// Calls `end` for each of `all`, with [`AT_ONCE`] per transaction, and publishes the changes.
-    pub(super) fn each<T>(
-        context: &ImportContext,
-        all: &[T],
-        end: impl Fn(&Connection, &T, &mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        for some in all.chunks(AT_ONCE) {
-            let mut ended = Self::default();
-            context
-                .store
-                .write(|c| some.iter().try_for_each(|one| end(c, one, &mut ended)))?;
-            ended.tell(context);
-        }
-        Ok(())
-    }
-
     /// Removes a row, with every reference to it.
     pub(super) fn end(&mut self, c: &Connection, image: Image) -> Result<(), store::Error> {
         let purged = purge::lost(c, image.id)?;

@@ -6,7 +6,6 @@ use std::{error, io};
 
 use crate::error_chain::{causes, plain};
 use crate::thread::panic_text;
-use crate::wire::own_path;
 use crate::{decode, store, transcode};
 
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +16,7 @@ pub enum Error {
     #[error("the file of image {id} is missing")]
     FileGone { id: i64 },
     /// The path has another file than the one that was seen, or none. It is not removed.
-    #[error("{} is no longer the file of the image", own_path(.path).display())]
+    #[error("{} is no longer the file of the image", .path.display())]
     NotKnown { path: PathBuf },
     /// No image that was deleted has left a file there.
     #[error("no deleted image has a file at {}", .path.display())]

@@ -19,7 +19,6 @@ use crate::digest::Checksum;
 use crate::error_chain::plain;
 use crate::store::pending_files;
 use crate::store::watched::{self, Stamp, WatchedFile};
-use crate::sys::lock;
 use crate::wire::Image;
 
 /// The file that is expected at a path.
@@ -56,7 +55,7 @@ impl ExpectedFile {
 
     /// The expected file of an image in place. Fails if the file is not the one that was seen, or if a
     /// link inside a watched directory leads to it. The content is read only if the file was never
-    /// noted, or if nothing but its change time is new.
+    /// noted, or if nothing but its times is new.
     pub(super) fn in_place(
         context: &ImportContext,
         image: &Image,
@@ -96,7 +95,8 @@ impl ExpectedFile {
             .filter(Metadata::is_file)
             .ok_or_else(another)?;
         let now = stamp(&file);
-        if note.is_some_and(|note| !note.is(&now)) {
+        let is_it = |note: Stamp| note.identity() == now.identity() && note.size == now.size;
+        if note.is_some_and(|note| !is_it(note)) {
             return Err(another());
         }
         if note != Some(now) {
@@ -161,7 +161,7 @@ impl ExpectedFile {
 /// Whether a directory between the watched directory and the file is a link: its target may belong to
 /// somebody else. The watched directory itself may be reached over links.
 fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
-    let roots = lock(&context.roots).clone();
+    let roots = context.watched.roots();
     let root = roots
         .iter()
         .filter(|root| path.starts_with(root))

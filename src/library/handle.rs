@@ -1,7 +1,6 @@
 //! The handle of the library, for all other modules. Runs on the calling thread; the threads of the
 //! library do the work. Never waits for a file on a disk that does not answer.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,9 +21,7 @@ use crate::color::Rgb;
 use crate::decode;
 use crate::events::EventBus;
 use crate::media::Note;
-use crate::paths::{Presence, presence};
 use crate::store::{Store, images, watched};
-use crate::sys::lock;
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{
     DebugQueue, GalleryDomain, Image, ImportedBatch, LibraryHealth, MediaType, Resolution,
@@ -149,7 +146,10 @@ impl Library {
         let (mut image, mut tries) = (image.clone(), TRIES);
         loop {
             self.answers(&image)?;
-            let made = self.thumbnails.get(&image, size);
+            let made = match image.is_absent() {
+                true => Err(Error::FileGone { id: image.id }),
+                false => self.thumbnails.get(&image, size),
+            };
             let again = match made.as_ref().is_err_and(|error| error.is_missing_file()) {
                 true => self.found_again(&image, &mut tries)?,
                 false => None,
@@ -213,26 +213,20 @@ impl Library {
         self.context.mark_missing()
     }
 
-    /// Removes all images whose files are missing; returns how many. Images of watched directories stay:
-    /// the thread `watch` removes them, unless their disk is unmounted.
+    /// Removes all copies and single files in place that are missing; returns how many. Images of watched
+    /// directories stay: their threads remove them, unless their disk is unmounted.
     pub fn purge_missing(&self) -> Result<usize, Error> {
-        let mut missing = Vec::new();
-        let roots = lock(&self.context.roots).clone();
+        self.context.mark_missing()?;
+        let roots = self.context.watched.roots();
         let is_watched = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-        let mut in_place = HashSet::new();
-        for (id, path) in self.store.read(watched::images_in_place)? {
-            in_place.insert(id);
-            match presence(&path) {
-                Presence::Missing if !is_watched(&path) => missing.push(id),
-                Presence::There | Presence::Missing => {}
-                Presence::NoAnswer => return Err(Error::NoAnswer { path }),
+        let mut missing = self.store.missing();
+        for (id, one) in self.store.read(watched::missing)? {
+            // An image without files is kept for one that cannot be decoded.
+            if is_watched(&one.path) || one.since == 0 && !one.has_files {
+                missing.remove(&id);
             }
         }
-        self.store
-            .note(|c| images::set_missing(c, &missing, true))?;
-        self.context.mark_missing()?;
-        let copies = self.store.missing().into_iter();
-        missing.extend(copies.filter(|id| !in_place.contains(id)));
+        let missing: Vec<i64> = missing.into_iter().collect();
         let mut purged = 0;
         for some in missing.chunks(AT_ONCE) {
             let some = some.to_vec();
@@ -255,15 +249,14 @@ impl Library {
         }
     }
 
-    /// The row of an image, up to date with its file, if there is one.
+    /// The row of an image, if there is one. Has the file of one in place looked at: a network disk reports
+    /// no changes.
     pub(crate) fn image_now(&self, id: i64) -> Result<Option<Image>, Error> {
-        self.context.find_now(|c| images::get(c, id))
-    }
-
-    /// Brings the row of an image in place up to date with its file. Returns whether the row was
-    /// changed.
-    pub(crate) fn see_again(&self, image: &Image) -> bool {
-        self.context.see_again(image)
+        let image = self.store.read(|c| images::get(c, id))?;
+        if let Some(image) = image.as_ref().filter(|image| image.in_place) {
+            self.context.watched.look_at(&image.path);
+        }
+        Ok(image)
     }
 
     /// The image for a path: the one with this path or this content, otherwise a new one, in no folder.
@@ -271,7 +264,7 @@ impl Library {
     pub(crate) fn import_one(&self, source: &Path) -> Result<(Image, Option<Note>), Error> {
         disk::answers(source)?;
         let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
-        if let Some(image) = self.context.find_now(|c| images::by_path(c, &real))? {
+        if let Some(image) = self.store.read(|c| images::by_path(c, &real))? {
             return Ok((image, None));
         }
         let imported = self.land(self.context.prepare(source, None, self.context.tools())?)?;

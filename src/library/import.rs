@@ -89,7 +89,7 @@ pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),
         Task::InPlace => context.prepare_in_place(path, folder, tools),
-        Task::Watched(directory, pass) => context.take_watched(path, directory, *pass, tools),
+        Task::Watched(directory) => context.read_watched(path, directory, tools),
     }
 }
 

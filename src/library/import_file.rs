@@ -5,22 +5,22 @@
 //! then it is landed (`landing`). The next start removes temporary and pending files. The source is
 //! never changed.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::context::ImportContext;
 use super::decode::{FileLook, MakeScratch, Tools};
-use super::disk::{Copy, Scratch, flush};
+use super::disk::{Copy, Scratch, flush, stamp};
 use super::name::Name;
-use super::task::{Imported, InPlace, Prepared, Ready, Source, has_lost_its_file};
+use super::task::{Imported, Prepared, Ready, Source, has_lost_its_file};
 use crate::color;
 use crate::decode;
 use crate::digest::{self, Checksum};
 use crate::media::Note;
 use crate::store::images::{self, NewImage};
+use crate::store::watched;
 use crate::transcode;
-use crate::wire::{MediaType, Resolution};
+use crate::wire::{Image, MediaType, Resolution};
 
 impl ImportContext {
     /// Copies a file or a package, unless its content is already in the library. One that is in the
@@ -57,15 +57,16 @@ impl ImportContext {
                 .decoder
                 .checksum(path)
                 .map_err(Error::decoding(path))?;
-            let present = self.present(&hashed.checksum)?;
-            if let Some(imported) = present.filter(|imported| !has_lost_its_file(&imported.image)) {
+            if let Some(imported) = self.present(&hashed.checksum)?
+                && !self.lacks_file(&imported.image)?
+            {
                 return Ok(imported.into());
             }
         }
         let (mut copy, note, name) = (self.new_copy()?, source.note(), source.name);
         copy.fill(path, tools.decoder)?;
         if let Some(imported) = self.present(&copy.checksum)? {
-            if !has_lost_its_file(&imported.image) {
+            if !self.lacks_file(&imported.image)? {
                 return Ok(imported.into());
             }
             flush(&copy)?;
@@ -245,8 +246,18 @@ impl ImportContext {
     }
 
     pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Imported>, Error> {
-        let image = self.find_now(|c| images::by_checksum(c, checksum))?;
+        let image = self.store.read(|c| images::by_checksum(c, checksum))?;
         Ok(image.map(|image| self.complete(Imported::new(image, true))))
+    }
+
+    /// Whether the file of an image is missing. A file in place may have been written since its row was.
+    pub(super) fn lacks_file(&self, image: &Image) -> Result<bool, Error> {
+        if !image.in_place || has_lost_its_file(image) {
+            return Ok(has_lost_its_file(image));
+        }
+        let row = self.store.read(|c| watched::get(c, &image.path))?;
+        let now = image.path.metadata().ok();
+        Ok(now.is_some_and(|now| row.is_some_and(|row| !row.stamp.same_written(&stamp(&now)))))
     }
 
     /// Prepares a file that stays where it is, unless its content is in the library already.
@@ -260,23 +271,7 @@ impl ImportContext {
         if source.starts_with(&self.directory) {
             return self.prepare(source, folder, tools);
         }
-        let prepared = match self.take_named(source, folder, tools) {
-            Err(Error::NothingToDo) => {
-                let error = io::Error::other("it is being written");
-                return Err(Error::file("read", source)(error));
-            }
-            prepared => prepared?,
-        };
-        match &prepared {
-            // The content belongs to a copy whose file is missing, so it is copied again.
-            Prepared::InPlace(ready)
-                if matches!(&ready.change, InPlace::Same(image)
-                    if !image.in_place && has_lost_its_file(image)) =>
-            {
-                self.prepare(source, folder, tools)
-            }
-            _ => Ok(prepared),
-        }
+        self.read_named(source, folder, tools)
     }
 
     /// The name, row and note for a file that stays where it is.

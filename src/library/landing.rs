@@ -17,7 +17,8 @@ use super::context::ImportContext;
 use super::disk::{self, Copy, rename, stamp, sync_directory};
 use super::file_removal::Removal;
 use super::name::{FreeName, Name, Names};
-use super::task::{self, Imported, InPlace, Landed, Prepared, Ready, ReadyInPlace};
+use super::task::{self, Facts, Imported, Landed, Prepared, Ready, Which};
+use super::watch::{Effects, Rows};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection, Transaction, edits, pending_files};
@@ -35,7 +36,7 @@ pub(super) struct LibraryFiles {
 /// A file at its final path that is about to get its row.
 enum Placed {
     Copy(Box<Ready>, FreeName),
-    InPlace(Box<ReadyInPlace>),
+    InPlace(Box<Facts>, Effects),
 }
 
 /// A file with its name, or the result of a file for which no row is left to write.
@@ -114,11 +115,11 @@ impl LibraryFiles {
                 let free = self.give(&ready.name)?;
                 Ok(Placed::Copy(ready, free))
             }
-            Prepared::InPlace(mut ready) => {
-                if let InPlace::New { name, row, .. } = &mut ready.change {
-                    row.settle(&self.give(name)?.name, &ready.seen.path);
+            Prepared::InPlace(mut facts) => {
+                if let Some(new) = &mut facts.new {
+                    new.row.settle(&self.give(&new.name)?.name, &facts.path);
                 }
-                Ok(Placed::InPlace(ready))
+                Ok(Placed::InPlace(facts, Effects::default()))
             }
         }
     }
@@ -134,7 +135,7 @@ impl LibraryFiles {
         let noted = self.context.store.note(|c| -> Result<(), store::Error> {
             placed.iter().flatten().try_for_each(|one| match one {
                 Placed::Copy(ready, free) => mark(c, &ready.copy, free),
-                Placed::InPlace(_) => Ok(()),
+                Placed::InPlace(..) => Ok(()),
             })
         });
         for one in placed {
@@ -158,25 +159,55 @@ impl LibraryFiles {
         }
     }
 
-    fn write_row(&self, c: &Connection, placed: &mut Placed) -> Landed {
+    /// Writes the row of a file; returns its image, if it has one.
+    fn write_row(&self, c: &Connection, placed: &mut Placed) -> Result<Option<Imported>, Error> {
         match placed {
-            Placed::Copy(ready, _) => insert(c, &mut ready.row),
-            Placed::InPlace(ready) => self.context.write_in_place(c, ready, &self.names),
+            Placed::Copy(ready, _) => insert(c, &mut ready.row).map(Some),
+            Placed::InPlace(facts, _) if facts.directory.has_ended() => Ok(None),
+            Placed::InPlace(facts, effects) => {
+                let directory = Arc::clone(&facts.directory);
+                Rows::new((&self.context, c, &self.names), &directory, effects).place(facts)
+            }
         }
     }
 
     /// Finishes a file after its transaction. A copy is removed unless a new row was written for it.
-    fn settle(&self, placed: Placed, landed: Landed) -> Landed {
+    fn settle(&self, placed: Placed, landed: Result<Option<Imported>, Error>) -> Landed {
         match placed {
             Placed::Copy(ready, free) => {
                 let Ready { mut copy, note, .. } = *ready;
+                let landed = landed.and_then(|imported| imported.ok_or(Error::NothingToDo));
                 copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
                 if !copy.kept {
                     self.discard(copy, &free);
                 }
                 landed.map(|imported| self.context.complete(imported.noted(note)))
             }
-            Placed::InPlace(ready) => self.context.settle_in_place(*ready, landed),
+            Placed::InPlace(facts, effects) => self.settle_in_place(*facts, effects, landed),
+        }
+    }
+
+    fn settle_in_place(
+        &self,
+        facts: Facts,
+        effects: Effects,
+        landed: Result<Option<Imported>, Error>,
+    ) -> Landed {
+        let is_named = matches!(facts.directory.which, Which::Named(_));
+        let landed = landed?;
+        effects.tell_after_batch(&self.context);
+        let note = facts.new.and_then(|new| new.note);
+        match (landed, facts.content) {
+            (Some(imported), _) if is_named => Ok(self.context.complete(imported.noted(note))),
+            // No client waits for other files.
+            (Some(imported), _) => Ok(imported),
+            (None, Err(error)) => Err(error),
+            // Each file that a client named must be counted, as imported or failed.
+            (None, Ok(_)) if is_named => {
+                let changed = io::Error::other("it changed during the import");
+                Err(Error::file("import", &facts.path)(changed))
+            }
+            (None, Ok(_)) => Err(Error::NothingToDo),
         }
     }
 

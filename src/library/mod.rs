@@ -1,7 +1,7 @@
 //! The library: imports images, keeps their rows and files together, and deletes them.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `remove` and
-//! `watch`. A worker prepares a file (`import_file`), and `library`, the only thread that names files,
+//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `remove`, `watch`
+//! and `watch-1..n`. A worker prepares a file (`import_file`), and `library`, the only thread that names files,
 //! lands it as a whole or not at all (`owner`, `landing`). `remove` removes files whose rows are gone,
 //! and compares rows and files after a start, while requests are served.
 //! Thumbnails are a cache ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are
@@ -37,8 +37,6 @@ mod thumbnails;
 mod video;
 mod walk;
 mod watch;
-mod watched;
-mod watched_rows;
 mod workers;
 
 use std::io;
@@ -57,7 +55,7 @@ use landing::LibraryFiles;
 use owner::{Owner, OwnerThread};
 use reconcile::Leftovers;
 use removal_thread::{REMOVALS_MAX, Remover};
-use watch::WatchThread;
+use watch::Watching;
 use workers::{Work, Workers};
 
 pub use context::Settings;
@@ -74,7 +72,7 @@ pub(crate) use watch::{Wanted, WatchSettings};
 /// The threads. Dropping it ends them; files in progress are given up.
 pub struct Running {
     /// Ended before the imports, to which it sends files.
-    watch: WatchThread,
+    watching: Watching,
     /// Above the threads: closed before they are joined.
     end: Sender<()>,
     threads: Vec<Thread>,
@@ -105,7 +103,7 @@ pub fn start(
     let importing = Arc::clone(&context);
     let work: Work = Arc::new(move |job| work(&importing, job));
     let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
-    let (watching, watch) = watch::start(Arc::clone(&context), owner.clone(), spawner)?;
+    let watching = Watching::new(Arc::clone(&context), owner.clone(), spawner);
     let (jobs, removals) = bounded(REMOVALS_MAX);
     let (reconciling, reconciled) = bounded(0);
     let remover = Remover {
@@ -130,12 +128,12 @@ pub fn start(
         transcoder,
         store,
         bus,
-        watching,
+        watching: watching.clone(),
     };
     Ok((
         library,
         Running {
-            watch,
+            watching,
             end,
             threads,
             reconciled,
@@ -152,9 +150,9 @@ impl Running {
 
     /// Tells the threads to end, and returns them to be joined.
     pub fn end(self) -> Vec<Thread> {
-        let watch = self.watch.end();
+        self.watching.end();
         drop(self.end);
         self.remove.leave();
-        watch.into_iter().chain(self.threads).collect()
+        self.threads
     }
 }

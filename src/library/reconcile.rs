@@ -17,7 +17,7 @@ use super::edit::undo_renames;
 use super::file_removal::{ExpectedFile, flush_directories};
 use crate::memory;
 use crate::store::pending_files::{self, Pending};
-use crate::store::{Connection, images, watched};
+use crate::store::{Connection, images};
 
 pub(super) fn run(context: &ImportContext, leftovers: Leftovers) {
     if let Err(error) = reconcile(context, leftovers) {
@@ -47,14 +47,9 @@ pub(super) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Forgets files with other content than their images, so that the first scan reads them. Undoes an
-    /// unfinished rename of the last run, and reads the pending notes.
+    /// Undoes an unfinished rename of the last run, and reads the pending notes.
     pub(super) fn take(context: &ImportContext) -> Self {
-        let pending = context
-            .store
-            .note(|c| watched::forget_others(c, None).map(drop))
-            .map_err(Error::from)
-            .and_then(|()| undo_renames(context))
+        let pending = undo_renames(context)
             .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
             .inspect_err(|error| {
                 log::error!("cannot clean up after the last run: {}", error.reason())

@@ -1,10 +1,9 @@
 //! The plain data of an import: what is done with a file, what the file is, and the result. Used by the
 //! batch, the workers and the modules that send them files.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
 use super::disk::Copy;
@@ -26,7 +25,7 @@ pub(super) enum Task {
     /// Use the file in place.
     InPlace,
     /// Import a file of a watched directory.
-    Watched(Arc<Directory>, Pass),
+    Watched(Arc<Directory>),
 }
 
 /// A watched directory, and how its files are imported.
@@ -45,8 +44,8 @@ pub(super) enum Which {
     /// All files, except those that were deleted in murald but kept on the disk.
     #[default]
     All,
-    /// These files, which were imported by their paths, as long as they have images.
-    Only(BTreeSet<PathBuf>),
+    /// Those that were imported by their paths, as long as they have images.
+    Only,
     /// One file that is now imported by its path, into this folder.
     Named(Option<i64>),
 }
@@ -62,25 +61,13 @@ impl Directory {
         }
     }
 
-    /// Whether the path of a file is among those that are imported.
-    pub(super) fn has(&self, file: &Path) -> bool {
-        match &self.which {
-            Which::Only(files) => files.contains(file),
-            Which::All | Which::Named(_) => file.starts_with(&self.path),
-        }
+    pub(super) fn is(&self, path: &Path, folders: bool, which: &Which) -> bool {
+        (&*self.path, self.folders, &self.which) == (path, folders, which)
     }
 
-    pub(super) fn is_as(&self, other: &Self) -> bool {
-        (&self.path, self.folders, &self.which) == (&other.path, other.folders, &other.which)
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
-}
-
-/// The two passes over a directory: renamed files find their images before other files are imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Pass {
-    /// Only files with the content of an image whose own file is missing.
-    Moves,
-    All,
 }
 
 /// The image of a file that was imported.
@@ -124,39 +111,50 @@ pub(super) struct Ready {
     pub(super) note: Option<Note>,
 }
 
-/// A file that belongs to its owner, with the stamp and checksum that it had when it was read.
-pub(super) struct SeenFile {
+/// What was read from a file that belongs to its owner and stays where it is.
+pub(super) struct Facts {
     pub(super) path: PathBuf,
     pub(super) directory: Arc<Directory>,
+    /// As it was when the file was read.
     pub(super) stamp: Stamp,
-    pub(super) checksum: Checksum,
+    /// The checksum, or why the file cannot be used.
+    pub(super) content: Result<Checksum, Error>,
+    /// Its row, unless an image has the content.
+    pub(super) new: Option<NewFile>,
+    /// Whether the image with this content has lost its own file, as far as a look at that shows.
+    pub(super) has_lost_other: bool,
 }
 
-/// A file that stays where it is, and the change of rows for it.
-pub(super) struct ReadyInPlace {
-    pub(super) seen: SeenFile,
-    pub(super) change: InPlace,
+impl Facts {
+    pub(super) fn new(
+        path: PathBuf,
+        directory: Arc<Directory>,
+        stamp: Stamp,
+        content: Result<Checksum, Error>,
+    ) -> Self {
+        Self {
+            path,
+            directory,
+            stamp,
+            content,
+            new: None,
+            has_lost_other: false,
+        }
+    }
 }
 
-/// The change of rows for a file that stays where it is.
-pub(super) enum InPlace {
-    /// The file gets a new row.
-    New {
-        name: Name,
-        row: NewImage,
-        note: Option<Note>,
-    },
-    /// The file has the content of this image, whose own file is missing or has another content.
-    Moved(Image, Pass),
-    /// The file has the content of this image, whose own file is intact.
-    Same(Image),
+/// The row of a file that stays where it is.
+pub(super) struct NewFile {
+    pub(super) name: Name,
+    pub(super) row: NewImage,
+    pub(super) note: Option<Note>,
 }
 
 /// The work left to do on a file.
 pub(super) enum Prepared {
     Done(Box<Imported>),
     Copy(Box<Ready>),
-    InPlace(Box<ReadyInPlace>),
+    InPlace(Box<Facts>),
     /// A flushed copy for the image with the same content, whose file is missing.
     Restored {
         copy: Copy,

@@ -60,13 +60,6 @@ impl Scene {
         self.directory.path().join(name)
     }
 
-    /// Runs any SQL, to damage the database.
-    pub(super) fn damage(&self, sql: &str) {
-        self.store
-            .write(|c| Ok::<_, store::Error>(c.execute_batch(sql)?))
-            .unwrap();
-    }
-
     pub(super) fn start(&self) -> Alive {
         self.start_with(&self.at("thumbnails"))
     }
@@ -182,7 +175,7 @@ impl Alive {
         }
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let late = join_all(
             self.running.take().unwrap().end(),
             Instant::now() + PATIENCE,

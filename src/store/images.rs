@@ -245,9 +245,14 @@ pub(crate) fn has_name(connection: &Connection, name: &str) -> Result<bool, Erro
         .exists([name])?)
 }
 
-/// Returns the image with this file, or the package with this HTML page.
+/// Returns the image with this file, or the package with this HTML page. A copy may be missing; an image
+/// in place that is missing has this path no more.
 pub(crate) fn by_path(connection: &Connection, path: &Path) -> Result<Option<Image>, Error> {
-    let mut statement = connection.prepare_cached("SELECT id FROM image WHERE path = ?1")?;
+    // Each half has an index.
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM image WHERE path = ?1 AND missing_since IS NULL UNION ALL \
+         SELECT id FROM image WHERE path = ?1 AND missing_since IS NOT NULL AND NOT in_place LIMIT 1",
+    )?;
     let id = statement
         .query_row([path.to_string_lossy()], |row| row.get(0))
         .optional()?;
@@ -318,12 +323,22 @@ pub(crate) fn set_missing<'i>(
     is_missing: bool,
 ) -> Result<(), Error> {
     let since = is_missing.then(|| Timestamp::now().as_micros());
-    let sql = "UPDATE image SET missing_since = ?2 WHERE id = ?1 \
+    // Another image may have the file of one that was missing.
+    let sql = "UPDATE OR IGNORE image SET missing_since = ?2 WHERE id = ?1 \
                AND (missing_since IS NULL) = (?2 IS NOT NULL)";
     let mut statement = connection.prepare_cached(sql)?;
     for id in ids {
         statement.execute(params![id, since])?;
     }
+    Ok(())
+}
+
+/// Marks an image as missing since this time, in microseconds since 1970; 0 keeps the image without a
+/// time limit.
+pub(crate) fn miss(connection: &Connection, id: i64, since: i64) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE image SET missing_since = ?2 WHERE id = ?1")?
+        .execute([id, since])?;
     Ok(())
 }
 

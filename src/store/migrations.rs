@@ -186,10 +186,20 @@ pub(super) const STEPS: &[&str] = &[
      CREATE TRIGGER folder_moved AFTER UPDATE OF name, parent_id ON folder BEGIN
          UPDATE library SET lists = lists + 1;
      END;",
+    // Images whose files are missing keep their paths.
+    include_str!("paths.sql"),
 ];
 
 /// Applies all missing migrations, each in its own transaction.
 pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {
+    // Otherwise a table that is rebuilt would take the rows with it that refer to its own.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let migrated = run_unchecked(connection, steps);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    migrated
+}
+
+fn run_unchecked(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {
     let known = steps.len() as i64;
     loop {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -204,6 +214,13 @@ pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Err
             return Err(Error::Newer { found, known });
         };
         transaction.execute_batch(step)?;
+        if transaction
+            .prepare("PRAGMA foreign_key_check")?
+            .exists([])?
+        {
+            let what = format!("step {found} of the migration leaves rows without those they name");
+            return Err(Error::Damaged { what });
+        }
         transaction.pragma_update(None, "user_version", found + 1)?;
         transaction.commit()?;
     }

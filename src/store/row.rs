@@ -96,6 +96,7 @@ columns! {
     imported_at: time,
     source_path: path,
     in_place: get,
+    missing_since: get,
     position: optional_word,
     preview_path: optional_path,
     web_meta: json,

@@ -6,14 +6,13 @@
 //!
 //! The functions run in the caller's transaction and touch no file.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Error;
 use crate::digest::Checksum;
-use crate::wire::DISPLACED;
 
 /// Attributes that show whether a file is the same and unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,10 +39,22 @@ impl Stamp {
         (self.size, self.modified) == (other.size, other.modified)
     }
 
-    /// Whether it is the same file and, as far as size and time tell, unchanged.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        self.same_written(other) && (self.device, self.inode) == (other.device, other.inode)
+    /// Identifies the file, whatever its name is.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
     }
+}
+
+/// An image in place whose files are missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// In microseconds since 1970; 0 if the image is kept without a time limit, as its disk is away or
+    /// its file cannot be decoded.
+    pub(crate) since: i64,
+    pub(crate) size: u64,
+    pub(crate) path: PathBuf,
+    /// Whether a record names the image as that of its file.
+    pub(crate) has_files: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,31 +87,25 @@ pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedF
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// Returns how many files of a directory are missing and how many were checked; stops at the first
-/// file that exists. Only files accepted by `has` count, and no file whose image uses another file
-/// in place.
-pub(crate) fn missing_below(
+/// Whether a directory has a file with an image that is not missing, other than those that `is_known`
+/// accepts.
+pub(crate) fn has_another(
     connection: &Connection,
     directory: &Path,
-    has: &dyn Fn(&Path) -> bool,
-    is_gone: &dyn Fn(&Path) -> bool,
-) -> Result<(usize, usize), Error> {
+    is_known: &dyn Fn(&Path) -> bool,
+) -> Result<bool, Error> {
     let (from, to) = directory_range(directory);
     let mut statement = connection.prepare_cached(
         "SELECT file.path FROM watched_file AS file JOIN image ON image.id = file.image_id \
-         WHERE file.path > ?1 AND file.path < ?2 AND NOT (image.in_place AND image.path != file.path)",
+         WHERE file.path > ?1 AND file.path < ?2 AND image.missing_since IS NULL",
     )?;
     let mut rows = statement.query([from, to])?;
-    let mut gone = 0;
     while let Some(row) = rows.next()? {
-        let path = PathBuf::from(row.get::<_, String>(0)?);
-        match has(&path) {
-            true if is_gone(&path) => gone += 1,
-            true => return Ok((gone, gone + 1)),
-            false => {}
+        if !is_known(Path::new(&row.get::<_, String>(0)?)) {
+            return Ok(true);
         }
     }
-    Ok((gone, gone))
+    Ok(false)
 }
 
 /// Returns the number of images with files in a directory or below it.
@@ -156,64 +161,17 @@ pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> 
     Ok(())
 }
 
-/// Removes the record of a file if it belongs to this image.
-pub(crate) fn forget_file(connection: &Connection, path: &Path, image: i64) -> Result<(), Error> {
-    let sql = "DELETE FROM watched_file WHERE path = ?1 AND image_id = ?2";
-    connection
-        .prepare_cached(sql)?
-        .execute(params![text(path), image])?;
-    Ok(())
-}
-
-/// Replaces the record of a renamed file, and returns the id of its image. The old path may already
-/// have the record of another renamed file, which stays.
-pub(crate) fn rename(
+/// Removes the record of a file and returns it, if it is about this inode.
+pub(crate) fn take(
     connection: &Connection,
-    file: &WatchedFile,
-    now: &WatchedFile,
-) -> Result<Option<i64>, Error> {
-    let Stamp {
-        size,
-        modified,
-        changed,
-        inode,
-        device,
-    } = now.stamp;
-    let mut statement = connection.prepare_cached(
-        "UPDATE OR REPLACE watched_file SET path = ?3, size = ?4, modified = ?5, changed = ?6, \
-         device = ?7 WHERE path = ?1 AND inode = ?2 RETURNING image_id",
-    )?;
-    let (from, to, device) = (text(&file.path), text(&now.path), device as i64);
-    let values = params![
-        from,
-        inode as i64,
-        to,
-        size as i64,
-        modified,
-        changed,
-        device
-    ];
-    let image_id = statement.query_row(values, |row| row.get(0)).optional()?;
-    image_id.map_or_else(|| note(connection, now).map(|()| now.image_id), Ok)
-}
-
-/// Removes the records of files that do not have the content of their image: those of this image, or
-/// of all images. Returns their paths; they are to be read again.
-pub(crate) fn forget_others(
-    connection: &Connection,
-    image: Option<i64>,
-) -> Result<Vec<PathBuf>, Error> {
-    let of = image.map_or("image_id IS NOT NULL", |_| "image_id = ?1");
-    // The sign makes SQLite use the index of checksums, which is smaller than the table.
-    let sql = format!(
-        "DELETE FROM watched_file WHERE {of} AND NOT EXISTS (SELECT 1 FROM image \
-         WHERE image.checksum = watched_file.checksum AND +image.id = image_id) RETURNING path"
-    );
+    path: &Path,
+    inode: u64,
+) -> Result<Option<WatchedFile>, Error> {
+    let sql =
+        format!("DELETE FROM watched_file WHERE path = ?1 AND inode = ?2 RETURNING {COLUMNS}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let paths = statement.query_map(params_from_iter(image), |row| {
-        row.get::<_, String>(0).map(PathBuf::from)
-    })?;
-    Ok(paths.collect::<Result<_, _>>()?)
+    let taken = statement.query_row(params![text(path), inode as i64], from_row);
+    Ok(taken.optional()?)
 }
 
 /// Removes the records of all files of an image.
@@ -279,47 +237,69 @@ pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Er
     Ok(paths.collect::<Result<_, _>>()?)
 }
 
-/// Returns the images that use files in place and are marked as missing.
-pub(crate) fn missing_in_place(connection: &Connection) -> Result<HashSet<i64>, Error> {
-    let sql = "SELECT id FROM image WHERE missing_since IS NOT NULL AND in_place";
+/// Returns the images in place whose files are missing.
+pub(crate) fn missing(connection: &Connection) -> Result<HashMap<i64, Missing>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, missing_since, file_size, path, \
+         EXISTS (SELECT 1 FROM watched_file WHERE image_id = image.id) \
+         FROM image WHERE missing_since IS NOT NULL AND in_place",
+    )?;
+    let missing = statement.query_map([], |row| {
+        let missing = Missing {
+            since: row.get(1)?,
+            size: row.get::<_, i64>(2)?.unsigned_abs(),
+            path: row.get::<_, String>(3)?.into(),
+            has_files: row.get(4)?,
+        };
+        Ok((row.get(0)?, missing))
+    })?;
+    Ok(missing.collect::<Result<_, _>>()?)
+}
+
+/// Returns the records of the files of images that wait for a missing file.
+pub(crate) fn waiting(connection: &Connection) -> Result<Vec<WatchedFile>, Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM watched_file WHERE image_id IN \
+         (SELECT id FROM image WHERE missing_since IS NOT NULL AND missing_since > 0 AND in_place)"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let files = statement.query_map([], from_row)?;
+    Ok(files.collect::<Result<_, _>>()?)
+}
+
+/// Marks the image in place that has this path as missing, unless it is the image `by`. Returns the id
+/// of that image.
+pub(crate) fn displace(
+    connection: &Connection,
+    path: &Path,
+    by: i64,
+    now: i64,
+) -> Result<Option<i64>, Error> {
+    let sql = "UPDATE image SET missing_since = ?3 \
+         WHERE path = ?1 AND missing_since IS NULL AND in_place AND id <> ?2 RETURNING id";
     let mut statement = connection.prepare_cached(sql)?;
-    let ids = statement.query_map([], |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
+    let displaced = statement.query_row(params![text(path), by, now], |row| row.get(0));
+    Ok(displaced.optional()?)
 }
 
-/// Returns all images that use files in place.
-pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
-    images(
-        &mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?,
-        [],
-    )
+/// Returns the image in place that had its file at this path and is missing, if one is: the latest.
+pub(crate) fn missing_at(connection: &Connection, path: &Path) -> Result<Option<i64>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM image WHERE missing_since IS NOT NULL AND path = ?1 AND in_place \
+         ORDER BY id DESC LIMIT 1",
+    )?;
+    let id = statement.query_row([text(path)], |row| row.get(0));
+    Ok(id.optional()?)
 }
 
-/// Takes the path from the image in place that has it, unless it is the image `by`. That image uses
-/// another of its files; if it has none, it counts as missing, as its content may be found again.
-pub(crate) fn displace(connection: &Connection, path: &Path, by: i64) -> Result<(), Error> {
-    let sql = "UPDATE image SET path = ifnull((SELECT file.path FROM watched_file AS file \
-         WHERE file.image_id = image.id AND file.checksum = image.checksum AND file.path <> ?1 \
-         AND file.path NOT IN (SELECT path FROM image) ORDER BY file.path LIMIT 1), path || ?2 || id) \
-         WHERE path = ?1 AND in_place AND id <> ?3";
+/// Starts the clock of the images that were kept because the file at this path could not be decoded.
+pub(crate) fn start_clock(connection: &Connection, path: &Path, now: i64) -> Result<(), Error> {
+    let sql = "UPDATE image SET missing_since = ?2 \
+         WHERE missing_since IS NOT NULL AND missing_since = 0 AND path = ?1 AND in_place";
     connection
         .prepare_cached(sql)?
-        .execute(params![text(path), DISPLACED, by])?;
+        .execute(params![text(path), now])?;
     Ok(())
-}
-
-/// Returns the images whose files [`displace`] has marked as missing, and their former paths.
-pub(crate) fn displaced(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, path FROM image WHERE in_place AND path LIKE '%' || ?1 || id",
-    )?;
-    let mut found = images(&mut statement, [DISPLACED])?;
-    for (id, path) in &mut found {
-        let end = format!("{DISPLACED}{id}");
-        let own = path.to_string_lossy().strip_suffix(&end).map(PathBuf::from);
-        *path = own.unwrap_or_default();
-    }
-    Ok(found)
 }
 
 /// Returns the empty folders that were created for watched directories.

@@ -8,7 +8,7 @@ use crate::backends::{self, Backends, Kind, REGISTRY, Registration, UnavailableR
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 use crate::store;
-use crate::wire::{MediaType, own_path};
+use crate::wire::MediaType;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -59,7 +59,7 @@ pub enum Error {
     #[error("no image with ID {id}")]
     NoImage { id: i64 },
     /// The image is in the library, but its file is missing.
-    #[error("the file of image {id} is {}: {}", if *away { "unavailable" } else { "missing" }, own_path(path).display())]
+    #[error("the file of image {id} is {}: {}", if *away { "unavailable" } else { "missing" }, path.display())]
     FileGone {
         id: i64,
         path: PathBuf,

@@ -42,9 +42,9 @@ use crate::thread::{OwnedThread, Spawner};
 pub use error::Error;
 pub(crate) use error::Remedy;
 pub use handle::{Handle, ReconcilerOwner};
+pub(crate) use request::Reply;
 pub use request::Targets;
 pub use request::{Applied, Ask, Request};
-pub(crate) use request::{Reply, SeeAgain};
 
 pub(crate) use status::HookRequest;
 pub(crate) use workspace_follower::WorkspaceFollower;
@@ -60,19 +60,10 @@ pub fn start(
     bus: EventBus,
     backends: Backends,
     desktop: desktop::Handle,
-    see_again: SeeAgain,
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let status = SharedStatus::before_look();
     let (handle, end, mailbox) = Handle::new(status.clone());
-    let reconciler = Reconciler::new(
-        spawner.clone(),
-        store,
-        bus,
-        desktop,
-        backends,
-        status,
-        see_again,
-    );
+    let reconciler = Reconciler::new(spawner.clone(), store, bus, desktop, backends, status);
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;
     Ok((handle, OwnedThread::new(end, thread)))
 }

@@ -28,7 +28,8 @@ pub(super) fn is_gone(image: &Image) -> bool {
 /// Whether the file of an image in the library is missing. A plain colour gets its file when it is
 /// shown.
 pub(super) fn lacks_file(image: &Image) -> bool {
-    image.library_id().is_some() && file_is_missing(&image.path)
+    let is_of_library = image.library_id().is_some();
+    is_of_library && (image.is_absent() || file_is_missing(&image.path))
 }
 
 /// Whether a file cannot be found now, possibly only because its disk does not answer.

@@ -12,7 +12,6 @@ mod record;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, at, never, select};
@@ -25,7 +24,7 @@ use crate::events::{EventBus, Subscription};
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
-use crate::wire::{Image, Source};
+use crate::wire::Source;
 
 use super::Error;
 use super::assignments::{self, PendingVisibility};
@@ -39,7 +38,7 @@ use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
 use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
-use super::request::{Applied, Ask, Reply, Request, SeeAgain};
+use super::request::{Applied, Ask, Reply, Request};
 use super::status::SharedStatus;
 use super::upkeep::upkeep;
 use super::worker::Report;
@@ -60,7 +59,6 @@ pub(super) struct Reconciler {
     /// Updates what other programs read, before a change is reported to clients.
     desktop: desktop::Handle,
     /// Called for each picture before it is shown.
-    see_again: SeeAgain,
     backends: Backends,
     status: SharedStatus,
     reports: Receiver<Report>,
@@ -108,7 +106,6 @@ impl Reconciler {
         desktop: desktop::Handle,
         backends: Backends,
         status: SharedStatus,
-        see_again: SeeAgain,
     ) -> Self {
         let (workers, reports) = Workers::new(spawner, backends.clone());
         let recovery = Recovery::open(&backends);
@@ -121,7 +118,6 @@ impl Reconciler {
             store,
             bus,
             desktop,
-            see_again,
             backends,
             status,
             reports,
@@ -403,14 +399,9 @@ impl Reconciler {
         Ok(world)
     }
 
-    /// Whether files of these images have changed since their rows were written; updates those rows.
-    fn are_rewritten<'a>(&self, images: impl Iterator<Item = &'a Arc<Image>>) -> bool {
-        images.filter(|image| (self.see_again)(image)).count() > 0
-    }
-
     /// Plans a request for the current state.
     fn feasible(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
-        let (mut picks, mut is_read) = (PICKS, false);
+        let mut picks = PICKS;
         loop {
             let world = self.world_state()?;
             // A backend may have been installed since.
@@ -420,13 +411,6 @@ impl Reconciler {
                 Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
                     orphan::mark_missing(&self.store, &error);
                     picks -= 1;
-                }
-                // Only once, because a growing file would be read for ever.
-                Ok(Feasible { pictures, .. })
-                    if !is_read
-                        && self.are_rewritten(pictures.iter().map(|picture| &picture.image)) =>
-                {
-                    is_read = true;
                 }
                 feasible => return Ok((feasible?, world)),
             }

@@ -12,9 +12,6 @@ use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus, Source};
 /// Called once, on the thread `reconciler` or `desktop`, so it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
-/// Updates the row of an image used in place from its file; returns whether the row was out of date.
-pub(crate) type SeeAgain = Box<dyn Fn(&Image) -> bool + Send>;
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     Image(i64),

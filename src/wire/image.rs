@@ -7,8 +7,6 @@
 //! `store::images` or `store::edits`, where it is written.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -26,7 +24,6 @@ pub struct Image {
     /// File stem, unique in the library.
     pub name: String,
     /// Absolute, in `images_dir` unless it is in place.
-    #[serde(serialize_with = "put_path")]
     pub path: PathBuf,
     pub media_type: MediaType,
     pub format: Format,
@@ -55,6 +52,9 @@ pub struct Image {
     pub source_path: PathBuf,
     /// `path` is the owner's own file, and there is no copy.
     pub in_place: bool,
+    /// Since when the file is missing, in microseconds since 1970; 0 without a time limit.
+    #[serde(skip)]
+    pub missing_since: Option<i64>,
     /// The part that is shown; none: as the backend's settings say.
     pub position: Option<Position>,
     /// Not stored in a row: the cache has them.
@@ -73,28 +73,17 @@ pub(crate) type ThumbnailPaths = BTreeMap<&'static str, String>;
 /// Bytes of a description.
 pub(crate) const DESCRIPTION_MAX: usize = 4 << 10;
 
-/// The suffix to a path, before the image's id, in the row of an image whose file now has the
-/// content of another. No file has such a path.
-pub(crate) const DISPLACED: &str = ".murald-displaced-";
-
-/// The path that the owner of an image knows, from the path in its row.
-pub(crate) fn own_path(path: &Path) -> &Path {
-    let bytes = path.as_os_str().as_bytes();
-    let digits = bytes
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let own = bytes[..bytes.len() - digits].strip_suffix(DISPLACED.as_bytes());
-    own.map_or(path, |own| Path::new(OsStr::from_bytes(own)))
-}
-
 impl Image {
     /// The path on disk: the image's own file, or its package.
     pub fn home(&self) -> &Path {
         self.web_meta
             .as_ref()
             .map_or(&self.path, |meta| &meta.package_root)
+    }
+
+    /// Whether the image is in place and its file is missing. Another image may have the file at its path.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.in_place && self.missing_since.is_some()
     }
 
     /// `sha256:<hex>`
@@ -106,10 +95,6 @@ impl Image {
     pub(crate) fn color_texts(&self) -> Vec<String> {
         self.colors.iter().map(|&color| hex(color)).collect()
     }
-}
-
-fn put_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    own_path(path).serialize(serializer)
 }
 
 fn put_checksum<S: Serializer>(checksum: &Checksum, serializer: S) -> Result<S::Ok, S::Error> {
@@ -220,6 +205,7 @@ impl Image {
             imported_at: Timestamp::from_micros(0),
             source_path: PathBuf::new(),
             in_place: false,
+            missing_since: None,
             position: None,
             thumbnails: ThumbnailPaths::default(),
             preview_path: None,
@@ -241,7 +227,7 @@ impl Image {
 
     /// The path that the image's owner knows; none for a plain colour.
     pub(crate) fn library_path(&self) -> Option<PathBuf> {
-        self.library_id().map(|_| own_path(&self.path).to_owned())
+        self.library_id().map(|_| self.path.clone())
     }
 }
 
@@ -273,18 +259,4 @@ pub(super) fn put_ids<S: Serializer>(
 pub(crate) fn id_or_color(id: i64) -> Value {
     let color = color::of_image(id).map(hex);
     color.map_or_else(|| Value::from(id), Value::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn path_is_shown_as_its_owner_knows_it() {
-        let check = |path: &str, own: &str| assert_eq!(own_path(Path::new(path)), Path::new(own));
-        check("/p/a.png", "/p/a.png");
-        check("/p/a.png.murald-displaced-7", "/p/a.png");
-        check("/p/a.murald-displaced-b.png", "/p/a.murald-displaced-b.png");
-        check("/p/a.murald-displaced-7.png", "/p/a.murald-displaced-7.png");
-    }
 }

@@ -21,8 +21,7 @@ pub(crate) use error::{BadParameter, ErrorBody, ErrorCode, Parameters};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
 pub(crate) use image::{
-    COLOR_SIZE, DESCRIPTION_MAX, DISPLACED, JsonObject, ThumbnailPaths, WebMeta, id_or_color,
-    labelled, own_path, put_id,
+    COLOR_SIZE, DESCRIPTION_MAX, JsonObject, ThumbnailPaths, WebMeta, id_or_color, labelled, put_id,
 };
 pub use image::{Image, WebCapabilities};
 pub(crate) use names::{

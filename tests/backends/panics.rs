@@ -50,9 +50,9 @@ impl Bench {
             EventFilter::from_iter([EventKind::BackendUnavailable]),
             || (),
         );
-        let (desktop, see_again) = (desktop::Handle::default(), Box::new(|_: &_| false));
+        let desktop = desktop::Handle::default();
         let (wallpaper, owner) =
-            wallpaper::start(&spawner, store.clone(), bus, backends, desktop, see_again).unwrap();
+            wallpaper::start(&spawner, store.clone(), bus, backends, desktop).unwrap();
         Self {
             _owner: owner,
             wallpaper,

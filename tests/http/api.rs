@@ -72,7 +72,6 @@ fn daemon() -> Daemon {
         events.clone(),
         backends.clone(),
         desktop::Handle::default(),
-        Box::new(|_| false),
     )
     .unwrap();
     let wallpapers = DaemonWallpapers {

@@ -97,6 +97,9 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
     // Between the reads of its row and its file, the image may be renamed, and another may get its
     // name. The row is read again afterwards: a name is free only once the row has changed.
     loop {
+        if image.is_absent() {
+            return Err(lost(&image));
+        }
         api.library.answers(&image)?;
         let answer = file(request, &image.path, image.format.content_type());
         let now = match &answer {
@@ -185,7 +188,7 @@ fn find(api: &Api, id: i64) -> Result<Image, Error> {
     found.ok_or_else(|| nowhere(id))
 }
 
-/// The image, after its file was checked again: its owner may have rewritten it a moment ago.
+/// The image, whose file is looked at soon.
 fn find_now(api: &Api, id: i64) -> Result<Image, Error> {
     api.library.image_now(id)?.ok_or_else(|| nowhere(id))
 }
@@ -201,7 +204,7 @@ fn lost(image: &Image) -> Error {
 }
 
 fn thumbnail_failed(error: library::Error, image: &Image) -> Error {
-    if error.is_missing_file() {
+    if error.is_missing_file() || matches!(error, library::Error::FileGone { .. }) {
         return lost(image);
     }
     if let library::Error::NoAnswer { .. } | library::Error::Stopped = error {

@@ -77,7 +77,7 @@ fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
                     .is_ok_and(|now| gone.starts_with(now))
             };
             if !now.directories.iter().any(stays) {
-                api.library.watching.forget(gone)?;
+                api.library.watching.forget(gone, &now)?;
             }
         }
     }

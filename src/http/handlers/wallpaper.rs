@@ -129,8 +129,6 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             if color::of_image(id).is_some() {
                 return Err(wallpaper::Error::NoImage { id }.into());
             }
-            // Reads a file that its owner has just rewritten. A large one is read here, because the
-            // thread that shows pictures serves all clients.
             api.library.image_now(id)?;
             id
         }

@@ -99,7 +99,7 @@ fn files_in_place_that_swap_their_names_keep_their_rows() {
     let files = [("a.png", 1), ("b.png", 2)].map(|(name, seed)| scene.source(name, png(seed)));
     let context = Arc::clone(alive.context());
     let take = || {
-        let ready = |file: &PathBuf| match context.take_named(file, None, context.tools()) {
+        let ready = |file: &PathBuf| match context.read_named(file, None, context.tools()) {
             Ok(ready) => ready,
             Err(error) => panic!("{}", error.reason()),
         };

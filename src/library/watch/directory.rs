@@ -1,415 +1,689 @@
-//! The state of one watched directory in the thread `watch`: which paths to look at and when, which
-//! files wait for the imports, and which are missing. Reads the kernel's list of mounts, and no disk.
+//! The thread `watch-N` of one watched directory, or of all single files in place: looks at the directory
+//! after changes, has rows follow the files, and gives files to the imports that are to be read.
+//!
+//! It waits for its own disk, and for no other. It sleeps until something has changed, and wakes by
+//! itself only while a change settles or a file is missing. The imports' processes read the files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::task::{self, Pass, Which};
-use super::findings::{Difference, Findings, Leads, Missing, Root, Scope};
-use super::notices::{Mounted, Mounts, Notices, Way, mounted};
-use super::settings::{ANYWHERE, AT_ONCE, is_scanned};
-use crate::store::watched::Stamp;
-use crate::wire::WatchState;
+use super::super::Error;
+use super::super::context::ImportContext;
+use super::super::departed::AT_ONCE;
+use super::super::import::Request;
+use super::super::owner::Owner;
+use super::super::task::{Directory, Task, Which};
+use super::compare::{Difference, Found, Loss, Root, compare, slices};
+use super::notices::{Kernel, Watches};
+use super::rows::{self, Effects, Rows};
+use super::settings::{FILES_AT_ONCE, GRACE, is_scanned};
+use super::walk::{Scope, Walk};
+use super::watched::{ANYWHERE, Waiting, Watched};
+use crate::digest::Checksum;
+use crate::store::images;
+use crate::store::watched::{self, Missing, Stamp, WatchedFile};
+use crate::sys::lock;
+use crate::wire::{Timestamp, WatchState};
 
-/// A look without a sign of life for this long is abandoned, as its disk does not answer.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The delay of a look that could not be started.
+/// The delay before a failed look or import is repeated.
 const LATER: Duration = Duration::from_secs(60);
+/// The delay before it is checked again whether images may expire.
+const SOON: Duration = Duration::from_secs(1);
+/// The longest pause after a look at everything, which is four times as long as the look.
+const REST_MAX: Duration = Duration::from_secs(30);
+/// How many files are hashed between two looks.
+const HASHED_AT_ONCE: usize = 16;
 
-/// A look in progress.
-pub(super) struct Looking {
-    pub(super) number: u64,
-    pub(super) scope: Scope,
-    pub(super) life: Arc<AtomicU64>,
-    seen: u64,
-    since: Instant,
-}
-
-#[derive(Default)]
-pub(super) struct Watched {
-    pub(super) id: u64,
-    pub(super) written: String,
-    pub(super) task: Arc<task::Directory>,
-    pub(super) looking: Option<Looking>,
-    pub(super) notices: Option<Notices>,
-    /// The directories inside it at the last look at everything.
-    places: BTreeSet<PathBuf>,
-    /// The target of its path when last seen.
-    pub(super) leads: Option<Leads>,
-    /// Whether the path leads elsewhere than before: missing files then count as gone, whatever disk
-    /// they were on.
-    elsewhere: bool,
-    mounts: Vec<String>,
-    /// Mounts that are gone. Device numbers alone do not show this, as a bind mount has the number of
-    /// its source.
-    unmounted: BTreeSet<Mounted>,
-    pub(super) root: Root,
-    /// The reason why the kernel does not report all changes, if so.
-    pub(super) refused: Option<String>,
-    pub(super) all_away: bool,
+pub(super) struct DirectoryThread {
+    watched: Arc<Watched>,
+    context: Arc<ImportContext>,
+    owner: Owner,
+    kernel: Kernel,
+    /// murald's own directories.
+    own: Vec<PathBuf>,
     /// The paths to look at, and when.
     wish: Option<(Scope, Instant)>,
-    pub(super) missing: Missing,
-    unnamed: BTreeSet<PathBuf>,
-    /// The files that wait for the imports.
-    queue: BTreeMap<(Pass, PathBuf), Stamp>,
-    pub(super) taking: Option<Pass>,
-    hangs: bool,
+    /// The earliest time of the next look at everything.
+    rested: Instant,
+    /// When the time of the next missing image is over.
+    due: Option<Instant>,
+    /// The directories inside it at the last look at everything, or the single files.
+    known: BTreeSet<PathBuf>,
+    files: Files,
+    walks: u64,
+    is_unsaved: bool,
+    state: State,
 }
 
-impl Watched {
-    pub(super) fn new(id: u64, written: String, task: task::Directory, now: Instant) -> Self {
-        let mut watched = Self {
-            id,
-            written,
-            mounts: Mounts::of(&task.path),
-            task: Arc::new(task),
-            ..Self::default()
-        };
-        watched.look_at_all(now);
-        watched
+/// The files that were found and whose content is not read yet.
+#[derive(Default)]
+struct Files {
+    /// Files that may have the content of a missing image, and their checksums.
+    candidates: BTreeMap<PathBuf, Stamp>,
+    hashed: BTreeMap<PathBuf, (Stamp, Checksum)>,
+    queue: BTreeMap<PathBuf, Stamp>,
+    /// The files that the imports read now.
+    in_hand: HashMap<PathBuf, Stamp>,
+}
+
+/// What is known about the directory itself.
+#[derive(Default)]
+struct State {
+    root: Root,
+    /// Whether all known files have vanished at once.
+    is_away: bool,
+    /// Why the kernel does not report all changes, if so.
+    refused: Option<String>,
+    unnamed: BTreeSet<PathBuf>,
+    /// How many images are kept without a time limit.
+    kept: usize,
+}
+
+impl DirectoryThread {
+    pub(super) fn new(
+        watched: Arc<Watched>,
+        (context, owner): (Arc<ImportContext>, Owner),
+        kernel: Kernel,
+        own: Vec<PathBuf>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            watched,
+            context,
+            owner,
+            kernel,
+            own,
+            wish: Some((Scope::All, now)),
+            rested: now,
+            due: None,
+            known: BTreeSet::new(),
+            files: Files::default(),
+            walks: 0,
+            is_unsaved: false,
+            state: State::default(),
+        }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.task.path
+    /// The body of the thread.
+    pub(super) fn run(mut self) {
+        while let Some(waiting) = self.watched.wait(self.next(), self.is_busy()) {
+            self.hear(waiting);
+            if let Err(error) = self.go_on() {
+                if !self.watched.directory.has_ended() {
+                    log::error!("watched directories: {}", error.reason());
+                }
+                self.fail();
+            }
+            self.tell();
+        }
+        if let Some(notices) = self.kernel.notices() {
+            notices.forget(self.watched.id, None);
+        }
     }
 
-    /// Schedules a look at everything, without delay.
-    pub(super) fn look_at_all(&mut self, now: Instant) {
-        self.wish = Some((Scope::All, now));
+    /// When there is something to do without an event.
+    fn next(&self) -> Option<Instant> {
+        let files = &self.files;
+        if !files.candidates.is_empty() || !files.hashed.is_empty() || self.may_give() {
+            return Some(Instant::now());
+        }
+        let wish = self.wish.as_ref().map(|(scope, at)| match scope {
+            Scope::All => self.rested.max(*at),
+            Scope::Paths(_) => *at,
+        });
+        wish.into_iter().chain(self.due).min()
     }
 
-    /// Schedules a look at changed paths and all below them, without delay.
-    pub(super) fn on_changes(&mut self, paths: BTreeSet<PathBuf>, now: Instant) {
-        let own = self.path();
-        let is_all = |path: &PathBuf| match &self.task.which {
-            Which::Only(_) => path == Path::new(ANYWHERE),
+    fn is_busy(&self) -> bool {
+        let Files {
+            candidates,
+            hashed,
+            queue,
+            in_hand,
+        } = &self.files;
+        let is_reading = !(candidates.is_empty() && hashed.is_empty());
+        is_reading || !(queue.is_empty() && in_hand.is_empty()) || self.wish.is_some()
+    }
+
+    fn hear(&mut self, waiting: Waiting) {
+        let Waiting { paths, scan, ended } = waiting;
+        if let Some(is_unsaved) = ended {
+            let mut unsettled = lock(&self.watched.unsettled);
+            for (path, _) in self.files.in_hand.drain() {
+                if !self.files.queue.contains_key(&path) {
+                    unsettled.remove(&path);
+                }
+            }
+            drop(unsettled);
+            if is_unsaved {
+                self.fail();
+            } else if self.state.is_away {
+                // Perhaps no longer.
+                self.wish_for(Scope::All, Instant::now());
+            }
+        }
+        if scan {
+            self.rested = Instant::now();
+            self.wish_for(Scope::All, self.rested);
+        }
+        if !paths.is_empty() {
+            self.wish_for_changes(paths);
+        }
+    }
+
+    /// Looks at everything later, as rows could not be written. Until then no image expires: its file may
+    /// be one of those that were found.
+    fn fail(&mut self) {
+        self.is_unsaved = true;
+        self.wish = Some((Scope::All, Instant::now() + LATER));
+        self.due = None;
+    }
+
+    fn wish_for(&mut self, scope: Scope, at: Instant) {
+        self.wish = Some(match (self.wish.take(), scope) {
+            (Some((Scope::Paths(mut known), before)), Scope::Paths(more)) => {
+                known.extend(more);
+                (Scope::Paths(known), before.min(at))
+            }
+            (Some((Scope::All, before)), _) => (Scope::All, before.min(at)),
+            (_, scope) => (scope, at),
+        });
+    }
+
+    /// Has changed paths looked at, with all below them.
+    fn wish_for_changes(&mut self, paths: BTreeSet<PathBuf>) {
+        let (now, own) = (Instant::now(), &*self.watched.directory.path);
+        let is_single = self.watched.directory.which == Which::Only;
+        let is_all = |path: &PathBuf| match is_single {
+            true => path == Path::new(ANYWHERE),
             // A change above may change where the path leads. A directory inside may have a new name,
             // which only a look at everything finds.
-            _ => own.starts_with(path) || self.places.contains(path),
+            false => own.starts_with(path) || self.known.contains(path),
         };
         if paths.iter().any(is_all) {
-            return self.look_at_all(now);
+            return self.wish_for(Scope::All, now);
         }
-        let paths: BTreeSet<_> = match &self.task.which {
-            Which::Only(files) => {
-                // Their directories are watched as a whole, so other files change, too.
-                let below = |path: &PathBuf| {
-                    let from = files.range::<Path, _>((Bound::Included(&**path), Bound::Unbounded));
-                    let path = path.clone();
-                    from.take_while(move |file| file.starts_with(&path))
-                        .cloned()
-                };
-                paths.iter().flat_map(below).collect()
-            }
-            _ => paths
+        let paths: BTreeSet<_> = match is_single {
+            // Their directories are watched as a whole, so other files change, too.
+            true => paths
+                .iter()
+                .flat_map(|path| self.files_below(path))
+                .collect(),
+            false => paths
                 .into_iter()
                 .filter(|path| is_scanned(own, path))
                 .collect(),
         };
         if !paths.is_empty() {
-            self.look_again(paths, now);
+            self.wish_for(Scope::Paths(paths), now);
         }
     }
 
-    /// Whether the path may lead elsewhere since the last call.
-    pub(super) fn has_new_way(&self) -> bool {
-        self.notices
-            .as_ref()
-            .and_then(Notices::way)
-            .is_some_and(Way::has_changed)
+    /// The single files at a path or below it.
+    fn files_below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+        let from = (Bound::Included(path), Bound::Unbounded);
+        let files = self.known.range::<Path, _>(from);
+        files
+            .take_while(move |file| file.starts_with(path))
+            .cloned()
     }
 
-    /// Stores where the path leads; true if that is elsewhere than before.
-    pub(super) fn follow(&mut self, leads: &Leads) -> bool {
-        let before = self.leads.replace(leads.clone());
-        let elsewhere = before.is_some_and(|before| leads.is_elsewhere(&before));
-        if elsewhere {
-            log::info!(
-                "{} now points to {}",
-                self.path().display(),
-                leads.real.display()
-            );
-            self.elsewhere = true;
-            self.missing.look_for_kept();
+    fn go_on(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            let paths = self.missing_files()?;
+            if !paths.is_empty() {
+                self.wish_for(Scope::Paths(paths), now);
+            }
         }
-        elsewhere
-    }
-
-    /// Reads which disks are mounted above the directory and inside it.
-    pub(super) fn look_at_mounts(&mut self, now: Instant) {
-        let mut mounts = Mounts::of(self.path());
-        if let Some(leads) = self
-            .leads
-            .as_ref()
-            .filter(|leads| leads.real != self.path())
-        {
-            mounts.extend(Mounts::of(&leads.real));
+        let rested = self.rested;
+        let is_due = |(scope, at): &mut (Scope, Instant)| {
+            *at <= now && (*scope != Scope::All || rested <= now)
+        };
+        if let Some((scope, _)) = self.wish.take_if(is_due) {
+            self.look(&scope)?;
+        } else if !self.files.candidates.is_empty() {
+            self.hash_some();
+        } else if !self.files.hashed.is_empty() {
+            self.place_hashed()?;
+        } else if self.may_give() {
+            self.give_files();
         }
-        self.on_mounts(mounts, now);
+        let is_searching = !(self.files.candidates.is_empty() && self.files.hashed.is_empty());
+        self.watched.searches.store(is_searching, Ordering::Release);
+        Ok(())
     }
 
-    /// Schedules a look at everything if the mounts have changed.
-    fn on_mounts(&mut self, mounts: Vec<String>, now: Instant) {
-        if self.mounts == mounts {
-            return;
-        }
-        self.unmounted.append(&mut mounted(&self.mounts));
-        let there = mounted(&mounts);
-        self.unmounted.retain(|one| !there.contains(one));
-        self.mounts = mounts;
-        self.look_at_all(now);
-    }
-
-    /// Forgets the parents of a missing directory, so that it does not count as leading elsewhere when
-    /// it is created again, step by step. Until then its files are away.
-    pub(super) fn forget_parents(&mut self) {
-        if let Some(leads) = &mut self.leads {
-            leads.above.clear();
+    /// Whether a path is of a file that this thread follows.
+    fn has(&self, path: &Path) -> bool {
+        match self.watched.directory.which {
+            Which::Only => self.known.contains(path),
+            _ => path.starts_with(&self.watched.directory.path),
         }
     }
 
-    fn is_unmounted(&self, file: &Path) -> bool {
-        let inside = file.strip_prefix(self.path());
-        let leads = self.leads.as_ref().zip(inside.ok());
-        let real = leads.map(|(leads, inside)| leads.real.join(inside));
-        self.unmounted.iter().any(|(_, point)| {
-            file.starts_with(point) || real.as_ref().is_some_and(|real| real.starts_with(point))
+    fn read_missing(&self) -> Result<HashMap<i64, Missing>, Error> {
+        Ok(self.context.store.read(watched::missing)?)
+    }
+
+    /// The paths of the images whose time is over, and of their other files.
+    fn missing_files(&self) -> Result<BTreeSet<PathBuf>, Error> {
+        let now = Timestamp::now().as_micros();
+        let mut missing = self.read_missing()?;
+        missing.retain(|_, one| one.is_due(now) && self.has(&one.path));
+        let mut paths: BTreeSet<_> = missing.values().map(|one| one.path.clone()).collect();
+        for row in self.context.store.read(watched::waiting)? {
+            let is_due = row.image_id.is_some_and(|id| missing.contains_key(&id));
+            paths.extend(Some(row.path).filter(|path| is_due && self.has(path)));
+        }
+        Ok(paths)
+    }
+
+    fn look(&mut self, scope: &Scope) -> Result<(), Error> {
+        let is_all = *scope == Scope::All;
+        let begun = Instant::now();
+        let found = self.walk(scope)?;
+        if is_all {
+            self.rested = Instant::now() + (begun.elapsed() * 4).min(REST_MAX);
+            self.is_unsaved = false;
+        }
+        self.state.root = found.root.clone();
+        if let Root::Closed(_) = found.root {
+            return Ok(());
+        }
+        if found.has_directory || found.root == Root::Missing && !is_all {
+            self.wish_for(Scope::All, Instant::now());
+            return Ok(());
+        }
+        self.state.unnamed.retain(|path| !scope.has(path));
+        self.state.unnamed.extend(found.unnamed.iter().cloned());
+        let (missing, now) = (self.read_missing()?, Timestamp::now().as_micros());
+        let difference = self.compare(scope, &found, &missing, now)?;
+        if !is_all && difference.lost > 0 && !difference.is_there {
+            // All files may be gone.
+            self.wish_for(Scope::All, Instant::now());
+            return Ok(());
+        }
+        let is_away = difference.is_away() || found.root == Root::Missing;
+        if is_all || difference.is_there {
+            self.state.is_away = is_away;
+        }
+        self.take_up(scope, &difference);
+        self.apply(difference, &missing, is_away, now)?;
+        self.wait_for_missing()
+    }
+
+    /// Lists the directory, or its paths that have changed.
+    fn walk(&mut self, scope: &Scope) -> Result<Found, Error> {
+        let is_all = *scope == Scope::All;
+        let is_single = self.watched.directory.which == Which::Only;
+        if is_single && is_all {
+            let mut files = BTreeSet::from_iter(self.context.store.read(watched::files_in_place)?);
+            let roots = self.context.watched.roots();
+            files.retain(|file| !roots.iter().any(|root| file.starts_with(root)));
+            self.known = files;
+        }
+        self.walks += 1;
+        let mut watches =
+            is_all.then(|| Watches::new(self.kernel.notices(), (self.watched.id, self.walks)));
+        let alive = || *lock(&self.watched.walking) = Some(Instant::now());
+        alive();
+        let path = &self.watched.directory.path;
+        let walk = Walk::new(path, &self.own, watches.as_mut(), &alive);
+        let found = match scope {
+            Scope::Paths(files) if is_single => walk.look_at_files(files),
+            Scope::All if is_single => walk.look_at_files(&self.known),
+            scope => walk.look(scope),
+        };
+        *lock(&self.watched.walking) = None;
+        if let Some(watches) = watches {
+            watches.finish();
+            self.state.refused = watches.refused;
+        }
+        if is_all && !is_single {
+            self.known = found.directories.keys().cloned().collect();
+        }
+        Ok(found)
+    }
+
+    fn compare(
+        &self,
+        scope: &Scope,
+        found: &Found,
+        missing: &HashMap<i64, Missing>,
+        now: i64,
+    ) -> Result<Difference, Error> {
+        let store = &self.context.store;
+        let rows = self.rows(scope)?;
+        let mut elsewhere = store.read(watched::waiting)?;
+        let sought: HashSet<&Path> = rows.iter().map(|row| &*row.path).collect();
+        elsewhere.retain(|row| !sought.contains(&*row.path));
+        let is_known = |path: &Path| scope.has(path);
+        let path = &self.watched.directory.path;
+        let is_whole = *scope == Scope::All || self.watched.directory.which == Which::Only;
+        let others = !is_whole && store.read(|c| watched::has_another(c, path, &is_known))?;
+        let difference = compare(&rows, elsewhere.clone(), missing, found, others, now);
+        if !difference.is_away() || found.root == Root::Missing {
+            return Ok(difference);
+        }
+        // Files of images that have other files prove nothing.
+        let is_own = |row: &&WatchedFile| {
+            let image = row.image_id.map(|id| store.read(|c| images::get(c, id)));
+            let image = image.and_then(Result::ok).flatten();
+            image.is_some_and(|image| !image.in_place || image.path == row.path)
+        };
+        let is_away = rows.iter().filter(is_own).take(2).count() > 1;
+        Ok(match is_away {
+            true => difference,
+            false => compare(&rows, elsewhere, missing, found, true, now),
         })
     }
 
-    fn look_again(&mut self, paths: BTreeSet<PathBuf>, now: Instant) {
-        let (scope, due) = self
-            .wish
-            .get_or_insert_with(|| (Scope::Paths(BTreeSet::new()), now));
-        *due = now.min(*due);
-        if let Scope::Paths(known) = scope {
-            known.extend(paths);
-        }
-    }
-
-    /// The next look, if it is due and no other is in progress.
-    pub(super) fn next_look(
-        &mut self,
-        number: u64,
-        now: Instant,
-    ) -> Option<(Scope, Arc<AtomicU64>)> {
-        let (mut scope, _) = self
-            .wish
-            .take_if(|(_, due)| self.looking.is_none() && *due <= now)?;
-        if self.notices.is_none() {
-            // The watches hang with a disk, or were never made: a look at everything makes new ones.
-            scope = Scope::All;
-        }
-        let life = Arc::<AtomicU64>::default();
-        let own = Arc::clone(&life);
-        self.looking = Some(Looking {
-            number,
-            scope: scope.clone(),
-            life: own,
-            seen: 0,
-            since: now,
-        });
-        Some((scope, life))
-    }
-
-    /// Abandons the look in progress if it hangs; returns whether it did.
-    pub(super) fn leaves_look(&mut self, now: Instant) -> bool {
-        let Some(looking) = &mut self.looking else {
-            return false;
-        };
-        let seen = looking.life.load(Ordering::Relaxed);
-        if seen != looking.seen {
-            (looking.seen, looking.since) = (seen, now);
-        }
-        if now < looking.since + PATIENCE {
-            return false;
-        }
-        self.looking = None;
-        self.hangs = true;
-        true
-    }
-
-    /// Stores the directories that a look has found, and the files that are skipped.
-    pub(super) fn learn(&mut self, findings: &Findings, scope: &Scope) {
-        if *scope == Scope::All {
-            self.places = findings.directories.keys().cloned().collect();
-        }
-        self.unnamed.retain(|path| !scope.has(path));
-        self.unnamed.extend(findings.unnamed.iter().cloned());
-    }
-
-    /// Stores the differences that a look has found.
-    pub(super) fn absorb(&mut self, mut difference: Difference, scope: &Scope, now: Instant) {
-        self.hangs = false;
-        let mut gone = std::mem::take(&mut difference.gone);
-        if self.elsewhere {
-            gone.append(&mut difference.away);
-        }
-        let gone = gone.into_iter();
-        let (away, gone): (Vec<_>, Vec<_>) = gone.partition(|file| self.is_unmounted(&file.path));
-        difference.gone = gone;
-        difference.away.extend(away);
-        self.missing.absorb(&mut difference, scope, now);
-        self.elsewhere &= self.missing.are_waited_for();
-        for (path, stamp) in difference.changed {
-            if difference.lost.contains(&stamp.size) {
-                self.queue.insert((Pass::Moves, path.clone()), stamp);
+    /// The rows of the files that were looked for.
+    fn rows(&self, scope: &Scope) -> Result<Vec<WatchedFile>, Error> {
+        let store = &self.context.store;
+        let paths = match (scope, &self.watched.directory.which) {
+            (Scope::Paths(paths), _) => paths,
+            (Scope::All, Which::Only) => &self.known,
+            (Scope::All, _) => {
+                let directory = &self.watched.directory.path;
+                return Ok(store.read(|c| watched::below(c, directory))?);
             }
-            self.queue.insert((Pass::All, path), stamp);
-        }
-    }
-
-    /// The next files for the imports, unless others of this directory are in progress. Skips files for
-    /// which `is_noted` finds a note of this stamp, as they were renamed.
-    pub(super) fn next_files(
-        &mut self,
-        is_noted: impl Fn(&Path, &Stamp) -> bool,
-    ) -> Option<(Vec<PathBuf>, Pass)> {
-        if self.taking.is_some() {
-            return None;
-        }
-        let pass = self.queue.first_key_value()?.0.0;
-        let some = std::iter::from_fn(|| {
-            let first = self.queue.first_entry().filter(|one| one.key().0 == pass)?;
-            let ((_, path), stamp) = first.remove_entry();
-            Some((path, stamp))
+        };
+        // Names that are not UTF-8 are in no record. Paths inside a directory follow its own path, and
+        // are found with it.
+        let mut last: Option<&Path> = None;
+        let paths = paths.iter().filter(|path| {
+            let is_inside = last.is_some_and(|last| path.starts_with(last));
+            if !is_inside {
+                last = Some(path);
+            }
+            path.to_str().is_some() && !is_inside
         });
-        let some = some.filter(|(path, stamp)| pass == Pass::Moves || !is_noted(path, stamp));
-        let files: Vec<_> = some.map(|(path, _)| path).take(AT_ONCE).collect();
-        if files.is_empty() {
-            return None;
-        }
-        self.taking = Some(pass);
-        Some((files, pass))
+        let read = paths.map(|path| store.read(|c| watched::below(c, path)));
+        let rows = read.collect::<Result<Vec<_>, _>>()?;
+        Ok(rows.concat())
     }
 
-    /// Whether a missing file may still be found under another name.
-    pub(super) fn may_find(&self) -> bool {
-        let moves = self
-            .queue
-            .first_key_value()
-            .is_some_and(|((pass, _), _)| *pass == Pass::Moves);
-        self.looking.is_some() || moves || self.taking == Some(Pass::Moves)
-    }
-
-    /// Whether no look and no import of its files is in progress.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.looking.is_none() && self.taking.is_none() && self.queue.is_empty()
-    }
-
-    pub(super) fn is_away(&self) -> bool {
-        self.all_away || self.root == Root::Missing
-    }
-
-    /// Schedules another look for missing files whose time is up.
-    pub(super) fn look_for_gone(&mut self, now: Instant) {
-        if self.root != Root::There {
-            return;
-        }
-        let paths = self.missing.to_confirm(now);
-        if !paths.is_empty() && self.looking.is_none() {
-            self.look_again(paths, now);
+    /// Notes which files are to be read.
+    fn take_up(&mut self, scope: &Scope, difference: &Difference) {
+        let files = &mut self.files;
+        let mut unsettled = lock(&self.watched.unsettled);
+        let in_hand = &files.in_hand;
+        unsettled.retain(|path| !scope.has(path) || in_hand.contains_key(path));
+        files.candidates.retain(|path, _| !scope.has(path));
+        files.hashed.retain(|path, _| !scope.has(path));
+        files.queue.retain(|path, _| !scope.has(path));
+        let lists = [
+            (&difference.first, &mut files.candidates),
+            (&difference.read, &mut files.queue),
+        ];
+        for (found, list) in lists {
+            for (path, stamp) in found {
+                if files
+                    .in_hand
+                    .get(path)
+                    .is_none_or(|known| !known.same(stamp))
+                {
+                    list.insert(path.clone(), *stamp);
+                    unsettled.insert(path.clone());
+                }
+            }
         }
     }
 
-    /// Postpones the look, as none can be started now.
-    pub(super) fn postpone(&mut self, now: Instant) {
-        let looking = self.looking.take().map(|looking| looking.scope);
-        if let Some(scope) = looking.or_else(|| self.wish.take().map(|(scope, _)| scope)) {
-            self.wish = Some((scope, now + LATER));
-        }
-        self.missing.postpone(now);
-    }
-
-    /// Looks at everything later, as what was found could not be written. Until then no file counts as
-    /// gone: it may be one of those that were found.
-    pub(super) fn look_at_all_later(&mut self, now: Instant) {
-        self.look_at_all(now);
-        self.postpone(now);
-    }
-
-    /// The files that are gone for good.
-    pub(super) fn leaving(&self) -> Vec<PathBuf> {
-        if self.root != Root::There {
-            return Vec::new();
-        }
-        self.missing.leaving()
-    }
-
-    pub(super) fn left(&mut self, path: &Path) {
-        self.missing.left(path);
-        self.elsewhere &= self.missing.are_waited_for();
-    }
-
-    /// Whether all its files may have gone at once with their disk.
-    pub(super) fn may_be_away(&self) -> bool {
-        self.root == Root::There && !self.elsewhere && !self.missing.is_empty()
-    }
-
-    /// When something is to be done without an event.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let look = self
-            .wish
-            .as_ref()
-            .filter(|_| self.looking.is_none())
-            .map(|(_, due)| *due);
-        let hang = self
-            .looking
-            .as_ref()
-            .map(|looking| looking.since + PATIENCE);
-        let gone = self.missing.due();
-        let gone = gone.filter(|_| self.root == Root::There && self.looking.is_none());
-        look.into_iter().chain(hang).chain(gone).min()
-    }
-
-    /// The state, with an explanation for people; `changes`: whether changes have not settled yet.
-    pub(super) fn state(&self, changes: bool) -> (WatchState, Option<String>) {
-        if self.hangs {
-            return (
-                WatchState::Unreadable,
-                Some("its disk does not answer".to_owned()),
+    /// Writes the differences.
+    fn apply(
+        &mut self,
+        difference: Difference,
+        missing: &HashMap<i64, Missing>,
+        is_away: bool,
+        now: i64,
+    ) -> Result<(), Error> {
+        let Difference {
+            devices,
+            back,
+            moves,
+            mut gone,
+            dropped,
+            ..
+        } = difference;
+        let missed = Arc::new(gone.iter().map(|(row, _)| row.path.clone()).collect());
+        let may_expire = !is_away && self.may_expire();
+        gone.retain(|(_, loss)| may_expire || *loss != Loss::Expired);
+        let mut expired: Vec<i64> = Vec::new();
+        if may_expire {
+            let due = |one: &Missing| one.is_due(now) && !one.has_files && self.has(&one.path);
+            expired.extend(
+                missing
+                    .iter()
+                    .filter(|(_, one)| due(one))
+                    .map(|(id, _)| *id),
             );
         }
-        match &self.root {
-            Root::Closed(why) => return (WatchState::Unreadable, Some(why.clone())),
-            Root::Missing => {
-                return (
-                    WatchState::Away,
-                    Some("the directory does not exist; its images are kept".to_owned()),
-                );
-            }
-            Root::There => {}
+        if let Some(one) = moves.first() {
+            let (count, from, to) = (moves.len(), one.row.path.display(), one.to.display());
+            log::info!("updated the paths of renamed files ({count}): {from} is now {to}");
         }
-        if self.all_away {
-            let why = "all its files disappeared at once; their images are kept until the files return or `murald watch remove --forget` removes them";
-            return (WatchState::Away, Some(why.to_owned()));
+        let are_folders_left = !(moves.is_empty() && gone.is_empty() && expired.is_empty());
+        self.each(&missed, &devices, |it, some| it.renumber(some))?;
+        self.each(&missed, &back, |it, some| it.restore(some))?;
+        for some in slices(moves, AT_ONCE) {
+            slice(&self.owner, &self.watched.directory, &missed, move |it| {
+                it.shift(&some)
+            })?;
         }
-        if let Some(why) = &self.refused {
-            return (WatchState::Partial, Some(why.clone()));
+        self.each(&missed, &gone, |it, some| it.lose(some))?;
+        self.each(&missed, &dropped, |it, some| it.drop_unusable(some))?;
+        self.each(&missed, &expired, |it, some| it.expire_all(some))?;
+        match are_folders_left {
+            true => slice(&self.owner, &self.watched.directory, &missed, |it| {
+                it.clear_folders()
+            }),
+            false => Ok(()),
         }
-        (
-            WatchState::Watched,
-            self.message(changes || self.wish.is_some() || !self.is_at_rest()),
-        )
     }
 
-    fn message(&self, is_scanning: bool) -> Option<String> {
-        match (self.missing.kept(), self.unnamed.len()) {
-            (0, _) if is_scanning => Some("scanning".to_owned()),
-            (0, 0) => None,
-            (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
-            (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),
-            (1, _) => Some("1 file is missing; its image is kept".to_owned()),
-            (away, _) => Some(format!("{away} files are missing; their images are kept")),
+    /// Carries out `work` in slices.
+    fn each<T: Clone + Send + 'static>(
+        &self,
+        missed: &Arc<HashSet<PathBuf>>,
+        all: &[T],
+        work: fn(&mut Rows<'_>, &[T]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for some in all.chunks(AT_ONCE).map(<[T]>::to_vec) {
+            let directory = &self.watched.directory;
+            slice(&self.owner, directory, missed, move |rows| {
+                work(rows, &some)
+            })?;
         }
+        Ok(())
+    }
+
+    /// Whether no missing file can be one of those that were found but not read yet.
+    fn may_expire(&self) -> bool {
+        let is_reading = !(self.files.candidates.is_empty() && self.files.hashed.is_empty());
+        !is_reading && !self.is_unsaved && !self.context.watched.may_find(self.watched.id)
+    }
+
+    /// Finds out how many images are kept, and when the time of the next one is over.
+    fn wait_for_missing(&mut self) -> Result<(), Error> {
+        let missing = self.read_missing()?;
+        let mine = missing.values().filter(|one| self.has(&one.path));
+        let (kept, waiting): (Vec<_>, Vec<_>) = mine.partition(|one| one.since == 0);
+        self.state.kept = kept.iter().filter(|one| one.has_files).count();
+        let next = waiting.iter().map(|one| one.since).min();
+        let is_there = self.state.root == Root::There && !self.state.is_away;
+        self.due = next.filter(|_| is_there).map(|since| {
+            let passed = Timestamp::now().as_micros().saturating_sub(since).max(0);
+            let left = GRACE.saturating_sub(Duration::from_micros(passed.unsigned_abs()));
+            Instant::now() + left.max(if left.is_zero() { SOON } else { Duration::ZERO })
+        });
+        Ok(())
+    }
+
+    /// Hashes some of the files that may have the content of a missing image. The imports report those
+    /// that cannot be read.
+    fn hash_some(&mut self) {
+        for _ in 0..HASHED_AT_ONCE {
+            let Some((path, stamp)) = self.files.candidates.pop_first() else {
+                break;
+            };
+            match self.context.imports.checksum(&path) {
+                Ok(hashed) => {
+                    let known = (hashed.meta.into(), hashed.checksum);
+                    self.files.hashed.insert(path, known);
+                }
+                Err(_) => drop(self.files.queue.insert(path, stamp)),
+            }
+        }
+    }
+
+    /// Places the hashed files: first those that still have their own content, then other known contents.
+    /// The rest is decoded. So a renamed file finds its image before its old name gets a new one.
+    fn place_hashed(&mut self) -> Result<(), Error> {
+        let hashed = std::mem::take(&mut self.files.hashed);
+        let mut left: Vec<(PathBuf, Stamp, Checksum)> = hashed
+            .into_iter()
+            .map(|(path, (stamp, checksum))| (path, stamp, checksum))
+            .collect();
+        let none = Arc::default();
+        for is_own in [true, false] {
+            let mut rest = Vec::new();
+            for some in left.chunks(AT_ONCE) {
+                let mut facts = rows::facts(&self.watched.directory, some);
+                let place = move |rows: &mut Rows<'_>| {
+                    let facts = facts.iter_mut();
+                    facts
+                        .map(|one| rows.place_known(one, is_own))
+                        .collect::<Result<Vec<_>, _>>()
+                };
+                let placed = slice(&self.owner, &self.watched.directory, &none, place)?;
+                let unknown = some.iter().zip(placed).filter(|(_, is_placed)| !is_placed);
+                rest.extend(unknown.map(|(one, _)| one.clone()));
+            }
+            left = rest;
+        }
+        let left = left.into_iter().map(|(path, stamp, _)| (path, stamp));
+        self.files.queue.extend(left);
+        self.wait_for_missing()?;
+        slice(&self.owner, &self.watched.directory, &none, |it| {
+            it.clear_folders()
+        })
+    }
+
+    fn may_give(&self) -> bool {
+        let Files {
+            candidates,
+            hashed,
+            queue,
+            in_hand,
+        } = &self.files;
+        candidates.is_empty() && hashed.is_empty() && in_hand.is_empty() && !queue.is_empty()
+    }
+
+    /// Gives the next files to the imports.
+    fn give_files(&mut self) {
+        let next = std::iter::from_fn(|| self.files.queue.pop_first());
+        self.files.in_hand = next.take(FILES_AT_ONCE).collect();
+        let mut files: Vec<PathBuf> = self.files.in_hand.keys().cloned().collect();
+        files.sort_unstable();
+        let watched = Arc::clone(&self.watched);
+        self.owner.give(Request::Watched {
+            files,
+            task: Task::Watched(Arc::clone(&self.watched.directory)),
+            done: Box::new(move |is_unsaved| watched.ended(is_unsaved)),
+        });
+    }
+
+    fn tell(&self) {
+        let State {
+            root,
+            is_away,
+            refused,
+            kept,
+            ..
+        } = &self.state;
+        let (state, message) = match root {
+            Root::Closed(why) => (WatchState::Unreadable, Some(why.clone())),
+            Root::Missing => {
+                let why = "the directory does not exist; its images are kept";
+                (WatchState::Away, Some(why.to_owned()))
+            }
+            Root::There if *is_away => {
+                let why = "all its files disappeared at once; their images are kept until the files return or `murald watch remove --forget` removes them";
+                (WatchState::Away, Some(why.to_owned()))
+            }
+            Root::There if refused.is_some() => (WatchState::Partial, refused.clone()),
+            Root::There => {
+                let message = match (*kept, self.state.unnamed.len()) {
+                    (0, 0) => None,
+                    (0, _) if self.is_busy() => None,
+                    (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
+                    (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),
+                    (1, _) => Some("1 file is missing; its image is kept".to_owned()),
+                    (away, _) => Some(format!("{away} files are missing; their images are kept")),
+                };
+                (WatchState::Watched, message)
+            }
+        };
+        self.watched.tell(state, message);
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Carries out `work` on the thread `library`, in one transaction. Fails if the directory is no longer
+/// watched.
+pub(super) fn slice<T: Send + 'static>(
+    owner: &Owner,
+    directory: &Arc<Directory>,
+    gone: &Arc<HashSet<PathBuf>>,
+    work: impl FnOnce(&mut Rows<'_>) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let (directory, gone) = (Arc::clone(directory), Arc::clone(gone));
+    owner.slice(move |files| {
+        if directory.has_ended() {
+            return Err(Error::Ended);
+        }
+        let (context, names, mut effects) = (&files.context, &files.names, Effects::default());
+        let done = context.store.write(|c| {
+            let mut rows = Rows::new((context, c, names), &directory, &mut effects);
+            rows.gone = gone;
+            work(&mut rows)
+        })?;
+        effects.tell(context);
+        Ok(done)
+    })
+}
+
+/// Removes the images in place of a directory that is no longer watched; their files stay. What lies in
+/// one of `roots` is kept.
+pub(super) fn forget(
+    context: &ImportContext,
+    owner: &Owner,
+    directory: &Path,
+    roots: Vec<PathBuf>,
+) -> Result<(), Error> {
+    let mut found = context
+        .store
+        .read(|c| watched::images_below(c, directory))?;
+    let is_watched = move |path: &Path| roots.iter().any(|root| path.starts_with(root));
+    found.retain(|(_, path)| !is_watched(path));
+    let rows = context.store.read(|c| watched::below(c, directory))?;
+    let mut rows: Vec<PathBuf> = rows.into_iter().map(|row| row.path).collect();
+    rows.retain(|path| !is_watched(path));
+    let gone: Arc<HashSet<PathBuf>> = Arc::new(rows.iter().cloned().collect());
+    let whole = Arc::new(Directory::of(directory, Which::Only));
+    // Without the rows, a new watch of the directory imports all files again.
+    for some in rows.chunks(AT_ONCE).map(<[_]>::to_vec) {
+        slice(owner, &whole, &gone, move |rows| rows.forget_files(&some))?;
+    }
+    for some in found.chunks(AT_ONCE).map(<[_]>::to_vec) {
+        slice(owner, &whole, &gone, move |rows| rows.forget_images(&some))?;
+    }
+    slice(owner, &whole, &gone, |rows| rows.clear_folders())
+}

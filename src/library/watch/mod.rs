@@ -1,116 +1,176 @@
 //! Watched directories: the library follows the files in them.
 //!
-//! `watcher` is the thread `watch`. `settings` says which directories are watched; `inbox` has the
-//! messages to the thread and the status that it reports; `look` lists a directory on a thread that may
-//! hang; `notices` watches it; `findings` compares a listing with the known files; `directory` keeps
-//! the state of each directory; `expirations` removes images whose files have gone. The imports read
-//! the files themselves (`watched.rs` in the directory above).
+//! `settings` says which directories are watched. Each has a thread (`directory`) and a part that other
+//! threads see (`watched`). A thread lists its directory (`walk`) when files have changed (`notices`),
+//! compares what it has found with the rows (`compare`), and has `library` write the differences
+//! (`rows`). The imports read the files themselves (`read`), and `place` decides which image gets a
+//! content.
 
+mod compare;
 mod directory;
-mod expirations;
-mod findings;
-mod inbox;
-mod look;
 mod notices;
+mod place;
+mod read;
+mod rows;
 mod settings;
-mod watcher;
+mod walk;
+mod watched;
 
-use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-
-use crossbeam_channel::{RecvTimeoutError, bounded};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::context::ImportContext;
 use super::error::Error;
 use super::owner::Owner;
-use crate::store::watched;
+use super::task::{Directory, Which};
+use crate::store::watched as store;
 use crate::sys::lock;
-use crate::thread::{Spawner, Thread};
+use crate::thread::Spawner;
 use crate::wire::{WatchState, WatchedDirectory};
 
-use inbox::StatusList;
-use inbox::{Inbox, Message};
-use watcher::Watcher;
+use directory::DirectoryThread;
+use notices::Kernel;
+use watched::Watched;
 
+pub(crate) use rows::{Effects, Rows};
 pub(crate) use settings::{Wanted, WatchSettings};
+pub(crate) use watched::WatchList;
 
-/// The time limit for the thread's answer. The thread waits for no disk but the database's.
-const FORGET_WITHIN: Duration = Duration::from_secs(60);
+/// The name for people of the files that were imported by their paths.
+const NAMED: &str = "files in place";
 
-/// The handle. Clones use the same thread.
+/// The handle. Clones use the same threads.
 #[derive(Clone)]
-pub(crate) struct Watching {
-    context: Arc<ImportContext>,
-    inbox: Inbox,
-    status: StatusList,
-}
+pub(crate) struct Watching(Arc<Shared>);
 
-/// The thread's owner.
-pub(super) struct WatchThread {
-    inbox: Inbox,
-    thread: Option<Thread>,
-}
-
-/// Starts the thread, which watches nothing until [`Watching::configure`] is called.
-pub(super) fn start(
+struct Shared {
+    spawner: Spawner,
     context: Arc<ImportContext>,
     owner: Owner,
-    spawner: &Spawner,
-) -> io::Result<(Watching, WatchThread)> {
-    let (inbox, status) = (Inbox::new()?, StatusList::default());
-    let watching = Watching {
-        context: Arc::clone(&context),
-        inbox: inbox.clone(),
-        status: status.clone(),
-    };
-    let watcher = Watcher::new((inbox.clone(), status), context, owner);
-    let thread = spawner.spawn("watch", move || watcher.run())?;
-    Ok((
-        watching,
-        WatchThread {
-            inbox,
-            thread: Some(thread),
-        },
-    ))
+    kernel: Kernel,
+    settings: Mutex<WatchSettings>,
+    last_id: AtomicU64,
 }
 
 impl Watching {
+    /// Watches nothing until [`Self::configure`] is called.
+    pub(super) fn new(context: Arc<ImportContext>, owner: Owner, spawner: &Spawner) -> Self {
+        let kernel = Kernel::new(spawner.clone(), context.watched.clone());
+        Self(Arc::new(Shared {
+            spawner: spawner.clone(),
+            context,
+            owner,
+            kernel,
+            settings: Mutex::default(),
+            last_id: AtomicU64::new(0),
+        }))
+    }
+
     /// Starts a scan of all directories. Returns at once.
     pub(crate) fn scan(&self) {
-        self.inbox.send(Message::Scan);
-    }
-
-    /// Reports that files were imported in place by their paths. Returns at once.
-    pub(super) fn named(&self) {
-        self.inbox.send(Message::Named);
-    }
-
-    /// Sets the directories to watch. Returns at once.
-    pub(crate) fn configure(&self, settings: WatchSettings) {
-        let roots = settings
-            .directories
+        self.0
+            .context
+            .watched
+            .all()
             .iter()
-            .filter_map(|one| one.directory.clone().ok());
-        *lock(&self.context.roots) = roots.collect();
-        self.inbox.send(Message::Settings(settings));
+            .for_each(|one| one.scan());
     }
 
-    /// Removes the images in place of a directory that is no longer watched; their files stay. Waits
-    /// for no disk but the database's.
-    pub(crate) fn forget(&self, directory: &Path) -> Result<(), Error> {
-        let (reply, answer) = bounded(1);
-        self.inbox.send(Message::Forget {
-            directory: directory.to_owned(),
-            reply,
-        });
-        answer
-            .recv_timeout(FORGET_WITHIN)
-            .map_err(|error| match error {
-                RecvTimeoutError::Timeout => Error::Busy,
-                RecvTimeoutError::Disconnected => Error::Ended,
-            })?
+    /// Follows files that were imported in place by their paths.
+    pub(super) fn named(&self) {
+        let settings = lock(&self.0.settings).clone();
+        self.configure(settings);
+        let all = self.0.context.watched.all();
+        let named = all.iter().filter(|one| one.directory.which == Which::Only);
+        named.for_each(|one| one.scan());
+    }
+
+    /// Sets the directories to watch. Those with unchanged settings keep their threads. Waits for no disk
+    /// but the database's.
+    pub(crate) fn configure(&self, settings: WatchSettings) {
+        let mut current = lock(&self.0.settings);
+        let list = &self.0.context.watched;
+        let mut before = list.all();
+        let mut keep = |written: &str, path: &Path, folders: bool, which: Which| {
+            let is_it = |one: &Arc<Watched>| {
+                one.written == written && one.directory.is(path, folders, &which)
+            };
+            let at = before.iter().position(is_it);
+            at.map_or_else(
+                || (self.make(written, path, folders, which.clone()), true),
+                |at| (before.swap_remove(at), false),
+            )
+        };
+        let mut directories = Vec::new();
+        for Wanted { written, directory } in &settings.directories {
+            if let Ok(path) = directory {
+                directories.push(keep(written, path, settings.folders, Which::All));
+            }
+        }
+        if self.has_single_files(&directories) {
+            directories.push(keep(NAMED, Path::new("/"), false, Which::Only));
+        }
+        before.iter().for_each(|one| one.end());
+        let all = directories.iter().map(|(one, _)| Arc::clone(one));
+        list.set(all.collect());
+        for (one, _) in directories.into_iter().filter(|(_, is_new)| *is_new) {
+            self.start(one, &settings);
+        }
+        *current = settings;
+    }
+
+    fn make(&self, written: &str, path: &Path, folders: bool, which: Which) -> Arc<Watched> {
+        let id = self.0.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let directory = Directory {
+            path: path.to_owned(),
+            folders,
+            which,
+            ..Directory::default()
+        };
+        Arc::new(Watched::new(id, written.to_owned(), directory))
+    }
+
+    /// Whether a file in place lies outside of these directories.
+    fn has_single_files(&self, directories: &[(Arc<Watched>, bool)]) -> bool {
+        let roots: Vec<&Path> = directories
+            .iter()
+            .map(|(one, _)| &*one.directory.path)
+            .collect();
+        let is_single = |file: &std::path::PathBuf| !roots.iter().any(|it| file.starts_with(it));
+        match self.0.context.store.read(store::files_in_place) {
+            Ok(files) => files.iter().any(is_single),
+            Err(error) => {
+                log::error!("cannot watch {NAMED}: {error}");
+                false
+            }
+        }
+    }
+
+    fn start(&self, one: Arc<Watched>, settings: &WatchSettings) {
+        let Shared {
+            spawner,
+            context,
+            owner,
+            kernel,
+            ..
+        } = &*self.0;
+        let (name, written) = (format!("watch-{}", one.id), one.written.clone());
+        let shared = (Arc::clone(context), owner.clone());
+        let thread = DirectoryThread::new(one, shared, kernel.clone(), settings.own.clone());
+        match spawner.spawn(&name, move || thread.run()) {
+            // It may wait for a disk that does not answer.
+            Ok(thread) => thread.leave(),
+            Err(error) => log::error!("cannot start a thread to watch {written}: {error}"),
+        }
+    }
+
+    /// Removes the images in place of a directory that is no longer in these settings; their files stay.
+    /// Waits for no disk but the database's.
+    pub(crate) fn forget(&self, directory: &Path, settings: &WatchSettings) -> Result<(), Error> {
+        self.configure(settings.clone());
+        let Shared { context, owner, .. } = &*self.0;
+        directory::forget(context, owner, directory, context.watched.roots())
     }
 
     /// The state of each directory. Waits for no disk.
@@ -118,16 +178,17 @@ impl Watching {
         &self,
         settings: &WatchSettings,
     ) -> Result<Vec<WatchedDirectory>, Error> {
-        let store = &self.context.store;
+        let all = self.0.context.watched.all();
         let one = |wanted: &Wanted| -> Result<WatchedDirectory, Error> {
             let path = wanted.written.clone();
-            let (state, message) = match (&wanted.directory, self.status.of(&path)) {
+            let known = all.iter().find(|one| one.written == path);
+            let (state, message) = match (&wanted.directory, known) {
                 (Err(why), _) => (WatchState::Unreadable, Some(why.clone())),
-                (Ok(_), Some(status)) => (status.state, status.message),
+                (Ok(_), Some(known)) => known.status(),
                 (Ok(_), None) => (WatchState::Watched, Some("not scanned yet".to_owned())),
             };
             let directory = wanted.directory.clone().ok();
-            let count = |directory| store.read(|c| watched::count(c, directory));
+            let count = |directory| self.0.context.store.read(|c| store::count(c, directory));
             let images = directory.as_deref().map_or(Ok(0), count)?;
             Ok(WatchedDirectory {
                 path,
@@ -142,21 +203,24 @@ impl Watching {
 
     /// Warnings about watched directories, for people.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.status.warnings()
+        let warning = |one: &Arc<Watched>| {
+            let (state, message) = one.status();
+            let message = message.unwrap_or_default();
+            (state != WatchState::Watched).then(|| format!("{} is {state}: {message}", one.written))
+        };
+        self.0
+            .context
+            .watched
+            .all()
+            .iter()
+            .filter_map(warning)
+            .collect()
     }
-}
 
-impl WatchThread {
-    /// Tells the thread to end, and returns it to be joined.
-    pub(super) fn end(mut self) -> Option<Thread> {
-        self.inbox.send(Message::End);
-        self.thread.take()
-    }
-}
-
-impl Drop for WatchThread {
-    fn drop(&mut self) {
-        // Sent before the field `thread` is dropped, which joins the thread.
-        self.inbox.send(Message::End);
+    /// Ends the threads. Those of directories may wait for their disks, and are not joined.
+    pub(super) fn end(&self) {
+        let ended = self.0.context.watched.set(Vec::new());
+        ended.iter().for_each(|one| one.end());
+        self.0.kernel.end();
     }
 }

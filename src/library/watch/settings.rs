@@ -8,18 +8,10 @@ use super::super::walk::is_skipped_name;
 use crate::config::{Config, own_directories, watched_directory};
 use crate::paths::Dirs;
 
-/// The delay after the last event of a directory, as most files are written in several steps.
-pub(super) const SETTLE: Duration = Duration::from_millis(400);
-/// The maximum delay after the first event, even if more follow: a file is imported within two seconds
-/// of its last write.
-pub(super) const SETTLE_MAX: Duration = Duration::from_millis(1200);
 /// How long an image without a file waits for the file to appear again, also under another name.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// The number of files sent to the importer at once, so that other imports are served in between.
-pub(super) const AT_ONCE: usize = 64;
-
-/// The path of a change that may concern any file.
-pub(super) const ANYWHERE: &str = "/";
+pub(super) const FILES_AT_ONCE: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchSettings {

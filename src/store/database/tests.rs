@@ -3,8 +3,8 @@
 use super::*;
 use crate::store::images::{self, tests::picture};
 use crate::store::page::tests::names;
-use crate::store::pending_files;
 use crate::store::query::Query;
+use crate::store::{pending_files, watched};
 use crate::wire::SortBy;
 
 /// Creates a new database, which is deleted with the directory.
@@ -228,4 +228,52 @@ fn index_of_texts_of_an_older_version_is_removed() {
     let left = store.read(|c| Ok::<i64, Error>(c.query_row(left, [], |row| row.get(0))?));
     assert_eq!(left.unwrap(), 0);
     assert_eq!(names(&store), ["a"]);
+}
+
+#[test]
+fn paths_of_missing_images_are_not_unique_after_a_migration() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("murald.sqlite3");
+    let mut connection = Connection::open(&path).unwrap();
+    // The last version in which such an image had a path that no file has.
+    migrations::run(&mut connection, &migrations::STEPS[..31]).unwrap();
+    let rows = "INSERT INTO image (id, name, path, media_type, format, width, height, duration, animated, \
+                audio_enabled, file_size, checksum, tags, colors, hue_group, imported_at, source_path, \
+                in_place, name_key) VALUES \
+                (1, 'a', '/w/a.murald-displaced-1', 'image', 'png', 4, 3, 0, 0, 0, 1, zeroblob(32), '[]', \
+                 x'', 99, 1, '/s', 1, x'61'), \
+                (7, 'b', '/w/a', 'image', 'png', 4, 3, 0, 0, 0, 1, randomblob(32), '[]', x'', 99, 2, \
+                 '/s', 1, x'62'), \
+                (9, 'c', '/l/c', 'image', 'png', 4, 3, 0, 0, 0, 1, randomblob(32), '[]', x'', 99, 3, \
+                 '/s', 0, x'63');
+                DELETE FROM image WHERE id = 9;
+                INSERT INTO tag VALUES (1, 'x', 'x');
+                INSERT INTO image_tag VALUES (1, 1);
+                INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend) \
+                VALUES (7, 'b', '[]', 'clone', 1, 'manual', 'feh');
+                INSERT INTO watched_file SELECT '/w/a', 7, checksum, 1, 1, 1, 1, 1 FROM image WHERE id = 7;
+                INSERT INTO watched_file SELECT '/w/z', 7, checksum, 1, 1, 1, 1, 1 FROM image WHERE id = 1;";
+    connection.execute_batch(rows).unwrap();
+    drop(connection);
+    let store = Store::open(&path).unwrap();
+    let missing = store.read(watched::missing).unwrap();
+    assert_eq!(missing.keys().collect::<Vec<_>>(), [&1]);
+    assert!(missing[&1].since > 0 && missing[&1].path == Path::new("/w/a"));
+    let count = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        store
+            .read(|c| Ok::<_, Error>(c.query_row(&sql, [], |row| row.get(0))?))
+            .unwrap()
+    };
+    let kept = ["image", "image_tag", "tag", "history"].map(count);
+    assert_eq!(kept, [2, 1, 1, 1]);
+    assert_eq!(
+        count("watched_file"),
+        1,
+        "the other file has the content of another image"
+    );
+    let id = store
+        .write(|c| images::insert(c, &picture("d", 1)))
+        .unwrap();
+    assert_eq!(id, 10, "no id is used again");
 }

@@ -68,11 +68,14 @@ fn files_of_a_directory_are_found_by_path() {
     assert_eq!(of(one), [Path::new("/p/a"), Path::new("/p/b/c")]);
     store.write(|c| forget(c, Path::new("/p/a"))).unwrap();
     assert_eq!(of(one), [Path::new("/p/b/c")]);
-    // The checksum of an image that `add` makes is not that of these files.
-    let others = store.write(|c| forget_others(c, Some(one))).unwrap();
-    assert_eq!(others, [Path::new("/p/b/c")]);
-    let others = store.write(|c| forget_others(c, None)).unwrap();
-    assert_eq!(others, [Path::new("/p.d/x"), Path::new("/p0")]);
+    let taken = |inode| {
+        store
+            .write(|c| take(c, Path::new("/p/b/c"), inode))
+            .unwrap()
+    };
+    assert_eq!(taken(1), None, "another file");
+    assert_eq!(taken(u64::MAX - 1).as_ref(), Some(&files[2]));
+    assert_eq!(of(one), [] as [PathBuf; 0]);
 }
 
 #[test]
@@ -135,36 +138,41 @@ fn only_images_in_place_are_displaced() {
     let below = |path: &str| store.read(|c| images_below(c, Path::new(path))).unwrap();
     assert_eq!(below("/p"), [(near, "/p/near.png".into())]);
     assert_eq!(below("/library"), []);
-    let in_place = store.read(images_in_place).unwrap();
-    assert_eq!(
-        in_place,
-        [(near, "/p/near.png".into()), (far, "/q/far.png".into())]
-    );
-    assert_eq!(store.read(displaced).unwrap(), []);
-    for (path, by) in [
-        ("/p/near.png", far),
-        ("/q/far.png", far),
-        ("/library/copied.png", far),
-    ] {
-        store.write(|c| displace(c, Path::new(path), by)).unwrap();
-    }
-    assert_eq!(
-        store.read(displaced).unwrap(),
-        [(near, "/p/near.png".into())]
-    );
-    // The record shows the former path, but the row has none that exists.
-    let image = store.read(|c| images::get(c, near)).unwrap().unwrap();
-    assert_ne!(image.path, Path::new("/p/near.png"));
-    assert_eq!(serde_json::json!(image)["path"], "/p/near.png");
-    let owns = |path: &str| {
-        store
-            .read(|c| images::has_path(c, Path::new(path)))
-            .unwrap()
+    let found = |path: &str| {
+        let image = store.read(|c| images::by_path(c, Path::new(path))).unwrap();
+        image.map(|image| image.id)
     };
+    let displaced = ["/p/near.png", "/q/far.png", "/library/copied.png"].map(|path| {
+        store
+            .write(|c| displace(c, Path::new(path), far, 7))
+            .unwrap()
+    });
+    assert_eq!(displaced, [Some(near), None, None]);
+    let missing = store.read(missing).unwrap();
+    let since = missing
+        .iter()
+        .map(|(id, one)| (*id, one.since, one.has_files));
+    assert_eq!(since.collect::<Vec<_>>(), [(near, 7, false)]);
+    let here = |path: &str| store.read(|c| missing_at(c, Path::new(path))).unwrap();
     assert_eq!(
-        (owns("/p/near.png"), owns("/library/copied.png")),
-        (false, true)
+        [here("/p/near.png"), here("/q/far.png")],
+        [Some(near), None]
     );
+    assert_eq!(found("/p/near.png"), None);
+    // Another image may have the path meanwhile, but only one that is there.
+    let new = add(&store, "new", Some("/p/near.png"));
+    assert_eq!(found("/p/near.png"), Some(new));
+    let path = Path::new("/p/near.png");
+    assert!(
+        store
+            .write(|c| crate::store::edits::set_path(c, near, path, None))
+            .is_err()
+    );
+    let plan = "EXPLAIN QUERY PLAN SELECT id FROM image WHERE path = ?1 AND missing_since IS NULL";
+    let plan: String = store
+        .read(|c| Ok::<_, Error>(c.query_row(plan, ["x"], |row| row.get(3))?))
+        .unwrap();
+    assert!(plan.contains("image_path"), "{plan}");
 }
 
 #[test]

@@ -123,7 +123,6 @@ impl Desk {
             desktop,
             backends.clone(),
             status,
-            Box::new(|_| false),
         );
         let script = Arc::new(Mutex::new(Script::default()));
         let of = Arc::clone(&script);

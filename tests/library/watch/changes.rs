@@ -123,6 +123,54 @@ fn watched_file_that_is_renamed_while_murald_is_stopped_keeps_its_image() {
 }
 
 #[test]
+fn second_name_of_a_watched_file_that_is_made_while_murald_is_stopped_changes_nothing() {
+    let mut walls = Walls::with(&[("b.png", 1), ("c.png", 2)]);
+    let id = walls.id("b.png");
+    assert_eq!(walls.daemon.stop(), Some(0));
+    fs::hard_link(walls.at("b.png"), walls.at("a.png")).unwrap();
+    fs::hard_link(walls.at("b.png"), walls.at("z.png")).unwrap();
+    walls.daemon.start();
+    let path = format!("/images/{id}");
+    let image = || walls.daemon.client().get(&path).ok();
+    let files = json!(["a.png", "b.png", "z.png"].map(|name| walls.at(name)));
+    wait_until("all names", || image()["files"] == files);
+    assert_eq!(
+        (&image()["path"], &image()["name"]),
+        (&json!(walls.at("b.png")), &json!("b"))
+    );
+}
+
+#[test]
+fn watched_file_that_cannot_be_decoded_keeps_its_image_until_it_can() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
+    let whole = picture(3);
+    fs::write(walls.at("a.png"), &whole[..whole.len() / 2]).unwrap();
+    let raw = || {
+        walls
+            .daemon
+            .client()
+            .get(&format!("/images/{id}/raw"))
+            .status
+    };
+    wait_until("no picture", || raw() == 404);
+    std::thread::sleep(Duration::from_secs(12));
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    walls.draw("a.png", 3);
+    walls.wait_for(&[("a.png", 3), ("b.png", 2)]);
+    assert_eq!(
+        (walls.id("a.png"), walls.in_playlist(playlist)),
+        (id, vec![id])
+    );
+    assert_eq!(raw(), 200);
+    // Without a file, the image goes as others do.
+    fs::write(walls.at("a.png"), &whole[..whole.len() / 2]).unwrap();
+    wait_until("no picture again", || raw() == 404);
+    fs::remove_file(walls.at("a.png")).unwrap();
+    walls.wait_for(&[("b.png", 2)]);
+}
+
+#[test]
 fn watched_file_that_is_rewritten_in_pieces_keeps_its_image() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
@@ -234,7 +282,10 @@ fn watched_file_that_replaces_another_one_gets_its_tags_and_playlists() {
         walls.state()["message"].is_null()
     });
     let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
+    let raw = format!("/images/{}/raw", walls.id("a.png"));
     walls.rename("b.png", "a.png");
+    // A request before the watch has noticed the change.
+    walls.daemon.client().get(&raw);
     let has_tag = |image: &Value| image["id"] == survivor && image["tags"][0] == "treasure";
     wait_until("the tag", || {
         walls.images().get("a.png").is_some_and(has_tag)

@@ -151,6 +151,17 @@ fn cases() -> Vec<Case> {
             200,
             &["walls/aa.png"],
         ),
+        case(
+            "cc other time",
+            |_, at| {
+                let file = fs::File::options().write(true).open(at).unwrap();
+                file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+                    .unwrap();
+            },
+            files.clone(),
+            200,
+            &["walls/cc.png"],
+        ),
         case("bb two names", name_twice, files, 200, &["walls/bb.png"]),
     ]
 }

@@ -64,13 +64,15 @@ fn watched_path_with_a_new_target_shows_the_files_of_that_target() {
         (walls.id("a.png"), walls.in_playlist(playlist)),
         (id, vec![id])
     );
-    // A path that leads to another, empty directory is not "away": the images are removed.
+    // A path that leads to another, empty directory is "away", and the images stay. They go when a file is
+    // there, as the directory is not away then.
     fs::create_dir(at("empty")).unwrap();
     lead_to("empty");
-    walls.wait_for(&[]);
-    assert_eq!(walls.state()["state"], "watched");
+    walls.wait_for_state("away");
+    walls.wait_for(&[("a.png", 5), ("b.png", 6)]);
     walls.draw("c.png", 9);
     walls.wait_for(&[("c.png", 9)]);
+    assert_eq!(walls.state()["state"], "watched");
 }
 
 #[test]

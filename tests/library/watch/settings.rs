@@ -262,6 +262,33 @@ fn directory_inside_a_forgotten_one_keeps_its_images_while_it_is_watched() {
 }
 
 #[test]
+fn package_in_a_watched_directory_is_one_image() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    let package = walls.at("workshop/123");
+    fs::create_dir_all(package.join("sprites")).unwrap();
+    walls.draw("workshop/123/sprites/drop.png", 2);
+    walls.draw("workshop/123/preview.png", 3);
+    fs::write(package.join("rain.html"), "<p>rain</p>").unwrap();
+    let manifest =
+        json!({ "title": "Rain", "type": "web", "file": "rain.html", "preview": "preview.png" });
+    fs::write(package.join("project.json"), manifest.to_string()).unwrap();
+    let names = || -> Vec<String> {
+        let images = walls.images().into_values();
+        let mut names: Vec<_> = images
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    wait_until("the package", || names() == ["Rain", "a"]);
+    // It is a copy, which stays when the package goes.
+    walls.draw("b.png", 4);
+    fs::remove_dir_all(&package).unwrap();
+    wait_until("another picture", || names() == ["Rain", "a", "b"]);
+    walls.wait_for_state("watched");
+}
+
+#[test]
 fn files_of_phones_network_disks_and_downloads_are_skipped() {
     let walls = Walls::with(&[("a.png", 1)]);
     fs::create_dir(walls.at("phone")).unwrap();

@@ -173,7 +173,6 @@ impl Play {
             desktop::Handle::default(),
             backends.clone(),
             SharedStatus::default(),
-            Box::new(|_| false),
         );
         let stage = self.stage.clone();
         let build = move |key: &WorkerKey, bell| stage.backend(key, bell);

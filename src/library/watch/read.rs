@@ -1,0 +1,201 @@
+//! Reads a file that stays where it is: its checksum, and its row if no image has its content. Runs in
+//! the import workers, which decide nothing: the thread `library` does with the rows of that moment
+//! (`rows`). Never changes the file.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::Error;
+use super::super::context::ImportContext;
+use super::super::decode::Tools;
+use super::super::disk::stamp;
+use super::super::task::{Directory, Facts, NewFile, Prepared, Source, Which, has_lost_its_file};
+use crate::decode::{self, Hashed};
+use crate::store::images;
+use crate::store::watched::{self, Stamp};
+use crate::transcode;
+
+impl ImportContext {
+    /// Reads a file or package of a watched directory. Fails with [`Error::NothingToDo`] if its row is up
+    /// to date, or if it is gone, which the next walk finds.
+    pub(crate) fn read_watched(
+        &self,
+        path: &Path,
+        directory: &Arc<Directory>,
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
+        if directory.has_ended() {
+            return Err(Error::NothingToDo);
+        }
+        let stamp = match tools.decoder.meta(path) {
+            Ok(meta) => Stamp::from(meta),
+            Err(decode::Error::Directory) => fs::metadata(path)
+                .map(|meta| stamp(&meta))
+                .map_err(Error::file("read", path))?,
+            Err(error) => {
+                let error = Error::decoding(path)(error);
+                return Err(if error.is_missing_file() {
+                    Error::NothingToDo
+                } else {
+                    error
+                });
+            }
+        };
+        let row = self.store.read(|c| watched::get(c, path))?;
+        if row.is_some_and(|row| row.stamp.same(&stamp)) {
+            return Err(Error::NothingToDo);
+        }
+        match self.read(path, directory, tools) {
+            Err(error) if is_for_good(&error) => {
+                let (path, directory) = (path.to_owned(), Arc::clone(directory));
+                let facts = Facts::new(path, directory, stamp, Err(error));
+                Ok(Prepared::InPlace(Box::new(facts)))
+            }
+            facts => facts.map(|facts| Prepared::InPlace(Box::new(facts))),
+        }
+    }
+
+    /// Reads a file that is imported in place by its path, also one that was deleted in murald but kept on
+    /// the disk.
+    pub(crate) fn read_named(
+        &self,
+        path: &Path,
+        folder: Option<i64>,
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
+        let directory = Arc::new(Directory::of(path, Which::Named(folder)));
+        let mut facts = self.read(path, &directory, tools)?;
+        let checksum = facts.content.as_ref().ok();
+        let same = checksum.map(|sum| self.store.read(|c| images::by_checksum(c, sum)));
+        if let Some(image) = same
+            .transpose()?
+            .flatten()
+            .filter(|image| image.path != path)
+        {
+            if !image.in_place && has_lost_its_file(&image) {
+                // It is copied again.
+                return self.prepare(path, folder, tools);
+            }
+            facts.has_lost_other = self.lacks_file(&image)?;
+        }
+        Ok(Prepared::InPlace(Box::new(facts)))
+    }
+
+    fn read(
+        &self,
+        path: &Path,
+        directory: &Arc<Directory>,
+        tools: Tools<'_>,
+    ) -> Result<Facts, Error> {
+        // The first bytes are enough to refuse text and archives without reading them whole.
+        match tools.decoder.look(path) {
+            Err(decode::Error::Directory) => return self.read_package(path, directory, tools),
+            looked => Source::of(path, looked)?,
+        };
+        let hashed = tools.decoder.checksum(path);
+        let Hashed { checksum, meta } = hashed.map_err(Error::decoding(path))?;
+        let is_named = matches!(directory.which, Which::Named(_));
+        let is_known = self.store.read(|c| {
+            let has_image = images::by_checksum(c, &checksum)?.is_some();
+            Ok::<_, Error>(has_image || !is_named && watched::is_dismissed(c, &checksum)?)
+        })?;
+        let content = Ok(checksum);
+        let mut facts = Facts::new(path.to_owned(), Arc::clone(directory), meta.into(), content);
+        if !is_known {
+            let (name, row, note) = self.describe_in_place(path, checksum, None, tools)?;
+            facts.new = Some(NewFile { name, row, note });
+        }
+        Ok(facts)
+    }
+
+    /// Copies a package, which is one image with all its files, unless it was deleted in murald.
+    fn read_package(
+        &self,
+        path: &Path,
+        directory: &Arc<Directory>,
+        tools: Tools<'_>,
+    ) -> Result<Facts, Error> {
+        let meta = fs::metadata(path).map_err(Error::file("read", path))?;
+        let prepared = self.prepare_package(path, None, tools)?;
+        let dismissed = match &prepared {
+            Prepared::Copy(ready) => {
+                let checksum = ready.copy.checksum;
+                let is = self.store.read(|c| watched::is_dismissed(c, &checksum))?;
+                is.then_some(checksum)
+            }
+            _ => None,
+        };
+        let checksum = match dismissed {
+            Some(checksum) => checksum,
+            None => (self.land)(prepared)?.image.checksum,
+        };
+        let (path, directory) = (path.to_owned(), Arc::clone(directory));
+        Ok(Facts::new(path, directory, stamp(&meta), Ok(checksum)))
+    }
+}
+
+/// Whether an unchanged file would fail again with this error: only faults of the file itself, not of a
+/// program or a disk.
+fn is_for_good(error: &Error) -> bool {
+    match error {
+        Error::Transcode { source, .. } => {
+            use transcode::Error::{NoPicture, TooLarge, Truncated};
+            matches!(source, NoPicture | TooLarge { .. } | Truncated)
+        }
+        Error::Media { source, .. } => {
+            use decode::Error::{Memory, Picture, Time, Unknown};
+            matches!(source, Unknown(_) | Picture(_) | Memory | Time)
+        }
+        Error::TooLong { .. } | Error::Name { .. } | Error::Package { .. } => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_faults_of_the_file_itself_are_permanent() {
+        let check = |error: Error, expected| assert_eq!(is_for_good(&error), expected, "{error:?}");
+        let path = Path::new("/a.heic");
+        let complaint = "killed by signal 9".to_owned();
+        for (source, expected) in [
+            (transcode::Error::Truncated, true),
+            (
+                transcode::Error::TooLarge {
+                    width: 70_000,
+                    height: 1,
+                },
+                true,
+            ),
+            (
+                transcode::Error::Failed {
+                    program: "djxl",
+                    complaint,
+                },
+                false,
+            ),
+            (transcode::Error::Missing { program: "ffmpeg" }, false),
+        ] {
+            check(Error::transcoding(path)(source), expected);
+        }
+        let full = std::io::ErrorKind::StorageFull.into();
+        check(
+            Error::transcoding(path)(transcode::Error::Write {
+                path: path.into(),
+                source: full,
+            }),
+            false,
+        );
+        for (source, expected) in [
+            (decode::Error::Picture("truncated".to_owned()), true),
+            (decode::Error::TooLong { bytes: 3 << 30 }, true),
+            (decode::Error::Killed, false),
+            (decode::Error::Silent, false),
+        ] {
+            check(Error::decoding(path)(source), expected);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Lists a watched directory and adds watches, on the directory's own thread. Reads no file and no rows.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use rustix::io::Errno;
+
+use super::super::disk::stamp;
+use super::super::package::is_manifest;
+use super::super::walk::{NO_MEDIA, is_skipped_name};
+use super::compare::{Found, Root, Seen};
+use super::notices::Watches;
+use super::settings::is_scanned;
+
+/// The paths that are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The whole directory.
+    All,
+    /// These paths, and all below them.
+    Paths(BTreeSet<PathBuf>),
+}
+
+impl Scope {
+    /// Whether a path was looked at.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Paths(paths) => path.ancestors().any(|at| paths.contains(at)),
+        }
+    }
+}
+
+/// A walk of a directory, or a look at some of its paths.
+pub(super) struct Walk<'a> {
+    directory: &'a Path,
+    /// None for a look at paths, which need no new watches.
+    watches: Option<&'a mut Watches>,
+    /// Called while the walk makes progress.
+    alive: &'a dyn Fn(),
+    /// Devices and inodes of directories that are not entered again, so that no link leads in circles.
+    /// murald's own directories are among them from the start.
+    seen: HashSet<(u64, u64)>,
+    /// Directories still to be entered. Those behind a link come last, so that a directory inside is
+    /// known by its own path. Not a recursion, as directories may be nested deeper than a stack allows.
+    pending: BTreeMap<(bool, PathBuf), Metadata>,
+    found: Found,
+}
+
+impl<'a> Walk<'a> {
+    /// `own`: murald's directories, which are not entered even over a link.
+    pub(super) fn new(
+        directory: &'a Path,
+        own: &[PathBuf],
+        watches: Option<&'a mut Watches>,
+        alive: &'a dyn Fn(),
+    ) -> Self {
+        let seen = own.iter().filter_map(|own| fs::metadata(own).ok());
+        Self {
+            directory,
+            watches,
+            alive,
+            seen: seen.map(|meta| identity(&meta)).collect(),
+            pending: BTreeMap::new(),
+            found: Found::default(),
+        }
+    }
+
+    /// Looks at the directory, or at paths in it.
+    pub(super) fn look(mut self, scope: &Scope) -> Found {
+        // Watched before it is read, so that no change in between is missed.
+        self.follow(self.directory);
+        let meta = match fs::metadata(self.directory) {
+            Ok(meta) if meta.is_dir() => meta,
+            Ok(_) => return self.without(Root::Closed("it is not a directory".to_owned())),
+            Err(error) if is_missing(&error) => return self.without(Root::Missing),
+            Err(error) => return self.without(Root::Closed(error.to_string())),
+        };
+        match scope {
+            Scope::All => {
+                self.watch(self.directory);
+                if let Err(error) = fs::read_dir(self.directory) {
+                    return self.without(Root::Closed(error.to_string()));
+                }
+                self.find(self.directory.to_owned(), false, meta);
+            }
+            Scope::Paths(paths) => paths.iter().for_each(|path| self.look_at(path)),
+        }
+        while let Some(((is_link, path), meta)) = self.pending.pop_first() {
+            if self.seen.insert(identity(&meta)) {
+                if is_link {
+                    self.follow(&path);
+                }
+                self.enter(&path, &meta);
+            }
+        }
+        self.found
+    }
+
+    fn without(mut self, root: Root) -> Found {
+        self.found.root = root;
+        self.found
+    }
+
+    /// Looks at files that were imported by their paths.
+    pub(super) fn look_at_files(mut self, files: &BTreeSet<PathBuf>) -> Found {
+        let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        directories.into_iter().for_each(|it| self.watch(it));
+        for file in files {
+            (self.alive)();
+            self.follow(file);
+            match fs::metadata(file) {
+                Ok(meta) if meta.is_file() => self.found.files.push(seen(file.clone(), &meta)),
+                Err(error) if !is_missing(&error) => self.cannot_see(file),
+                // The file is missing, or something else has replaced it. If its directory is missing,
+                // too, the file counts as away.
+                _ => {
+                    let directory = file.parent().and_then(|parent| fs::metadata(parent).ok());
+                    let device = directory.map_or(0, |directory| directory.dev());
+                    self.found.directories.insert(file.clone(), device);
+                }
+            }
+        }
+        self.found
+    }
+
+    /// Looks at one path after an event.
+    fn look_at(&mut self, path: &Path) {
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => self.found.has_directory = true,
+            Ok(meta) if meta.is_file() && !self.is_left_out(path) => {
+                self.find(path.to_owned(), false, meta);
+            }
+            Err(error) if !is_missing(&error) => self.cannot_see(path),
+            // Missing, replaced by a pipe or a device, or in a directory that is skipped.
+            _ => {
+                let above = path.ancestors().skip(1);
+                let mut above = above.filter_map(|above| fs::metadata(above).ok());
+                let device = above.next().map_or(0, |above| above.dev());
+                self.found.directories.insert(path.to_owned(), device);
+            }
+        }
+    }
+
+    /// Whether a directory between the watched directory and the file is skipped.
+    fn is_left_out(&self, path: &Path) -> bool {
+        let above = path.ancestors().skip(1);
+        above
+            .take_while(|above| *above != self.directory && above.starts_with(self.directory))
+            .any(|above| above.join(NO_MEDIA).exists() || is_package(above))
+    }
+
+    fn find(&mut self, path: PathBuf, is_link: bool, meta: Metadata) {
+        (self.alive)();
+        if meta.is_dir() {
+            self.pending.insert((is_link, path), meta);
+        } else if meta.is_file() && is_scanned(self.directory, &path) {
+            match path.to_str() {
+                Some(_) => self.found.files.push(seen(path, &meta)),
+                None => drop(self.found.unnamed.insert(path)),
+            }
+        }
+    }
+
+    fn cannot_see(&mut self, path: &Path) {
+        self.found.unread.insert(path.to_owned());
+    }
+
+    fn watch(&mut self, directory: &Path) {
+        if let Some(watches) = &mut self.watches {
+            watches.files(directory);
+        }
+    }
+
+    fn follow(&mut self, path: &Path) {
+        if let Some(watches) = &mut self.watches {
+            watches.follow(path);
+        }
+    }
+
+    fn enter(&mut self, path: &Path, meta: &Metadata) {
+        // Watched before it is listed, so that no change in between is missed.
+        self.watch(path);
+        let listed = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = match listed {
+            Ok(entries) => entries,
+            Err(error) if is_missing(&error) => return,
+            Err(_) => return self.cannot_see(path),
+        };
+        let has = |is: &dyn Fn(&OsStr) -> bool| entries.iter().any(|one| is(&one.file_name()));
+        let is_inside = path != self.directory;
+        if is_inside && has(&|name| name == NO_MEDIA) {
+            return;
+        }
+        if is_inside && path.to_str().is_some() && has(&is_manifest) {
+            // The files of a package are no pictures of their own.
+            return self.found.files.push(seen(path.to_owned(), meta));
+        }
+        let directories = &mut self.found.directories;
+        directories.insert(path.to_owned(), meta.dev());
+        for entry in entries {
+            if is_skipped_name(&entry.file_name()) {
+                continue;
+            }
+            let inside = entry.path();
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            match fs::metadata(&inside) {
+                Ok(meta) => self.find(inside, is_link, meta),
+                Err(error) if is_missing(&error) => {}
+                Err(_) => self.cannot_see(&inside),
+            }
+        }
+    }
+}
+
+fn is_package(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .into_iter()
+        .any(|entry| is_manifest(&entry.file_name()))
+}
+
+fn seen(path: PathBuf, meta: &Metadata) -> Seen {
+    let born = meta.created().ok();
+    let born = born.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let born = born.and_then(|born| i64::try_from(born.as_nanos()).ok());
+    Seen {
+        path,
+        stamp: stamp(meta),
+        born: born.unwrap_or(i64::MAX),
+    }
+}
+
+fn identity(meta: &Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    // A link that leads to itself counts as broken.
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_whose_directory_is_missing_too_has_no_device() {
+        let directory = tempfile::tempdir().unwrap();
+        let [alone, inside, there] =
+            ["alone", "dir/inside", "there"].map(|name| directory.path().join(name));
+        fs::write(&there, "").unwrap();
+        let walk = Walk::new(Path::new("/"), &[], None, &|| ());
+        let found = walk.look_at_files(&[&alone, &inside, &there].map(Clone::clone).into());
+        let device = fs::metadata(directory.path()).unwrap().dev();
+        assert_eq!(found.directories, [(alone, device), (inside, 0)].into());
+        assert_eq!(found.files.len(), 1);
+    }
+}
