@@ -1,47 +1,26 @@
-//! Commands of clients to the player: edit, delete, start, stop, pause, step.
+//! Commands of clients to the player: edit, delete, stop, pause, light and dark, the session.
 //!
 //! Runs on the thread `playlist`. Each command is written to the database before it is answered. Stop
-//! and pause are done at once; commands that change a picture are answered when it is shown
-//! (`request`).
+//! and pause are done at once; commands that change a picture are answered when it is shown (`steps`,
+//! `starts`).
 
 use std::sync::Arc;
 
-use super::change::{Action, BulkReply, Goal, Moved};
 use super::edits::edit;
 use super::error::{Error, Reply};
-use super::player::{Player, RunningPlaylist};
+use super::player::Player;
+use super::running::{Action, BulkReply, Moved, RunningPlaylist, Step};
 use super::schedule::Rule;
 use super::slots;
 use super::spec::Items;
 use super::state::PlaybackState;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
-use crate::store::{self};
 use crate::wire::{
-    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist, PlaylistType,
+    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Playlist, PlaylistType,
     Power, PutPower,
 };
 
 impl Player {
-    pub(super) fn start(
-        &mut self,
-        id: i64,
-        monitors: Vec<String>,
-        mode: Mode,
-        reply: Reply<Moved>,
-    ) {
-        self.enqueue(id, Goal::Start { monitors, mode }, reply);
-    }
-
-    pub(super) fn report_power(&mut self, change: PutPower) -> Power {
-        match self.wallpapers.session() {
-            None => self.power.leave(),
-            session => self.power.enter(session),
-        }
-        self.power.set_session(change);
-        self.apply_pause();
-        self.power.get()
-    }
-
     pub(super) fn change(&mut self, id: i64, change: &PlaylistChange) -> Result<Playlist, Error> {
         let one = self.running.get(&id);
         let state = one.map(|one| one.state.clone());
@@ -78,17 +57,25 @@ impl Player {
     pub(super) fn delete(&mut self, id: i64) -> Result<(), Error> {
         self.store.write(|c| playlists::delete(c, id))?;
         self.drop_stopped(id);
-        self.cancel_pending(id, &|_| Refusal::NoPlaylist { id }.into());
-        self.begin_held();
+        let error = |_: &Step| Refusal::NoPlaylist { id }.into();
+        self.cancel_starts(&|_, start| start.spec.id == id, &error);
+        self.fill_all_monitors();
         self.bus.publish(&Event::GalleryChanged {
             domain: GalleryDomain::Playlists,
         });
         Ok(())
     }
 
+    /// Drops a playlist that the database already has as stopped.
+    pub(super) fn drop_stopped(&mut self, id: i64) {
+        if self.remove(id).is_some() {
+            self.bus.publish(&Action::Stop.event(Some(id), 1));
+        }
+    }
+
     pub(super) fn active(&self) -> Vec<ActivePlaylist> {
         let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
-        let resting = self.power.get().resting;
+        let resting = self.pause.power.get().resting;
         let record = |one: &RunningPlaylist| {
             let applied_to = one.state.applied_to(&connected);
             let mut record = one.state.record(&one.spec, applied_to, &now, resting);
@@ -105,11 +92,11 @@ impl Player {
 impl Player {
     /// With `on`: fails unless the playlist runs on one of these monitors.
     pub(super) fn act(&mut self, id: i64, action: Action, on: &[String], reply: Reply<Moved>) {
-        if let Some(one) = self.running.get(&id).filter(|_| !self.runs_on(id, on)) {
+        if let Some(one) = self.running.get(&id).filter(|one| !self.runs_on(one, on)) {
             let (name, monitors) = (one.spec.name.clone(), on.to_vec());
             return reply(Err(Error::NotRunningOn { name, monitors }));
         }
-        if let Some(goal) = action.goal(true, on) {
+        if let Some(aim) = action.aim(true, on) {
             let refusal = if action == Action::Resume {
                 None
             } else {
@@ -117,7 +104,7 @@ impl Player {
             };
             return match refusal {
                 Some(error) => reply(Err(error)),
-                None => self.enqueue(id, goal, reply),
+                None => self.begin(id, aim, reply),
             };
         }
         let starts = action == Action::Stop && self.starting().contains(&id);
@@ -129,9 +116,9 @@ impl Player {
 
     /// With `on`: acts on the playlists that run on one of these monitors.
     pub(super) fn act_on_all(&mut self, action: Action, on: &[String], reply: Reply<Moved>) {
-        let mut ids = self.running_ids();
-        ids.retain(|id| self.runs_on(*id, on));
-        let Some(goal) = action.goal(false, on) else {
+        let Some(aim) = action.aim(false, on) else {
+            let all = self.running.values().filter(|one| self.runs_on(one, on));
+            let mut ids: Vec<i64> = all.map(|one| one.spec.id).collect();
             if action == Action::Stop {
                 ids.extend(self.starting());
             }
@@ -141,6 +128,8 @@ impl Player {
                 ..Moved::default()
             }));
         };
+        let running = self.running.values().filter(|one| self.runs_on(one, on));
+        let ids: Vec<i64> = running.map(|one| one.spec.id).collect();
         let moves = |id: &i64| action == Action::Resume || self.no_steps(*id).is_none();
         let moving: Vec<i64> = ids.iter().copied().filter(moves).collect();
         if moving.is_empty() {
@@ -164,7 +153,7 @@ impl Player {
         for id in moving {
             let bulk = Arc::clone(&bulk);
             let done = Box::new(move |result| BulkReply::add(&bulk, result));
-            self.enqueue(id, goal.clone(), done);
+            self.begin(id, aim.clone(), done);
         }
     }
 
@@ -181,22 +170,15 @@ impl Player {
         Ok(count)
     }
 
-    /// Stops the running ones, and cancels their starts and other commands; returns how many ran.
+    /// Stops the running ones, and cancels their starts; returns how many ran.
     fn stop(&mut self, ids: &[i64]) -> Result<usize, Error> {
         self.store.write(|c| {
-            let states = ids
-                .iter()
-                .filter_map(|id| Some((*id, &self.running.get(id)?.state)));
-            states
-                .into_iter()
-                .try_for_each(|(id, state)| playlists::save(c, id, false, state))
+            let mut found = ids.iter().filter_map(|id| self.running.get(id));
+            found.try_for_each(|one| playlists::save(c, one.spec.id, false, &one.state))
         })?;
-        let mut count = 0;
-        for &id in ids {
-            count += usize::from(self.running.remove(&id).is_some());
-            self.cancel_pending(id, &|player| player.not_running(id));
-        }
-        self.begin_held();
+        let count = ids.iter().filter_map(|id| self.remove(*id)).count();
+        self.cancel_starts(&|_, start| ids.contains(&start.spec.id), &Step::not_running);
+        self.fill_all_monitors();
         Ok(count)
     }
 
@@ -215,25 +197,18 @@ impl Player {
                 .iter()
                 .try_for_each(|(id, state)| playlists::save(c, *id, true, state))
         })?;
-        let count = states.len();
-        for (id, state) in states {
-            if let Some(one) = self.running.get_mut(&id) {
-                one.state = state;
+        for (id, _) in &states {
+            if let Some(one) = self.running.get_mut(id) {
+                one.change_states(|state| state.set_paused(true, &now));
             }
         }
-        Ok(count)
+        Ok(states.len())
     }
 
     /// Whether a playlist runs on one of these monitors; true if none are given.
-    fn runs_on(&self, id: i64, monitors: &[String]) -> bool {
-        let connected = self.wallpapers.connected();
-        let runs_on = |one: &RunningPlaylist| {
-            one.state
-                .applied_to(&connected)
-                .iter()
-                .any(|name| monitors.contains(name))
-        };
-        monitors.is_empty() || self.running.get(&id).is_some_and(runs_on)
+    fn runs_on(&self, one: &RunningPlaylist, monitors: &[String]) -> bool {
+        let applied_to = one.state.applied_to(&self.wallpapers.connected());
+        monitors.is_empty() || applied_to.iter().any(|name| monitors.contains(name))
     }
 
     /// The error for a step, if the playlist has none because it follows the clock.
@@ -246,53 +221,45 @@ impl Player {
     }
 }
 
-/// Clients that may wait for a change of light and dark; one more is refused with [`Error::Busy`].
-const WAITING: usize = 64;
-
 impl Player {
-    pub(super) fn appearance(&self) -> Appearance {
-        Appearance {
-            mode: self.mode,
-            now: self.clock_reading().tone,
+    pub(super) fn report_power(&mut self, change: PutPower) -> Power {
+        let power = &self.pause.power;
+        match self.wallpapers.session() {
+            None => power.leave(),
+            session => power.enter(session),
         }
+        power.set_session(change);
+        self.apply_pause();
+        self.pause.power.get()
+    }
+
+    pub(super) fn appearance(&self) -> Appearance {
+        self.light.appearance(&self.clock_reading())
     }
 
     /// Sets the mode that decides between light and dark, and changes the playlists that follow it.
     /// Answers when their pictures are shown or have failed.
     pub(super) fn set_appearance(&mut self, mode: AppearanceMode, reply: Reply<Appearance>) {
-        if self.waiting.len() >= WAITING {
-            return reply(Err(Error::Busy));
-        }
-        if mode != self.mode {
-            if let Err(error) = self.store.write(|c| store::appearance::set(c, mode)) {
-                return reply(Err(error.into()));
-            }
-            self.mode = mode;
-        }
-        self.waiting.push(reply);
+        self.light.set(&self.store, mode, reply);
         self.run_all_due();
     }
 
     /// Answers the clients that wait for light and dark, unless a picture is still on its way.
     pub(super) fn answer_waiting(&mut self) {
-        let is_on_its_way = |(id, one): (&i64, &RunningPlaylist)| {
-            one.spec.kind == PlaylistType::Appearance
-                && (!self.asked(*id).is_empty() || self.has_pending_change(*id))
+        let is_on_its_way = |one: &RunningPlaylist| {
+            let asked = self.wishes.monitors(one.spec.id, &one.state);
+            one.spec.kind == PlaylistType::Appearance && !(asked.is_empty() && one.steps.is_empty())
         };
-        if self.waiting.is_empty() || self.running.iter().any(is_on_its_way) {
-            return;
+        if !self.running.values().any(is_on_its_way) {
+            let appearance = self.appearance();
+            self.light.answer(appearance);
         }
-        let appearance = self.appearance();
-        std::mem::take(&mut self.waiting)
-            .into_iter()
-            .for_each(|reply| reply(Ok(appearance)));
     }
 
     /// Publishes an event if light and dark or their mode have changed.
     pub(super) fn publish_appearance(&mut self) {
         let appearance = self.appearance();
-        let before = self.published_appearance.replace(appearance);
-        if before.is_some_and(|before| before != appearance) {
+        if self.light.note(appearance) {
             let Appearance { mode, now } = appearance;
             self.bus.publish(&Event::AppearanceChanged { mode, now });
         }
@@ -313,10 +280,10 @@ impl Player {
             Some(_) => None,
         };
         let lost = self.running.values().find(follows).zip(reason);
-        if let Some((one, reason)) = lost.filter(|_| !self.warned_of_place) {
+        if let Some((one, reason)) = lost.filter(|_| !self.light.warned_of_place) {
             let name = &one.spec.name;
             log::warn!("playlist {name:?} follows the sun, but {reason}; using 06:00 and 18:00");
         }
-        self.warned_of_place = lost.is_some();
+        self.light.warned_of_place = lost.is_some();
     }
 }

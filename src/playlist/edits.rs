@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use super::change::Attempt;
 use super::player::Player;
 use super::spec::{Direction, Items, PlaylistSpec};
 use super::state::PlaybackState;
@@ -92,20 +91,23 @@ impl Player {
         };
         let before = one.spec.ids();
         // Usually nothing has changed, and nothing is written.
-        if self
-            .store
-            .read(|c| playlists::image_ids(c, id))
-            .is_ok_and(|now| now == before)
-        {
+        let found = self.store.read(|c| playlists::image_ids(c, id));
+        if found.as_ref().is_ok_and(|now| *now == before) {
             return;
         }
         let mut state = one.state.clone();
-        let edited = self.store.write(|c| {
-            state.follow_replaced(&before, &playlists::image_ids(c, id)?);
-            edit(c, id, state, None)
+        let edited = found.and_then(|now| {
+            state.follow_replaced(&before, &now);
+            let edited = self.store.write(|c| edit(c, id, state, None))?;
+            Ok((now, edited))
         });
         match edited {
-            Ok(edited) => self.go_on(id, edited),
+            Ok((now, edited)) => {
+                if let Some(one) = self.running.get_mut(&id) {
+                    one.change_states(|state| state.follow_replaced(&before, &now));
+                }
+                self.go_on(id, edited);
+            }
             Err(error) => log::error!("cannot read playlist {id} again: {error}"),
         }
     }
@@ -118,6 +120,7 @@ impl Player {
         let Some(one) = self.running.get_mut(&id) else {
             return;
         };
+        one.steps.iter_mut().for_each(|step| step.edit(&spec));
         (one.spec, one.state) = (spec, *state);
         if lost {
             self.replace_lost(id);
@@ -220,7 +223,7 @@ impl Player {
         }
     }
 
-    /// The present image is gone: replaces it, once no change is pending.
+    /// The present image is gone: replaces it, once no step is on its way.
     fn replace_lost(&mut self, id: i64) {
         let now = self.clock_reading();
         let Some(one) = self.running.get_mut(&id) else {
@@ -252,7 +255,7 @@ impl Player {
     /// The source finds images again: shows one at once.
     fn wake(&mut self, id: i64) {
         let now = self.clock_reading();
-        if self.has_pending_change(id) {
+        if !self.is_free(id) {
             return;
         }
         let Some(one) = self.running.get_mut(&id) else {
@@ -264,7 +267,7 @@ impl Player {
         }
         log::info!("playlist {:?} resumed", spec.name);
         state.changed(now.boot, &now);
-        self.apply(id, Attempt::default());
+        self.apply(id, false, Vec::new());
         self.save(&[id]);
     }
 }

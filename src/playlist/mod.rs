@@ -2,25 +2,29 @@
 //!
 //! The thread `playlist` owns the running playlists and runs every method of the `player`. The
 //! decisions are pure: when a change is due (`schedule`), the random order (`shuffle`) and the
-//! position (`state`). The player asks the reconciler for pictures and never waits for a backend:
-//! the result of a picture arrives as a message. It sleeps until the next command, report, change
+//! position (`state`). The player requests pictures from the reconciler (`requests`), for its own
+//! changes (`changes`) and for clients (`steps`, `starts`), and never waits for a backend: the result
+//! of a picture arrives as a message. It sleeps until the next command, report, change
 //! of monitors or deadline.
 
-mod change;
+mod changes;
 mod commands;
-mod conclude;
 mod edits;
 mod error;
+mod light;
 mod monitors;
 mod player;
 mod power;
-mod request;
-mod run;
+mod requests;
+mod running;
 mod schedule;
 mod shuffle;
 mod slots;
 mod spec;
+mod starts;
 mod state;
+mod steps;
+mod wishes;
 
 use std::io;
 use std::path::PathBuf;
@@ -37,15 +41,15 @@ use crate::wire::{
     Power, PutPower,
 };
 
-pub(crate) use change::{Action, Moved};
 pub(crate) use error::{Error, Reply};
 pub use player::DaemonWallpapers;
 pub(crate) use player::Wallpapers;
+pub(crate) use running::{Action, Moved};
 pub(crate) use slots::Place;
 
-use player::{Command, Player};
+use player::{Command, Mailbox, Player};
 use power::SharedPower;
-use run::Mailbox;
+use running::Aim;
 use schedule::ClockReading;
 
 /// Commands that wait for the player; one more is refused with [`Error::Busy`].
@@ -88,8 +92,8 @@ pub fn start(
         boot_id(),
     );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
-    player.power = SharedPower::kept(session);
-    let power = player.power.clone();
+    player.pause.power = SharedPower::kept(session);
+    let power = player.pause.power.clone();
     let mailbox = Mailbox {
         commands,
         reports,
@@ -136,7 +140,7 @@ impl Playlists {
     /// Without `monitors`: on all connected monitors.
     pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<Moved>) {
         self.send(reply, move |player, reply| {
-            player.start(id, monitors, mode, reply)
+            player.begin(id, Aim::Start { monitors, mode }, reply)
         });
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::store::playlists::{Item, nearest_index};
+use crate::wallpaper::Applied;
 use crate::wire::Mode;
 
 impl PlaybackState {
@@ -24,6 +25,23 @@ impl PlaybackState {
         std::iter::once(self.image_id)
             .chain(self.others.iter().copied())
             .collect()
+    }
+
+    /// Whether these are all images of the present step.
+    pub(super) fn has_taken(&self, images: &[i64]) -> bool {
+        let taken = self.taken();
+        images.iter().all(|id| taken.contains(id))
+    }
+
+    /// Notes the monitors that show an image of the present step, or on which a later request has
+    /// replaced it.
+    pub(super) fn note_shown(&mut self, applied: &Applied) {
+        let is_present = |(_, id): &(&String, &i64)| self.has_taken(&[**id]);
+        let shown = applied.images.iter().filter(is_present);
+        let shown: Vec<String> = shown.map(|(monitor, _)| monitor.clone()).collect();
+        self.shown_on.extend(shown);
+        self.shown_on.sort_unstable();
+        self.shown_on.dedup();
     }
 
     /// Steps forward or back, and takes `stride` items: one, unless each monitor has its own.

@@ -1,71 +1,28 @@
-//! The player that the thread `playlist` owns: the running playlists, and the changes that clients
-//! wait for.
+//! The player that the thread `playlist` owns: the running playlists, the starts on their way, and the
+//! loop that waits for messages and deadlines.
 //!
 //! It reads and writes the database and never waits for a backend.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, select};
 
-use super::change::{Action, Attempt, Change, Goal, Moved, WaitingClient};
-use super::error::{Error, Reply};
-use super::power::SharedPower;
-use super::schedule::ClockReading;
-use super::slots::tone_at;
+use super::error::Error;
+use super::light::Light;
+use super::power::Pause;
+use super::running::{RunningPlaylist, Step};
+use super::schedule::{ClockReading, Due};
 use super::spec::PlaylistSpec;
-use super::state::PlaybackState;
+use super::wishes::{Report, Wishes};
 use crate::backends::{Backends, Kind};
+use crate::clock::{Alarm, Deadlines};
 use crate::compositor::identities;
 use crate::config::SelectionMode;
-use crate::events::EventBus;
+use crate::events::{EventBus, Subscription};
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{self, Applied, Request};
-use crate::wire::{Appearance, AppearanceMode, PauseReason};
-
-/// A playlist that runs.
-pub(super) struct RunningPlaylist {
-    pub(super) spec: PlaylistSpec,
-    pub(super) state: PlaybackState,
-    /// The round of its changes; reports of earlier rounds are outdated.
-    pub(super) round: u64,
-    /// An event has reported that none of its images can be shown: `builtin cannot show any image of`
-    pub(super) nothing_compatible: Option<String>,
-    /// The present image is gone, and its replacement has not been requested.
-    pub(super) lost: bool,
-}
-
-impl RunningPlaylist {
-    pub(super) fn new(spec: PlaylistSpec, state: PlaybackState) -> Self {
-        Self {
-            spec,
-            state,
-            round: 0,
-            nothing_compatible: None,
-            lost: false,
-        }
-    }
-
-    /// A change of the playlist's own, for which no client waits.
-    pub(super) fn own_change(&self, attempt: Attempt) -> Change {
-        let change = Change::new(self.spec.clone(), self.state.clone(), Vec::new());
-        Change {
-            round: self.round,
-            attempt,
-            ..change
-        }
-    }
-}
-
-/// Commands that may wait for the change on its way, per playlist; one more is refused.
-const QUEUE: usize = 64;
-
-/// The result of a change that was sent to the reconciler.
-pub(super) struct ApplyReport {
-    /// The number of the change.
-    pub(super) change: u64,
-    pub(super) result: Result<Applied, wallpaper::Error>,
-}
+use crate::wire::{PauseReason, SetStatus};
 
 /// A command of a client, or its refusal.
 pub(super) type Command = Box<dyn FnOnce(Result<&mut Player, Error>) + Send>;
@@ -77,26 +34,23 @@ pub(super) struct Player {
     time: Box<dyn Fn() -> ClockReading + Send>,
     pub(super) boot_id: String,
     pub(super) running: BTreeMap<i64, RunningPlaylist>,
-    /// The changes on their way, by number. A playlist has at most one that clients wait for.
-    pub(super) changes: BTreeMap<u64, Change>,
-    /// The number of the latest change.
-    pub(super) last_change: u64,
-    /// Commands that wait for their playlist's change, or for a start that displaces the playlist.
-    pub(super) queues: BTreeMap<i64, VecDeque<WaitingClient>>,
-    /// Given to the reconciler, which sends one report for each request.
-    pub(super) reports: Sender<ApplyReport>,
-    /// Decides between light and dark.
-    pub(super) mode: AppearanceMode,
-    /// The state of the session.
-    pub(super) power: SharedPower,
-    /// The pause that was last passed to the wallpapers; none before the first.
-    pub(super) reported_pause: Option<Option<PauseReason>>,
-    /// Light or dark as last published, or as found at the start.
-    pub(super) published_appearance: Option<Appearance>,
-    /// Whether the log has warned that no place is set.
-    pub(super) warned_of_place: bool,
-    /// Clients that wait for the pictures of a change of light and dark.
-    pub(super) waiting: Vec<Reply<Appearance>>,
+    /// The starts on their way, by the numbers of their wishes. The playlists on their monitors wait.
+    pub(super) starts: BTreeMap<u64, Step>,
+    pub(super) wishes: Wishes,
+    pub(super) pause: Pause,
+    pub(super) light: Light,
+}
+
+/// The channels that the thread listens to.
+pub(super) struct Mailbox {
+    pub(super) commands: Receiver<Command>,
+    pub(super) reports: Receiver<Report>,
+    /// The alarm clock.
+    pub(super) rings: Receiver<()>,
+    pub(super) outputs: Receiver<()>,
+    pub(super) news: Subscription,
+    /// Closes when the player is to end.
+    pub(super) end: Receiver<()>,
 }
 
 impl Player {
@@ -107,8 +61,8 @@ impl Player {
         wallpapers: Box<dyn Wallpapers>,
         time: Box<dyn Fn() -> ClockReading + Send>,
         boot_id: String,
-    ) -> (Self, Receiver<ApplyReport>) {
-        let (reports, receiver) = unbounded();
+    ) -> (Self, Receiver<Report>) {
+        let (wishes, reports) = Wishes::new();
         let player = Self {
             store,
             bus,
@@ -116,28 +70,146 @@ impl Player {
             time,
             boot_id,
             running: BTreeMap::new(),
-            changes: BTreeMap::new(),
-            last_change: 0,
-            queues: BTreeMap::new(),
-            reports,
-            mode: AppearanceMode::Auto,
-            power: SharedPower::default(),
-            reported_pause: None,
-            published_appearance: None,
-            warned_of_place: false,
-            waiting: Vec::new(),
+            starts: BTreeMap::new(),
+            wishes,
+            pause: Pause::default(),
+            light: Light::new(),
         };
-        (player, receiver)
+        (player, reports)
     }
 
+    pub(super) fn run(mut self, mailbox: &Mailbox, alarm: &Alarm) {
+        self.restore();
+        self.receive(mailbox, alarm);
+        let running = self.running.values_mut();
+        running.for_each(|one| one.fail_steps(&|| Error::Ending));
+        self.cancel_starts(&|_, _| true, &|_| Error::Ending);
+        self.light.refuse_waiting();
+    }
+
+    fn receive(&mut self, mailbox: &Mailbox, alarm: &Alarm) {
+        loop {
+            if let Err(error) = alarm.set(self.deadlines()) {
+                log::error!("cannot set a timer, playlists will not change: {error}");
+            }
+            select! {
+                recv(mailbox.commands) -> command => match command {
+                    Ok(command) => {
+                        // Events that were published before the command take effect before it.
+                        let news = mailbox.news.receiver().try_iter();
+                        news.for_each(|message| self.on_event(&message));
+                        command(Ok(&mut *self));
+                    }
+                    // All handles are gone: the server has ended, and the daemon is ending.
+                    Err(_) => return,
+                },
+                recv(mailbox.news.receiver()) -> message => if let Ok(message) = message {
+                    self.on_event(&message);
+                },
+                recv(mailbox.reports) -> first => {
+                    let reports = first.into_iter().chain(mailbox.reports.try_iter());
+                    reports.for_each(|report| self.on_report(report));
+                }
+                recv(mailbox.outputs) -> _ => self.fill_all_monitors(),
+                recv(mailbox.rings) -> _ => {}
+                recv(mailbox.end) -> _ => return,
+            }
+            self.run_all_due();
+        }
+    }
+
+    /// Handles the reconciler's answer to a wish.
+    pub(super) fn on_report(&mut self, Report { number, result }: Report) {
+        if let Some(wish) = self.wishes.take(number) {
+            self.conclude_own(wish, result);
+        } else if let Some(start) = self.starts.remove(&number) {
+            self.conclude_start(number, start, result);
+        } else if let Some(step) = self.step_mut(number) {
+            step.result = Some(result);
+            let id = step.spec.id;
+            self.conclude_steps(id);
+        } else if let Ok(applied) = result
+            && applied.outcome == SetStatus::Set
+        {
+            self.uncover(&applied);
+        }
+    }
+
+    /// The picture of a step or a start that was cancelled is shown: the playlists on its monitors show
+    /// theirs again.
+    fn uncover(&mut self, applied: &Applied) {
+        for one in self.running.values_mut() {
+            let shown_on = &mut one.state.shown_on;
+            shown_on.retain(|name| !applied.monitors.contains(name));
+        }
+        self.fill_all_monitors();
+    }
+
+    /// Applies the pause, publishes a change between light and dark, then makes all changes that
+    /// are due.
+    pub(super) fn run_all_due(&mut self) {
+        self.apply_pause();
+        self.publish_appearance();
+        self.warn_of_lost_place();
+        self.run_due();
+        self.answer_waiting();
+    }
+
+    /// The next deadlines of all kinds.
+    pub(super) fn deadlines(&self) -> Deadlines {
+        let wall = self.light.changes_at(&self.clock_reading());
+        self.playlist_deadlines().or(Deadlines { boot: None, wall })
+    }
+
+    pub(super) fn playlist_deadlines(&self) -> Deadlines {
+        let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
+        // Nothing can change while no monitor is connected.
+        let can_change = |(id, one): &(&i64, &RunningPlaylist)| {
+            self.is_free(**id) && !one.state.applied_to(&connected).is_empty()
+        };
+        let waits = self.running.iter().filter(can_change);
+        let deadlines = waits.map(|(_, one)| {
+            match one.state.due(&one.spec, &now) {
+                Due::Wait(deadlines) => deadlines,
+                // It has become due since the last `run_due`.
+                Due::Step { due, .. } => Deadlines {
+                    boot: Some(due),
+                    wall: None,
+                },
+                Due::EnterSlot { .. } => Deadlines {
+                    boot: None,
+                    wall: Some(now.wall.timestamp()),
+                },
+            }
+        });
+        deadlines.fold(Deadlines::default(), Deadlines::or)
+    }
+}
+
+impl Player {
     pub(super) fn clock_reading(&self) -> ClockReading {
         let mut now = (self.time)();
-        now.tone = tone_at(self.mode, &now.wall, now.place);
+        now.tone = self.light.tone(&now);
         now
     }
 
     pub(super) fn running_ids(&self) -> Vec<i64> {
         self.running.keys().copied().collect()
+    }
+
+    /// Whether a playlist runs and may change by itself: no step is on its way, and no start on its
+    /// monitors.
+    pub(super) fn is_free(&self, id: i64) -> bool {
+        let one = self.running.get(&id);
+        one.is_some_and(|one| one.steps.is_empty()) && !self.is_displaced(id)
+    }
+
+    /// Removes a running playlist, and answers the clients of its steps.
+    pub(super) fn remove(&mut self, id: i64) -> Option<RunningPlaylist> {
+        let mut one = self.running.remove(&id)?;
+        let name = one.spec.name.clone();
+        one.fail_steps(&|| Error::NotRunning { name: name.clone() });
+        Some(one)
     }
 
     /// Writes the states of playlists, without waiting for the disk.
@@ -157,144 +229,6 @@ impl Player {
         if let Err(error) = noted {
             log::error!("cannot save the state of playlists {ids:?}: {error}");
         }
-    }
-
-    /// The change that clients of a playlist wait for.
-    pub(super) fn clients_change(&self, id: i64) -> Option<&Change> {
-        self.changes
-            .values()
-            .find(|change| change.playlist == id && !change.is_own())
-    }
-
-    /// The monitors of a playlist's present round that the reconciler has not answered for yet.
-    pub(super) fn asked(&self, id: i64) -> Vec<String> {
-        let Some(one) = self.running.get(&id) else {
-            return Vec::new();
-        };
-        let present = |change: &&Change| {
-            change.playlist == id && change.is_own() && change.round == one.round
-        };
-        let changes = self.changes.values().filter(present);
-        changes
-            .flat_map(|change| change.monitors.iter().cloned())
-            .collect()
-    }
-
-    /// Whether a playlist's own changes have to wait: for a change that a client waits for, or for a
-    /// start on its monitors.
-    pub(super) fn has_pending_change(&self, id: i64) -> bool {
-        self.clients_change(id).is_some() || self.is_being_displaced(id)
-    }
-
-    /// Whether another playlist's start is on its way to monitors of this running one. A request
-    /// now would cover the picture of that start.
-    pub(super) fn is_being_displaced(&self, id: i64) -> bool {
-        self.changes.iter().any(|(_, change)| {
-            change.is_start() && change.playlist != id && self.shares_monitor(id, &change.state)
-        })
-    }
-
-    /// Whether a running playlist uses one of these monitors; one that plays on all uses each.
-    pub(super) fn shares_monitor(&self, id: i64, state: &PlaybackState) -> bool {
-        let Some(one) = self.running.get(&id) else {
-            return false;
-        };
-        one.state.everywhere
-            || one
-                .state
-                .monitors
-                .iter()
-                .any(|name| state.monitors.contains(name))
-    }
-
-    /// The playlists that are about to start and are not running yet.
-    pub(super) fn starting(&self) -> Vec<i64> {
-        let on_way = self.changes.values().filter(|change| change.is_start());
-        let queued = self
-            .queues
-            .iter()
-            .filter(|(_, queue)| queue.iter().any(WaitingClient::is_start));
-        let ids = on_way
-            .map(|change| change.playlist)
-            .chain(queued.map(|(id, _)| *id));
-        ids.filter(|id| !self.running.contains_key(id)).collect()
-    }
-
-    /// Removes a playlist that the database already has as stopped.
-    pub(super) fn drop_stopped(&mut self, id: i64) {
-        let Some(one) = self.running.remove(&id) else {
-            return;
-        };
-        let name = one.spec.name;
-        let error = |_: &Self| Error::NotRunning { name: name.clone() };
-        let is_resume = |goal: &Goal| matches!(goal, Goal::Resume { .. });
-        self.cancel(id, is_resume, |client| !client.is_start(), &error);
-        self.bus.publish(&Action::Stop.event(Some(id), 1));
-    }
-
-    /// Cancels the commands of a playlist that was stopped or deleted. A step on its way is kept:
-    /// its client is answered with its picture.
-    pub(super) fn cancel_pending(&mut self, id: i64, error: &dyn Fn(&Self) -> Error) {
-        // A cancelled start is shown nevertheless: the playlists that it covers show their images
-        // again.
-        if let Some(start) = self.clients_change(id).filter(|change| change.is_start()) {
-            let mut covered = self.running_ids();
-            covered.retain(|other| *other != id && self.shares_monitor(*other, &start.state));
-            for other in covered {
-                self.running.entry(other).and_modify(|one| one.lost = true);
-            }
-        }
-        self.cancel(id, |goal| !matches!(goal, Goal::Step(..)), |_| true, error);
-    }
-
-    /// Answers clients with an error: those of changes on their way whose goal is `on_way`, and
-    /// those in the queue that are `queued`. Such a change becomes one that nobody waits for.
-    fn cancel(
-        &mut self,
-        id: i64,
-        on_way: fn(&Goal) -> bool,
-        queued: fn(&WaitingClient) -> bool,
-        error: &dyn Fn(&Self) -> Error,
-    ) {
-        let mut cancelled = Vec::new();
-        for change in self
-            .changes
-            .values_mut()
-            .filter(|change| change.playlist == id)
-        {
-            if change.goal().is_some_and(on_way) {
-                cancelled.append(&mut change.clients);
-            }
-        }
-        let queue = self.queues.remove(&id).unwrap_or_default();
-        let (others, kept): (VecDeque<_>, VecDeque<_>) = queue.into_iter().partition(queued);
-        cancelled.extend(others);
-        if !kept.is_empty() {
-            self.queues.insert(id, kept);
-        }
-        cancelled
-            .into_iter()
-            .for_each(|client| (client.done)(Err(error(self))));
-    }
-
-    /// Queues a command behind those that the playlist has already.
-    pub(super) fn enqueue(&mut self, id: i64, goal: Goal, done: Reply<Moved>) {
-        let queue = self.queues.entry(id).or_default();
-        if queue.len() >= QUEUE {
-            return done(Err(Error::Busy));
-        }
-        queue.push_back(WaitingClient::new(goal, done));
-        self.begin_next(id);
-    }
-
-    /// Puts the commands of a change back at the front of the queue.
-    pub(super) fn put_back(&mut self, change: Change) {
-        let queue = self.queues.entry(change.playlist).or_default();
-        change
-            .clients
-            .into_iter()
-            .rev()
-            .for_each(|client| queue.push_front(client));
     }
 
     pub(super) fn not_running(&self, id: i64) -> Error {

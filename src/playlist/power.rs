@@ -3,7 +3,7 @@
 //!
 //! During a pause no playlist changes by itself, and videos and HTML wallpapers are paused. The
 //! thread `battery`, which `daemon::settings` starts, watches the battery. The thread `playlist`
-//! applies the pause (`run`); the handle reads the state, and sets what the settings and the kernel
+//! applies the pause; the handle reads the state, and sets what the settings and the kernel
 //! report.
 
 use std::path::PathBuf;
@@ -151,6 +151,14 @@ impl SharedPower {
     fn lock(&self) -> MutexGuard<'_, PowerState> {
         lock(&self.0)
     }
+}
+
+/// The pause of the player.
+#[derive(Default)]
+pub(super) struct Pause {
+    pub(super) power: SharedPower,
+    /// The reason that was last passed to the wallpapers; none before the first.
+    pub(super) reported: Option<Option<PauseReason>>,
 }
 
 #[cfg(test)]

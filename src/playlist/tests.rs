@@ -1,5 +1,6 @@
 //! Tests of the player in simulated time, with wallpapers that behave as the test says.
 
+mod any_order;
 mod appearance;
 mod displaced;
 mod dynamic;
@@ -12,7 +13,7 @@ mod stub;
 mod time;
 
 use super::edits::NEWS;
-use super::player::ApplyReport;
+use super::wishes::Report;
 use super::*;
 use crate::clock::{Boottime, Deadlines};
 use crate::events::{EventFilter, Message, Subscription};
@@ -38,7 +39,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 struct Fixture {
     player: Player,
-    reports: Receiver<ApplyReport>,
+    reports: Receiver<Report>,
     wallpapers: StubWallpapers,
     time: Arc<Mutex<ClockReading>>,
     events: Subscription,
@@ -97,6 +98,7 @@ fn fixture() -> Fixture {
         asked: Vec::new(),
         dealt: Vec::new(),
         held: Vec::new(),
+        screen: BTreeMap::new(),
         rests: Vec::new(),
     };
     let wallpapers = StubWallpapers {
@@ -132,7 +134,7 @@ fn player(
     wallpapers: &StubWallpapers,
     time: &Arc<Mutex<ClockReading>>,
     boot_id: &str,
-) -> (Player, Receiver<ApplyReport>) {
+) -> (Player, Receiver<Report>) {
     let time = Arc::clone(time);
     let now = Box::new(move || time.lock().unwrap().clone());
     let (store, bus, wallpapers) = (store.clone(), bus.clone(), Box::new(wallpapers.clone()));
@@ -188,7 +190,14 @@ impl Fixture {
 
     fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         self.command(|player: &mut Player, reply| {
-            player.start(id, names(monitors), Mode::Individual, reply)
+            player.begin(
+                id,
+                Aim::Start {
+                    monitors: names(monitors),
+                    mode: Mode::Individual,
+                },
+                reply,
+            )
         })
         .map(drop)
     }
@@ -247,15 +256,24 @@ impl Fixture {
         self.settle();
     }
 
+    /// The same for one of the requests that are being shown; the others still wait.
+    fn release_any(&mut self, at: usize, behaviour: Behaviour) {
+        let Some((request, reply)) = self.wallpapers.state.lock().unwrap().take_shown(at) else {
+            return;
+        };
+        self.wallpapers.answer_as(behaviour, request, reply);
+        self.settle();
+    }
+
     /// Runs the player until nothing follows any more.
     fn settle(&mut self) {
         loop {
-            let before = self.player.last_change;
+            let before = self.player.wishes.last;
             while let Ok(report) = self.reports.try_recv() {
                 self.player.on_report(report);
             }
             self.player.run_all_due();
-            if self.reports.is_empty() && before == self.player.last_change {
+            if self.reports.is_empty() && before == self.player.wishes.last {
                 return;
             }
         }

@@ -1,5 +1,5 @@
-//! Playlists whose monitors the start of another one is about to take: they request nothing until
-//! it has ended.
+//! Playlists whose monitors the start of another one takes: they change nothing until its result is
+//! known.
 
 use super::*;
 use crate::playlist::Error::NotRunning;
@@ -18,10 +18,7 @@ fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {
     let new = fixture.make(PlaylistType::Manual, &[3], &[]);
     fixture.start(old, old_on).unwrap();
     fixture.behaviour(Behaviour::Silent);
-    let monitors = names(new_on);
-    let mode = Mode::Individual;
-    let start =
-        fixture.begin(|player: &mut Player, reply| player.start(new, monitors, mode, reply));
+    let start = fixture.begin(start(new, new_on));
     fixture.asked();
     Starting {
         fixture,
@@ -31,12 +28,18 @@ fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {
     }
 }
 
+fn start(id: i64, on: &[&str]) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
+    let monitors = names(on);
+    let mode = Mode::Individual;
+    move |player: &mut Player, reply| player.begin(id, Aim::Start { monitors, mode }, reply)
+}
+
 fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
     move |player: &mut Player, reply| player.act(id, Action::Next, &[], reply)
 }
 
 #[test]
-fn step_waits_for_a_start_that_takes_its_monitors() {
+fn step_during_a_start_on_the_same_monitors_is_refused() {
     for (old_on, new_on) in [(&[][..], &[][..]), (&[], &["A"]), (&["A"], &[])] {
         for behaviour in [Behaviour::Shows, Behaviour::Fails] {
             let Starting {
@@ -45,28 +48,20 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
                 new,
                 start,
             } = starting(&[0, 1], old_on, new_on);
-            let step = fixture.begin(next(old));
-            assert_eq!(fixture.asked(), NONE);
+            assert!(matches!(fixture.command(next(old)), Err(NotRunning { .. })));
+            // It is listed until the other one runs.
+            assert_eq!(fixture.active()[0].playlist_id, old);
             fixture.release(behaviour);
-            let started = start.try_recv().unwrap();
-            let running = fixture.active()[0].playlist_id;
-            if behaviour == Behaviour::Shows {
-                assert!(matches!(step.try_recv().unwrap(), Err(NotRunning { .. })));
-                assert_eq!(
-                    (started.is_ok(), running, fixture.asked()),
-                    (true, new, vec![])
-                );
-            } else {
-                // The step is made.
-                assert_eq!(
-                    (started.is_ok(), running, fixture.asked()),
-                    (false, old, vec![1])
-                );
-                assert!(
-                    step.try_recv().unwrap().is_err(),
-                    "the backend shows nothing"
-                );
-            }
+            let started = start.try_recv().unwrap().is_ok();
+            assert_eq!(started, behaviour == Behaviour::Shows);
+            let active = fixture.active();
+            assert_eq!(
+                (active.len(), active[0].playlist_id),
+                (1, if started { new } else { old })
+            );
+            fixture.behaviour(Behaviour::Shows);
+            assert_eq!(fixture.command(next(old)).is_ok(), !started);
+            assert_eq!(fixture.asked(), if started { vec![] } else { vec![1] });
         }
     }
     // A playlist on another monitor does not wait.
@@ -77,7 +72,7 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
         ..
     } = starting(&[0, 1], &["B"], &["A"]);
     fixture.behaviour(Behaviour::Shows);
-    fixture.begin(next(old)).try_recv().unwrap().unwrap();
+    fixture.command(next(old)).unwrap();
     assert_eq!(fixture.asked(), [1]);
     fixture.release(Behaviour::Shows);
     start.try_recv().unwrap().unwrap();
@@ -85,7 +80,7 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
 }
 
 #[test]
-fn step_that_waits_for_a_start_is_made_when_that_start_is_cancelled() {
+fn playlist_goes_on_when_a_start_on_its_monitors_is_cancelled() {
     for delete in [false, true] {
         let Starting {
             mut fixture,
@@ -93,7 +88,6 @@ fn step_that_waits_for_a_start_is_made_when_that_start_is_cancelled() {
             new,
             start,
         } = starting(&[0, 1], &[], &[]);
-        let step = fixture.begin(next(old));
         fixture.behaviour(Behaviour::Shows);
         match delete {
             true => fixture
@@ -102,10 +96,10 @@ fn step_that_waits_for_a_start_is_made_when_that_start_is_cancelled() {
             false => fixture.act(new, Action::Stop).unwrap(),
         }
         assert!(start.try_recv().unwrap().is_err());
-        step.try_recv().unwrap().unwrap();
+        fixture.command(next(old)).unwrap();
         assert_eq!(
             (fixture.asked(), fixture.active()[0].current_index),
-            (vec![1], 1)
+            (vec![0, 1], 1)
         );
     }
 }
@@ -130,19 +124,17 @@ fn playlist_shows_its_image_again_over_the_picture_of_a_cancelled_start() {
 }
 
 #[test]
-fn restart_of_a_running_playlist_waits_for_no_other_start() {
+fn playlist_that_is_started_again_stays_if_its_start_is_the_later_one() {
     let Starting {
         mut fixture,
         old,
-        start,
+        start: first,
         ..
     } = starting(&[0, 1], &[], &[]);
-    let mode = Mode::Individual;
-    let again = |player: &mut Player, reply| player.start(old, Vec::new(), mode, reply);
-    let again = fixture.begin(again);
+    let again = fixture.begin(start(old, &[]));
     assert_eq!(fixture.asked(), [0]);
     fixture.release(Behaviour::Shows);
-    start.try_recv().unwrap().unwrap();
+    first.try_recv().unwrap().unwrap();
     again.try_recv().unwrap().unwrap();
     let active = fixture.active();
     assert_eq!(
@@ -153,7 +145,48 @@ fn restart_of_a_running_playlist_waits_for_no_other_start() {
 }
 
 #[test]
-fn resume_waits_for_a_start_too() {
+fn start_that_ends_after_a_later_one_does_not_run() {
+    let mut fixture = fixture();
+    let [wide, narrow] = [[0, 1], [2, 3]].map(|two| fixture.make(PlaylistType::Manual, &two, &[]));
+    fixture.behaviour(Behaviour::Silent);
+    let first = fixture.begin(start(wide, &["A", "B"]));
+    let second = fixture.begin(start(narrow, &["A"]));
+    fixture.wallpapers.state.lock().unwrap().held.reverse();
+    fixture.release(Behaviour::Shows);
+    second.try_recv().unwrap().unwrap();
+    assert!(matches!(first.try_recv().unwrap(), Err(NotRunning { .. })));
+    assert_eq!(fixture.active()[0].playlist_id, narrow);
+}
+
+#[test]
+fn step_that_a_start_overtakes_is_shown_if_the_start_fails() {
+    for fails in [false, true] {
+        let mut fixture = fixture();
+        let old = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+        let new = fixture.make(PlaylistType::Manual, &[3], &[]);
+        fixture.start(old, &[]).unwrap();
+        fixture.behaviour(Behaviour::Silent);
+        let steps = [fixture.begin(next(old)), fixture.begin(next(old))];
+        let start = fixture.begin(start(new, &[]));
+        fixture.asked();
+        fixture.release_one(Behaviour::Shows);
+        for step in steps {
+            step.try_recv().unwrap().unwrap();
+        }
+        fixture.release(if fails {
+            Behaviour::Fails
+        } else {
+            Behaviour::Shows
+        });
+        assert_eq!(start.try_recv().unwrap().is_err(), fails);
+        let active = fixture.active();
+        let (running, asked) = if fails { (old, vec![2]) } else { (new, vec![]) };
+        assert_eq!((active[0].playlist_id, fixture.asked()), (running, asked));
+    }
+}
+
+#[test]
+fn resume_during_a_start_on_the_same_monitors_is_refused() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
     let new = fixture.make(PlaylistType::Manual, &[3], &[]);
@@ -161,15 +194,12 @@ fn resume_waits_for_a_start_too() {
     fixture.act(id, Action::Pause).unwrap();
     fixture.set_clock("2024-06-01T21:00", "Europe/Berlin");
     fixture.behaviour(Behaviour::Silent);
-    let mode = Mode::Individual;
-    let start = |player: &mut Player, reply| player.start(new, Vec::new(), mode, reply);
-    let start = fixture.begin(start);
+    let start = fixture.begin(start(new, &[]));
     fixture.asked();
-    let resume = fixture.begin(|player, reply| player.act(id, Action::Resume, &[], reply));
-    assert_eq!(fixture.asked(), NONE);
+    let refused = fixture.act(id, Action::Resume);
+    assert!(matches!(refused, Err(NotRunning { .. })));
     fixture.release(Behaviour::Shows);
     start.try_recv().unwrap().unwrap();
-    assert!(matches!(resume.try_recv().unwrap(), Err(NotRunning { .. })));
     assert_eq!(fixture.asked(), NONE);
 }
 
@@ -195,7 +225,7 @@ fn new_monitor_waits_for_the_picture_of_the_start() {
 }
 
 #[test]
-fn step_without_file_is_made_after_a_start_that_is_on_its_way() {
+fn step_without_file_fails_if_a_start_is_on_its_way() {
     for behaviour in [Behaviour::LacksVideo, Behaviour::Fails] {
         let mut fixture = fixture();
         let old = fixture.make(PlaylistType::Manual, &[0, 4, 1], &[]);
@@ -203,16 +233,13 @@ fn step_without_file_is_made_after_a_start_that_is_on_its_way() {
         fixture.start(old, &[]).unwrap();
         fixture.behaviour(Behaviour::Silent);
         let step = fixture.begin(next(old));
-        let mode = Mode::Individual;
-        let start = |player: &mut Player, reply| player.start(new, Vec::new(), mode, reply);
-        let start = fixture.begin(start);
+        let start = fixture.begin(start(new, &[]));
         assert_eq!(fixture.asked(), [0, 4, 3]);
         fixture.release_one(Behaviour::LacksVideo);
-        assert_eq!(fixture.asked(), NONE);
+        assert!(step.try_recv().unwrap().is_err());
         fixture.release(behaviour);
         let started = start.try_recv().unwrap().is_ok();
         assert_eq!(started, behaviour == Behaviour::LacksVideo);
-        assert_eq!(fixture.asked(), if started { vec![] } else { vec![4] });
-        assert!(step.try_recv().unwrap().is_err());
+        assert_eq!(fixture.asked(), NONE);
     }
 }

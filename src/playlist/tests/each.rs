@@ -8,8 +8,17 @@ use crate::store::assignments::{self, Assignment};
 impl Fixture {
     pub(super) fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         let monitors = names(monitors);
-        self.command(|player: &mut Player, reply| player.start(id, monitors, Mode::Each, reply))
-            .map(drop)
+        self.command(|player: &mut Player, reply| {
+            player.begin(
+                id,
+                Aim::Start {
+                    monitors,
+                    mode: Mode::Each,
+                },
+                reply,
+            )
+        })
+        .map(drop)
     }
 
     /// Takes the requests since the last call, as numbers of images.
@@ -290,7 +299,7 @@ fn playlist_with_slots_shows_one_picture_on_all_monitors() {
 }
 
 /// Stores what the monitors show, as the reconciler does.
-fn show(fixture: &Fixture, on: &[(&str, usize)]) {
+pub(super) fn show(fixture: &Fixture, on: &[(&str, usize)]) {
     for &(monitor, number) in on {
         let row = Assignment {
             monitor: monitor.to_owned(),

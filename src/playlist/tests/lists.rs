@@ -246,7 +246,7 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
 
 #[test]
 fn action_on_all_fails_if_no_playlist_moved() {
-    use crate::playlist::change::BulkReply;
+    use crate::playlist::running::BulkReply;
     let overtaken = || Err(Error::Overtaken { name: "x".into() });
     for (results, expected) in [
         ([overtaken(), Ok(Moved::one())], Some(1)),
@@ -373,7 +373,14 @@ fn edit_during_apply_updates_reported_index() {
     let id = fixture.make(PlaylistType::Timer, &[4, 0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture.begin(|player: &mut Player, reply| {
-        player.start(id, names(&["A"]), Mode::Individual, reply)
+        player.begin(
+            id,
+            Aim::Start {
+                monitors: names(&["A"]),
+                mode: Mode::Individual,
+            },
+            reply,
+        )
     });
     let images = Some(fixture.items(&[0, 1, 4], &[]));
     let change = PlaylistChange {

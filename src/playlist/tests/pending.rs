@@ -69,7 +69,16 @@ fn start_has_its_index_in_the_list_at_the_time_its_picture_is_shown() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
-    let start = |player: &mut Player, reply| player.start(id, vec![], Mode::Individual, reply);
+    let start = |player: &mut Player, reply| {
+        player.begin(
+            id,
+            Aim::Start {
+                monitors: vec![],
+                mode: Mode::Individual,
+            },
+            reply,
+        )
+    };
     let answer = fixture.begin(start);
     assert_eq!(fixture.asked(), [0]);
     fixture.edit(id, Some(&[2, 0, 1]), NewConfiguration::default());
@@ -161,8 +170,16 @@ fn failed_start_leaves_running_playlists() {
     assert_eq!(fixture.active().len(), 1);
     // While a start is on its way, the running playlist does not change.
     fixture.behaviour(Behaviour::Silent);
-    let answer = fixture
-        .begin(|player: &mut Player, reply| player.start(two, Vec::new(), Mode::Individual, reply));
+    let answer = fixture.begin(|player: &mut Player, reply| {
+        player.begin(
+            two,
+            Aim::Start {
+                monitors: Vec::new(),
+                mode: Mode::Individual,
+            },
+            reply,
+        )
+    });
     fixture.asked();
     fixture.pass(30 * SECOND);
     assert_eq!(fixture.asked(), NONE);
@@ -172,7 +189,14 @@ fn failed_start_leaves_running_playlists() {
     // A playlist that is stopped before its first picture is shown never ran.
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture.begin(|player: &mut Player, reply| {
-        player.start(one, names(&["A"]), Mode::Individual, reply)
+        player.begin(
+            one,
+            Aim::Start {
+                monitors: names(&["A"]),
+                mode: Mode::Individual,
+            },
+            reply,
+        )
     });
     fixture.act(one, Action::Stop).unwrap();
     assert!(matches!(answer.try_recv().unwrap(), Err(NotRunning { .. })));
@@ -185,7 +209,16 @@ fn stopped_event_is_published_only_if_the_playlist_ran() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
-    let start = |player: &mut Player, reply| player.start(id, vec![], Mode::Individual, reply);
+    let start = |player: &mut Player, reply| {
+        player.begin(
+            id,
+            Aim::Start {
+                monitors: vec![],
+                mode: Mode::Individual,
+            },
+            reply,
+        )
+    };
     let answer = fixture.begin(start);
     fixture.act(id, Action::Stop).unwrap();
     assert!(matches!(answer.try_recv().unwrap(), Err(NotRunning { .. })));
@@ -198,38 +231,30 @@ fn stopped_event_is_published_only_if_the_playlist_ran() {
 }
 
 #[test]
-fn step_of_a_playlist_that_ends_is_answered_when_its_picture_is_shown() {
+fn steps_of_a_playlist_that_stops_are_refused() {
     let (stopped, deleted, emptied) = (0, 1, 2);
     for end in [stopped, deleted, emptied] {
-        for behaviour in [Behaviour::Shows, Behaviour::Fails, Behaviour::RefusesAll] {
-            let mut fixture = fixture();
-            let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
+        let mut fixture = fixture();
+        let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
+        fixture.start(id, &[]).unwrap();
+        fixture.behaviour(Behaviour::Silent);
+        let steps = [fixture.begin(next(id)), fixture.begin(next(id))];
+        match end {
+            0 => fixture.act(id, Action::Stop).unwrap(),
+            1 => fixture
+                .command(|player, reply| reply(player.delete(id)))
+                .unwrap(),
+            _ => fixture.edit(id, Some(&[]), NewConfiguration::default()),
+        }
+        for step in steps {
+            assert!(matches!(step.try_recv().unwrap(), Err(NotRunning { .. })));
+        }
+        fixture.asked();
+        fixture.release(Behaviour::Shows);
+        assert!(fixture.asked().is_empty() && fixture.active().is_empty());
+        if end == stopped {
             fixture.start(id, &[]).unwrap();
-            fixture.behaviour(Behaviour::Silent);
-            let (first, second) = (fixture.begin(next(id)), fixture.begin(next(id)));
-            match end {
-                0 => fixture.act(id, Action::Stop).unwrap(),
-                1 => fixture
-                    .command(|player, reply| reply(player.delete(id)))
-                    .unwrap(),
-                _ => fixture.edit(id, Some(&[]), NewConfiguration::default()),
-            }
-            fixture
-                .act(id, Action::Stop)
-                .expect_err("it has ended already");
-            // The second step was only queued.
-            assert!(second.try_recv().unwrap().is_err());
-            assert!(first.try_recv().is_err() && fixture.active().is_empty());
-            fixture.asked();
-            fixture.release(behaviour);
-            let shown = behaviour == Behaviour::Shows;
-            assert_eq!(first.try_recv().unwrap().is_ok(), shown);
-            assert!(fixture.asked().is_empty() && fixture.active().is_empty());
-            if end == stopped {
-                fixture.behaviour(Behaviour::Shows);
-                fixture.start(id, &[]).unwrap();
-                assert_eq!(fixture.asked(), [usize::from(shown)], "where it was last");
-            }
+            assert_eq!(fixture.asked(), [0], "the steps did not count");
         }
     }
 }
@@ -256,8 +281,11 @@ fn each_queued_step_has_its_own_answer_and_event() {
         assert_eq!(moved.images, BTreeMap::from([image("A", a), image("B", b)]));
         assert_eq!(moved.count, 2);
     }
-    // The third step supersedes the second, which was never requested.
-    assert_eq!(fixture.asked(), [1, 2, 3, 0]);
+    // The third step has superseded the second.
+    assert_eq!(fixture.asked(), [1, 2, 2, 1, 3, 0]);
+    let shown = fixture.wallpapers.state.lock().unwrap().screen.clone();
+    let last = [("A", 3), ("B", 0)].map(|(name, at)| (name.to_owned(), fixture.images[at]));
+    assert_eq!(shown, BTreeMap::from(last));
     let events = fixture.events();
     for id in [one, two] {
         let of_it = events
@@ -271,7 +299,7 @@ fn each_queued_step_has_its_own_answer_and_event() {
     // If the last of the waiting steps fails, none of them has moved.
     fixture.behaviour(Behaviour::Silent);
     let answers: Vec<_> = (0..3).map(|_| fixture.begin(next(one))).collect();
-    fixture.release(Behaviour::Silent);
+    fixture.release_one(Behaviour::Shows);
     fixture.release(Behaviour::Fails);
     let moved: Vec<bool> = answers
         .iter()
@@ -358,7 +386,16 @@ fn image_that_left_the_list_before_it_was_shown_is_replaced() {
     for is_start in [false, true] {
         let mut fixture = fixture();
         let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
-        let start = |player: &mut Player, reply| player.start(id, vec![], Mode::Individual, reply);
+        let start = |player: &mut Player, reply| {
+            player.begin(
+                id,
+                Aim::Start {
+                    monitors: vec![],
+                    mode: Mode::Individual,
+                },
+                reply,
+            )
+        };
         if !is_start {
             fixture.start(id, &[]).unwrap();
         }
@@ -432,13 +469,12 @@ fn too_many_queued_steps_are_refused() {
     let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
     fixture.behaviour(Behaviour::Silent);
-    // One step is on its way, 64 are queued, and the last one does not fit.
-    let answers: Vec<_> = (0..66).map(|_| fixture.begin(next(id))).collect();
+    let answers: Vec<_> = (0..65).map(|_| fixture.begin(next(id))).collect();
     fixture.release(Behaviour::Shows);
     let answers: Vec<_> = answers
         .iter()
         .map(|answer| answer.try_recv().unwrap())
         .collect();
-    assert!(matches!(answers[65], Err(Error::Busy)));
-    assert!(answers[..65].iter().all(Result::is_ok));
+    assert!(matches!(answers[64], Err(Error::Busy)));
+    assert!(answers[..64].iter().all(Result::is_ok));
 }

@@ -36,9 +36,57 @@ pub(super) struct StubState {
     pub(super) asked: Vec<(i64, Vec<String>, Mode)>,
     /// Requests that name an image for each monitor.
     pub(super) dealt: Vec<Vec<i64>>,
-    pub(super) held: Vec<(Request, wallpaper::Reply<Applied>)>,
+    /// For each monitor, the first one is being shown and the others wait.
+    pub(super) held: Vec<Held>,
+    /// The image that each monitor shows.
+    pub(super) screen: BTreeMap<String, i64>,
     /// The pauses (`true`) and resumes of videos and HTML wallpapers.
     pub(super) rests: Vec<bool>,
+}
+
+type Held = (Request, wallpaper::Reply<Applied>);
+
+impl StubState {
+    fn monitors(&self, request: &Request) -> Vec<String> {
+        match &request.targets {
+            Targets::Named(monitors) => monitors.clone(),
+            Targets::All => self.connected.clone(),
+        }
+    }
+
+    /// Removes one of the requests that are being shown.
+    pub(super) fn take_shown(&mut self, at: usize) -> Option<Held> {
+        let mut busy: Vec<String> = Vec::new();
+        let mut shown = Vec::new();
+        for (at, (request, _)) in self.held.iter().enumerate() {
+            let monitors = self.monitors(request);
+            if !monitors.iter().any(|name| busy.contains(name)) {
+                shown.push(at);
+            }
+            busy.extend(monitors);
+        }
+        let at = shown.get(at % shown.len().max(1))?;
+        Some(self.held.remove(*at))
+    }
+
+    /// Holds a request, and removes the waiting ones that it overtakes.
+    fn hold(&mut self, request: Request, reply: wallpaper::Reply<Applied>) -> Vec<Held> {
+        let mut overtaken = Vec::new();
+        let new = self.monitors(&request);
+        let mut busy: Vec<String> = Vec::new();
+        for held in std::mem::take(&mut self.held) {
+            let monitors = self.monitors(&held.0);
+            let waits = monitors.iter().any(|name| busy.contains(name));
+            if waits && monitors.iter().all(|name| new.contains(name)) {
+                overtaken.push(held);
+            } else {
+                busy.extend(monitors);
+                self.held.push(held);
+            }
+        }
+        self.held.push((request, reply));
+        overtaken
+    }
 }
 
 #[derive(Clone)]
@@ -49,7 +97,17 @@ pub(super) struct StubWallpapers {
 
 impl StubWallpapers {
     pub(super) fn answer(&self, request: Request, reply: wallpaper::Reply<Applied>) {
-        let state = self.state.lock().unwrap();
+        let behaviour = self.state.lock().unwrap().behaviour;
+        self.answer_as(behaviour, request, reply);
+    }
+
+    pub(super) fn answer_as(
+        &self,
+        behaviour: Behaviour,
+        request: Request,
+        reply: wallpaper::Reply<Applied>,
+    ) {
+        let mut state = self.state.lock().unwrap();
         let ids = match &request.ask {
             Ask::Image(id) => vec![*id],
             Ask::Each(ids) => ids.clone(),
@@ -61,10 +119,7 @@ impl StubWallpapers {
             image.is_some_and(|image| image.media_type == MediaType::Video)
         };
         let id = ids.iter().find(is_video).copied().unwrap_or(ids[0]);
-        let monitors = match request.targets {
-            Targets::Named(monitors) => monitors,
-            Targets::All => state.connected.clone(),
-        };
+        let monitors = state.monitors(&request);
         let gone: Vec<String> = monitors
             .iter()
             .filter(|name| !state.connected.contains(name))
@@ -91,7 +146,7 @@ impl StubWallpapers {
             image_name: "x".into(),
             remedy: wallpaper::Remedy::None,
         };
-        let outcome = match (state.behaviour, image.as_deref()) {
+        let outcome = match (behaviour, image.as_deref()) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
             (Behaviour::Fails, _) => Err(backend_failure()),
             (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend {
@@ -115,11 +170,15 @@ impl StubWallpapers {
             _ => Ok(SetStatus::Set),
         };
         let mode = request.mode;
-        let images = monitors
+        let images: BTreeMap<String, i64> = monitors
             .iter()
             .cloned()
             .zip(ids.iter().copied().cycle())
             .collect();
+        if let Ok(SetStatus::Set) = outcome {
+            state.screen.extend(images.clone());
+        }
+        drop(state);
         let applied = |outcome| Applied {
             outcome,
             image: image.unwrap(),
@@ -156,13 +215,14 @@ impl Wallpapers for StubWallpapers {
             }
             _ => panic!("{request:?}"),
         };
-        let monitors = match &request.targets {
-            Targets::Named(monitors) => monitors,
-            Targets::All => &state.connected.clone(),
-        };
-        state.asked.push((id, monitors.clone(), request.mode));
+        let monitors = state.monitors(&request);
+        state.asked.push((id, monitors, request.mode));
         if state.behaviour == Behaviour::Silent {
-            state.held.push((request, reply));
+            let overtaken = state.hold(request, reply);
+            drop(state);
+            for (request, reply) in overtaken {
+                self.answer_as(Behaviour::Superseded, request, reply);
+            }
             return;
         }
         drop(state);

@@ -154,7 +154,7 @@ fn lock(fixture: &mut Fixture, locked: bool) -> Option<PauseReason> {
 #[test]
 fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     let mut fixture = fixture();
-    fixture.player.power.set_conditions(false, false);
+    fixture.player.pause.power.set_conditions(false, false);
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [0]);
@@ -164,7 +164,7 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
         None,
         "the settings do not want it"
     );
-    fixture.player.power.set_conditions(true, false);
+    fixture.player.pause.power.set_conditions(true, false);
     assert_eq!(lock(&mut fixture, true), Some(PauseReason::Locked));
     fixture.pass(1000 * SECOND);
     let active = &fixture.active()[0];
@@ -228,7 +228,7 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     );
     // The restarted daemon of this test does not know the lock; the remaining time is kept.
     fixture.restart(100 * SECOND, "boot");
-    fixture.player.power.set_conditions(true, false);
+    fixture.player.pause.power.set_conditions(true, false);
     fixture.player.run_all_due();
     fixture.pass(9 * SECOND);
     assert_eq!(fixture.asked(), NONE);
@@ -242,13 +242,13 @@ fn pause_is_unknown_until_the_settings_are_applied() {
     assert_eq!(lock(&mut fixture, true), None);
     fixture.player.run_all_due();
     assert_eq!(
-        fixture.player.reported_pause, None,
+        fixture.player.pause.reported, None,
         "a pause of the last daemon would end"
     );
-    fixture.player.power.set_conditions(true, false);
+    fixture.player.pause.power.set_conditions(true, false);
     fixture.player.run_all_due();
     assert_eq!(
-        fixture.player.reported_pause,
+        fixture.player.pause.reported,
         Some(Some(PauseReason::Locked))
     );
 }
@@ -260,7 +260,7 @@ fn slot_that_begins_during_a_pause_is_entered_after_it() {
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[720, 780]);
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [0]);
-    fixture.player.power.set_conditions(true, false);
+    fixture.player.pause.power.set_conditions(true, false);
     lock(&mut fixture, true);
     fixture.pass(2 * 3600 * SECOND);
     assert_eq!(fixture.asked(), NONE);
@@ -328,7 +328,10 @@ fn slots_follow_clock_changes() {
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [2]);
     assert_eq!(fixture.events()[0].1.get("source"), None);
-    assert!(!fixture.player.warned_of_place, "it does not go by the sun");
+    assert!(
+        !fixture.player.light.warned_of_place,
+        "it does not go by the sun"
+    );
     let refused = fixture.act(id, Action::Next).unwrap_err();
     assert!(matches!(refused, Error::NoSteps { .. }));
     let active = &fixture.active()[0];
@@ -469,19 +472,19 @@ fn sun_slots_follow_the_season_and_the_place() {
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
     assert_eq!(fixture.asked(), [2]);
     // The sun does not rise in Tromsø then.
-    assert!(!fixture.player.warned_of_place);
+    assert!(!fixture.player.light.warned_of_place);
     fixture.time.lock().unwrap().place = Place::new(Some(69.65), Some(18.96));
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
-    assert!(fixture.player.warned_of_place);
+    assert!(fixture.player.light.warned_of_place);
     assert_eq!(fixture.asked(), [1]);
     fixture.time.lock().unwrap().place = berlin;
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
-    assert!(!fixture.player.warned_of_place);
+    assert!(!fixture.player.light.warned_of_place);
     assert_eq!(fixture.asked(), [2]);
     // Without a place the evening begins at 18:00.
     fixture.time.lock().unwrap().place = None;
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
-    assert!(fixture.player.warned_of_place);
+    assert!(fixture.player.light.warned_of_place);
     assert_eq!(fixture.asked(), [1]);
     fixture.pass(Duration::from_secs(2 * 3600));
     assert_eq!(fixture.asked(), [2]);
