@@ -1,7 +1,7 @@
-# Completion of murald for bash, which needs nothing else: `murald complete` knows the words.
+# Completes murald's commands in bash, without other packages. `murald complete` prints the words.
 # Goes to /usr/share/bash-completion/completions/murald.
 
-# A word of the line without what quotes it there.
+# Prints a word of the line without its quotes.
 _murald_plain() {
   local word=$1
   case $word in
@@ -12,7 +12,7 @@ _murald_plain() {
 
 _murald() {
   local at word before words=() joined=
-  # Bash takes = and : for ends of words: a flag and its value are two, what is around a : is one.
+  # Bash splits words at = and at :. A flag and its value are two words, but both sides of a : are one.
   for ((at = 1; at <= COMP_CWORD; at++)); do
     word=${COMP_WORDS[at]}
     if [[ $word == = && ${COMP_WORDS[at - 1]} == --* ]]; then
@@ -24,7 +24,7 @@ _murald() {
       words+=("$(_murald_plain "$word")")
     fi
   done
-  # What stands before the last : is on the line already.
+  # The line already has the part before the last colon.
   before=${words[-1]%"${words[-1]##*:}"}
   [[ $COMP_WORDBREAKS == *:* ]] || before=
   COMPREPLY=()
@@ -35,7 +35,7 @@ _murald() {
       *) COMPREPLY+=("${word#"$before"}") ;;
     esac
   done < <("${COMP_WORDS[0]}" complete -- "${words[@]}" 2>/dev/null)
-  # Readline quotes file names, as the line needs it: so it does other names, too.
+  # With this option, readline quotes other names as it quotes file names.
   for word in "${COMPREPLY[@]}"; do
     [[ $word != *[!a-zA-Z0-9_.,:@%+/=-]* ]] || { compopt -o filenames; break; }
   done

@@ -1,8 +1,8 @@
-# Completion of murald for fish: `murald complete` knows the words.
+# Completes murald's commands in fish. `murald complete` prints the words.
 # Goes to /usr/share/fish/vendor_completions.d/murald.fish.
 
 function __murald_complete
-    # The last word without what quotes it, the quote that is still open, too.
+    # Quotes of the last word are removed, also one that is still open.
     set -l last (commandline -ct | string replace -r "^[\"']" '' | string unescape)
     set -l line (commandline -opc) "$last"
     set -l found ($line[1] complete -- $line[2..-1] 2>/dev/null)

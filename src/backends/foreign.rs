@@ -150,8 +150,8 @@ fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
     found
 }
 
-/// What the user can do about a conflicting program, in a sentence. Sway passes the swaybg that it
-/// starts a connection.
+/// Describes in a sentence how to stop a conflicting program. Sway passes a connection to the
+/// swaybg that it starts.
 pub(super) fn remedy(Conflict { program, pid }: &Conflict) -> &'static str {
     let is_of_sway = || pid.is_some_and(|pid| variable(pid, b"WAYLAND_SOCKET").is_some());
     if program == "swaybg" && is_of_sway() {

@@ -89,7 +89,7 @@ pub(crate) struct Start {
     pub log_level: Option<String>,
     /// From `--socket`, else from `MURALD_SOCKET`.
     pub socket: Option<PathBuf>,
-    /// A command has started the daemon and waits until it is ready; nobody reads its output after
+    /// A command has started the daemon and waits until it is ready; no program reads its output after
     /// that.
     pub detached: bool,
 }

@@ -127,8 +127,8 @@ impl Links {
         Self { root, made: None }
     }
 
-    /// Updates the links; leaves those that are right. A name that somebody else uses is an error and is
-    /// left alone.
+    /// Updates the links; leaves those that are right. A name that another program uses is an error and
+    /// is left alone.
     pub(super) fn write(
         &mut self,
         wanted: &BTreeMap<String, PathBuf>,
@@ -168,7 +168,7 @@ impl Links {
             .into_iter()
             .chain(self.made.take().into_iter().flatten());
         if let Ok(directory) = open_directory(&path) {
-            // A name that cannot be removed belongs to somebody else by now.
+            // A name that cannot be removed belongs to another program by now.
             made.for_each(|(name, target)| drop(remove(&directory, &name, &target)));
             fs::remove_dir(&path).ok();
         }
@@ -176,7 +176,7 @@ impl Links {
     }
 }
 
-/// Points a name to a target; returns false if the name belongs to somebody else.
+/// Points a name to a target; returns false if the name belongs to another program.
 fn link(
     directory: impl AsFd,
     name: &OsStr,

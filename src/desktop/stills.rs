@@ -185,8 +185,8 @@ impl Stills {
     }
 }
 
-/// Removes stills from their directory, unless that is a link. Files with other names belong to somebody
-/// else.
+/// Removes stills from their directory, unless that is a link. Files with other names belong to other
+/// programs.
 pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     let Ok(opened) = open_directory(directory) else {
         return;

@@ -42,7 +42,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     Some(match run(words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error is the log. If it cannot be written, nobody reads it.
+            // Standard error is the log. If it cannot be written, it has no reader.
             writeln!(std::io::stderr(), "murald draw: {error}").ok();
             ExitCode::FAILURE
         }

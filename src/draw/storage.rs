@@ -2,7 +2,7 @@
 //!
 //! The memory is allocated before it is mapped, so that a machine without memory gives an error and not
 //! a signal, and sealed against shrinking, so that the compositor gets no signal either. It is mapped
-//! only while somebody draws or reads it; otherwise it costs this process no memory.
+//! only while a thread draws or reads it; otherwise it costs this process no memory.
 
 use std::ffi::c_void;
 use std::io;
@@ -91,8 +91,8 @@ impl Deref for Mapping {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: mapped and backed for as long as `self` lives. The compositor only reads it, and we
-        // write through the one mapping that is borrowed mutably, to storage nobody else has mapped
-        // for reading at that time.
+        // write through the one mapping that is borrowed mutably, to storage that no other code has
+        // mapped for reading at that time.
         unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), self.length) }
     }
 }

@@ -1,7 +1,7 @@
 //! The thread `listen`: accepts clients and starts a thread for each.
 //!
-//! It never waits for a client. It survives a shortage of descriptors and of threads. While nobody is
-//! connected it releases the memory that the service keeps for the next request.
+//! It never waits for a client. It survives a shortage of descriptors and of threads. While no client
+//! is connected, it releases the memory that the service keeps for the next request.
 
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -152,7 +152,7 @@ impl Server {
     fn stop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.end.wake();
-        // Dropping the thread joins it: nobody can connect any more.
+        // Dropping the thread joins it: no client can connect any more.
         self.listener = None;
     }
 }

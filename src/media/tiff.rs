@@ -1,7 +1,7 @@
 //! Decodes TIFF and BigTIFF: decides whether a file is decoded by the `image` crate or by ffmpeg,
 //! or is refused, and decodes CMYK with a colour profile.
 //!
-//! Where ffmpeg decodes as libtiff does was found by comparing: see `is_right_in_ffmpeg`.
+//! `is_right_in_ffmpeg` lists the files that ffmpeg decodes like libtiff, as a comparison has shown.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 

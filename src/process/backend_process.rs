@@ -17,8 +17,8 @@ use super::{Child, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
 /// Maximum length in bytes of the part of a log that is quoted in a message.
 const TAIL: usize = 4 << 10;
-/// Maximum size in bytes of a file written by the process, as nobody empties its log when the
-/// daemon is gone. Shared memory counts as well, and a buffer for an 8K screen has 133 MB.
+/// Maximum size in bytes of a file written by the process, as no thread empties its log when the
+/// daemon has exited. Shared memory counts as well, and a buffer for an 8K screen has 133 MB.
 const OUTPUT_MAX: u64 = 1 << 30;
 
 /// A process of a backend, started by this daemon or an earlier one.
@@ -155,7 +155,7 @@ impl BackendProcess {
     }
 
     fn remove_record(&self) {
-        // A later process has the same number if somebody removed the directory in between.
+        // A later process has the same number if the directory was removed in between.
         if read(&self.path).is_none_or(|(_, who)| who == self.child.identity()) {
             remove(&self.path);
         }

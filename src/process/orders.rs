@@ -72,7 +72,7 @@ impl Orders {
             rustix::process::chdir(directory.as_c_str()).ok();
         }
         if let Some(starter) = self.bound_to {
-            // Without its parent, nobody reads its result. The setting does not apply to its own
+            // Without its parent, no process reads its result. The setting does not apply to its own
             // children.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             if rustix::process::getppid() != Some(starter) {

@@ -169,7 +169,7 @@ impl ProcessRecords {
         made.map_err(|source| Error::io("make", &self.directory, source))
     }
 
-    /// Creates a record file with an unused number, and the directory if somebody has removed it.
+    /// Creates a record file with an unused number, and the directory if it was removed.
     fn create(&self, name: &str) -> Result<(PathBuf, File), Error> {
         self.make_directory()?;
         for number in 1u32.. {

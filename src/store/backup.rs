@@ -84,7 +84,7 @@ pub(super) fn is_of_today(database: &Path) -> bool {
 }
 
 /// Replaces the database with the backup `from`, or with the newest intact one; the old database is
-/// renamed. The caller holds the lock of the daemon, so nobody else has the database open.
+/// renamed. The caller holds the lock of the daemon, so no other process has the database open.
 pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
     let from = match from {
         Some(path) => expect_intact(path).map(|()| path.to_owned())?,

@@ -59,7 +59,7 @@ fn configure_any(connection: &Connection, cache: i32, statements: usize) -> rusq
     // Only ids and short keys are sorted, so memory is enough, and a full disk does not fail a
     // sort.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // Without this guarantee, SQLite compiles some statements anew for each value that is bound.
+    // Without this guarantee, SQLite compiles some statements again for each value that is bound.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(statements);
     Ok(())

@@ -18,7 +18,7 @@ pub struct Facts {
     /// In pixels as shown: square, with the rotation applied.
     pub width: u32,
     pub height: u32,
-    /// Of the video stream in seconds; 0 for a still image, or if the file does not say.
+    /// Duration of the video stream in seconds; 0 for a still image, or if the file does not contain it.
     pub duration: f64,
     /// The time of the first frame in the file, in seconds.
     pub(super) start: f64,

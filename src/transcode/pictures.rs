@@ -178,7 +178,7 @@ impl Ffmpeg {
             .args(arguments(&fresh.result()))
             .confined([fresh.directory.clone()]);
         let ran = self.run(program, path, &launch, self.limits.frame);
-        // Of a file with several images, the program has written all.
+        // The program writes all images of a file that has several.
         let result = match traits.number {
             Some(number) => format!("result-{number}.png"),
             None => RESULT.to_owned(),

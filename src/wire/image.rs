@@ -105,7 +105,7 @@ fn put_colors<S: Serializer>(colors: &[Rgb], serializer: S) -> Result<S::Ok, S::
     serializer.collect_seq(colors.iter().map(|&color| hex(color)))
 }
 
-/// An object, kept as text. A list carries hundreds of up to 64 KiB each that nobody looks into;
+/// An object, kept as text. A list carries hundreds of up to 64 KiB each that no code looks into;
 /// parsing them would cost twenty times as much.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]

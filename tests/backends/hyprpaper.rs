@@ -401,7 +401,7 @@ fn failures_of_hyprpaper_are_reported() {
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
     assert!(error.to_string().contains("own.conf"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "preload = /x\n");
-    // A hyprpaper that somebody else started keeps its socket.
+    // A hyprpaper that another program started keeps its socket.
     stubs.wall.set("hyprpaper", "config_path", "");
     let mut theirs = stubs
         .wall

@@ -161,7 +161,7 @@ impl Hyprland {
                 let mut stream = stream.unwrap();
                 let mut asked = [0; 64];
                 let length = stream.read(&mut asked).unwrap();
-                // Other connections only check that somebody listens.
+                // Other connections only check that a program listens.
                 if &asked[..length] == b"j/monitors" {
                     let answer = monitors(&theirs.lock().unwrap());
                     stream.write_all(answer.as_bytes()).ok();

@@ -574,7 +574,7 @@ fn property(name: &str, data: Value) -> Value {
     json!({ "event": "property-change", "name": name, "data": data })
 }
 
-/// Reports frames while somebody listens, except during a pause, and reports pauses. On the cue `dark`
+/// Reports frames while a client listens, except during a pause, and reports pauses. On the cue `dark`
 /// all frames are dropped, as if the output were off; only there if the cue names an output.
 fn play_video(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));

@@ -562,7 +562,7 @@ fn exit_of_a_foreign_host_is_noticed() {
     wal_qt.clear().unwrap();
     assert!(host.runs());
     drop(host);
-    // The opposite case: nobody starts it, so murald does.
+    // The opposite case: no other program starts it, so murald does.
     let host = start();
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     while stubs.wall.told.try_recv().is_ok() {}

@@ -301,7 +301,7 @@ pub fn near(a: [u8; 3], b: [u8; 3]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 12)
 }
 
-/// A program that somebody else started.
+/// A program that the user started.
 pub struct Foreign(std::process::Child);
 
 impl Foreign {

@@ -186,7 +186,7 @@ fn settings_without_effect_are_reported() {
         &["config", "set", "backend.type", "awww"],
         "backend.type: awww is not installed",
     );
-    // Only settings that somebody has changed are reported.
+    // Only settings that a user has changed are reported.
     for line in [
         &["config", "reset"][..],
         &["config", "set", "backend.feh.mode", "max"],

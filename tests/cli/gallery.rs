@@ -126,7 +126,7 @@ fn gallery_serves_its_own_page_only() {
             format!("POST /TOKEN/api/wallpaper/back {one}{set}Origin: {origin}\r\n\r\n{{}}");
         gallery.check(&request, "403");
     }
-    // What the page does not need.
+    // The page does not need these.
     for request in [
         "GET /TOKEN/api/config",
         "PATCH /TOKEN/api/config",

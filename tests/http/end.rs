@@ -93,7 +93,7 @@ fn stuck_request_does_not_delay_the_shutdown_of_others() {
     pipe.write_all(b"at last").unwrap();
 }
 
-/// The writing end of a pipe. Opening it fails until somebody reads from the pipe.
+/// The writing end of a pipe. Opening it fails until a process reads from the pipe.
 fn writer(pipe: &Path) -> File {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     wait_for("a reader", || {

@@ -1,7 +1,7 @@
 //! Controls a process that plays on an output: its video and sound, the watch for its first frames, and
 //! the handover from the previous process.
 //!
-//! Runs on the worker's thread, the handover on a thread of its own. A video that somebody else has
+//! Runs on the worker's thread, the handover on a thread of its own. A video that another program has
 //! paused is neither paused nor resumed. Our own pauses are noted in a file beside the socket, so that
 //! the next daemon resumes the video. The note also says whether frames were visible, as a paused video
 //! reports none.

@@ -96,7 +96,7 @@ impl Source {
     }
 
     fn connect(&self) -> Option<Connection> {
-        // Before the first look at the outputs nobody knows whether there is a session.
+        // Before the first look at the outputs, it is not known whether there is a session.
         let is_known = matches!(
             self.outputs.looked().opened().try_recv(),
             Err(TryRecvError::Disconnected)

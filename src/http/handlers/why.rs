@@ -93,7 +93,7 @@ fn shown(
         return Ok(None);
     };
     let entry = history::at(connection, &row.monitor, row.set_at)?;
-    // Without an entry, nobody set it on this monitor: it follows from the wallpapers of others.
+    // Without an entry, no request set it on this monitor: it follows from the wallpapers of others.
     let source = match picture {
         Some(_) => HistorySource::of(Source::Workspace),
         None => entry.map_or_else(|| HistorySource::of(Source::Restore), |entry| entry.source),

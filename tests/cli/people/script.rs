@@ -28,7 +28,7 @@ test "$(murald images ls -q | wc -l)" -eq 3
 code=0; murald set 2>/dev/null || code=$?; test $code -eq 2
 code=0; murald --json images show 99 2>errors || code=$?
 test $code -eq 1 && test "$(jq .code errors)" -eq 404
-# What is shown, by name, by path, for others.
+# The shown image, by name, by path, and for other programs.
 murald set 'blue hill' --json | jq -e '.image_name == "blue hill" and .monitors == ["HEADLESS-1"]' >set
 test "$(murald current --format '{monitor_name} {image_name}')" = 'HEADLESS-1 blue hill'
 test -f "$(murald current --json | jq -r .monitors[0].image_path)"
