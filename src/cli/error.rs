@@ -104,8 +104,10 @@ impl Error {
         };
         let hint = hint.map(str::to_owned);
         let (message, hint) = match told.details {
-            // Details that begin with a command are the next step.
-            Some(step) if step.starts_with('`') => (told.error, Some(step)),
+            // Details that begin with a command or name a backend are the next step.
+            Some(step) if step.starts_with('`') || step.ends_with("which can show it") => {
+                (told.error, Some(step))
+            }
             Some(details) => (format!("{}: {details}", told.error), hint),
             None => (told.error, hint),
         };

@@ -195,10 +195,12 @@ impl fmt::Display for CompositorPlace {
                 let directory = directory.display();
                 write!(
                     f,
-                    "no socket at {directory}/wayland-* (WAYLAND_DISPLAY is not set)"
+                    "no socket at {directory}/wayland-* (the daemon was started without WAYLAND_DISPLAY)"
                 )
             }
-            Self::Wayland { .. } => f.write_str("WAYLAND_DISPLAY and XDG_RUNTIME_DIR are not set"),
+            Self::Wayland { .. } => {
+                f.write_str("the daemon was started without WAYLAND_DISPLAY and XDG_RUNTIME_DIR")
+            }
             Self::X11 { display, .. } => write!(f, "no X server at {display} (DISPLAY)"),
         }
     }
@@ -253,7 +255,7 @@ mod tests {
         assert!(
             wayland(None)
                 .to_string()
-                .contains("/run/user/7/wayland-* (WAYLAND_DISPLAY is")
+                .contains("/run/user/7/wayland-* (the daemon was started without")
         );
     }
 }

@@ -147,6 +147,9 @@ impl From<playlist::Error> for Error {
             Why::Refused(Refusal::Taken { .. })
             | Why::NotRunning { .. }
             | Why::NotRunningOn { .. } => Self::new(409, text),
+            Why::Refused(Refusal::NoLocation { .. }) => Self::new(400, text).details(
+                "`murald config set location.latitude 38.7` sets the latitude; set location.longitude, too",
+            ),
             Why::Refused(_)
             | Why::Empty { .. }
             | Why::NothingFound { .. }

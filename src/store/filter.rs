@@ -209,7 +209,7 @@ fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParamet
 }
 
 fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, BadParameter> {
-    let allowed = "a color must be #rrggbb, #rgb or a CSS color name";
+    let allowed = format!("{name} must be #rrggbb, #rgb or a CSS colour name");
     color::parse(hex).ok_or_else(|| BadParameter::new(name, item, allowed))
 }
 

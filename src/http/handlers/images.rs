@@ -411,7 +411,7 @@ fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Error> {
     let one = |text: &String| {
         color::parse(text).ok_or_else(|| {
             Error::bad_request(format!("colors cannot have {text:?}"))
-                .details("a color must be #rrggbb, #rgb or a CSS color name")
+                .details("a colour must be #rrggbb, #rgb or a CSS colour name")
         })
     };
     given.iter().map(one).collect()

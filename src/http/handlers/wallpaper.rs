@@ -269,7 +269,7 @@ pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Respons
     let volume = volume.map(|volume| match u8::try_from(volume) {
         Ok(percent @ 0..=100) => Ok(percent),
         _ => Err(Error::bad_request(format!(
-            "volume must be from 0 to 100, not {volume}"
+            "volume must be an integer from 0 to 100, not {volume}"
         ))),
     });
     let change = SoundChange {

@@ -75,10 +75,7 @@ pub enum Refusal {
     #[error("two images have the time {time}")]
     SameTime { time: DayTime },
     /// The time depends on the sun, but no location is set.
-    #[error(
-        "{time} needs your location: set location.latitude and location.longitude first, for example \
-         with `murald config set location.latitude 38.7`"
-    )]
+    #[error("{time} needs your location, but location.latitude or location.longitude is not set")]
     NoLocation { time: DayTime },
     #[error(transparent)]
     Store(#[from] Error),
