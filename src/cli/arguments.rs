@@ -180,7 +180,8 @@ impl Line {
     fn positionals(self, verb: &Verb, leading: usize) -> Result<Vec<OsString>, Error> {
         if let Some(word) = self.words.iter().find(|word| is_flag(word)) {
             let (name, _) = split(word);
-            return Err(suggest::unknown_flag(verb, &name.to_string_lossy()));
+            let (name, is_alone) = (name.to_string_lossy(), leading == 0);
+            return Err(suggest::unknown_flag(verb, &name, is_alone));
         }
         Ok(self
             .words

@@ -231,7 +231,7 @@ pub(super) fn wait_for_end(streams: &Receiver<bool>) {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(run)

@@ -104,10 +104,13 @@ fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
         error.renamed(&verbs::in_api(flag.name), flag.name)
     });
     match error.status() {
-        Some(404) => match reference::named_like_an_id(verb, call) {
-            Some(hint) => error.hint(hint),
-            None => error,
-        },
+        Some(404) => {
+            let advice = || verbs::advice(call).map(str::to_owned);
+            match reference::named_like_an_id(verb, call).or_else(advice) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        }
         Some(500) if verb.confirm.is_some() && !call.has("--forever") => {
             error.hint("--forever deletes without the trash")
         }

@@ -271,7 +271,7 @@ fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<N
     Ok(known)
 }
 
-/// The path of a word that begins with `/`, `.`, `~` or `file://`.
+/// The path of a word that begins with `.`, `~` or `file://`, or has a `/`: names have none.
 fn is_path(word: &str) -> Option<PathBuf> {
     if let Some(path) = from_uri(word) {
         return Some(path);
@@ -280,8 +280,8 @@ fn is_path(word: &str) -> Option<PathBuf> {
         Some(b'~') => Dirs::of_process()
             .ok()
             .map(|dirs| dirs.tilde(Path::new(word))),
-        Some(b'/' | b'.') => Some(word.into()),
-        _ => None,
+        Some(b'.') => Some(word.into()),
+        _ => word.contains('/').then(|| word.into()),
     }
 }
 

@@ -49,16 +49,24 @@ const SENSE: &[(&str, &str)] = &[
     ("add", "import, playlist add or watch add"), ("mv", "images move or folders move"),
     ("rename", "images rename or folders rename"),
     ("rm", "images delete, playlist delete or folders delete"),
+    ("search", "images search"), ("find", "images search"),
+    ("tag", "images tag"), ("untag", "images tag --remove"), ("tags", "images tags"),
+    ("quit", "stop"), ("kill", "stop"), ("version", "--version"), ("show", "current or images show"),
 ];
 
-pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
+/// The error for an unknown flag of a verb, or of `murald` alone.
+pub(super) fn unknown_flag(verb: &Verb, name: &str, is_alone: bool) -> Error {
     let known = || verb.flags.iter().chain(GLOBAL);
     if known().any(|flag| flag.name == name) {
         return Error::usage(format!("{name} takes no value"));
     }
-    let see = format!("see `murald {} --help`", verb.name());
+    let see = if is_alone {
+        "see `murald --help`".to_owned()
+    } else {
+        format!("see `murald {} --help`", verb.name())
+    };
     let names: Vec<&str> = known().map(|flag| flag.name).collect();
-    let meant = nearest(name, names.into_iter());
+    let meant = nearest(name, names.into_iter()).or((name == "-v").then_some("--version"));
     Error::usage(format!("unknown flag {name}")).hint(guess(meant, &see))
 }
 
@@ -107,7 +115,7 @@ mod tests {
             .all()
             .find(|verb| verb.words == ["playlist", "create"])
             .unwrap();
-        let told = unknown_flag(create, "--folders").to_string();
+        let told = unknown_flag(create, "--folders", false).to_string();
         assert!(told.contains("did you mean --folder?"), "{told}");
     }
 
@@ -122,5 +130,8 @@ mod tests {
         check("sett", Some("set"));
         check("frobnicate", None);
         check("rm", None);
+        check("ste", Some("set"));
+        check("unset", None);
+        check("lock", None);
     }
 }

@@ -13,6 +13,7 @@ use super::call::Call;
 use super::error::Exit;
 use super::verb::{Kind, NULL, Verb};
 use super::{Error, table};
+use crate::color;
 use crate::paths::from_uri;
 use crate::wire::{DayTime, INTERVALS, Position, Tone};
 
@@ -35,20 +36,26 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue | Kind::Template => {
             Ok(text.into())
         }
-        Kind::Monitor | Kind::Workspace | Kind::Backend | Kind::Theme if text.is_empty() => {
+        Kind::Name | Kind::Monitor | Kind::Workspace | Kind::Backend | Kind::Theme
+            if text.is_empty() =>
+        {
             Err(wrong("a name"))
         }
-        Kind::Monitor | Kind::Workspace | Kind::Theme => Ok(text.into()),
+        Kind::Name | Kind::Monitor | Kind::Workspace | Kind::Theme => Ok(text.into()),
         // Accepts the name of the backend's section, too.
         Kind::Backend => Ok(backend(text.strip_prefix("backend.").unwrap_or(&text)).into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
         Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
             .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
-        Kind::Count => text
-            .parse::<u64>()
-            .map(Value::from)
-            .map_err(|_| wrong("an integer of at least 0")),
+        Kind::Count(least, most) => {
+            let number = text.parse().ok();
+            let fitting = number.filter(|number| (least..=most).contains(number));
+            fitting.map(Value::from).ok_or_else(|| match most {
+                u64::MAX => wrong(&format!("an integer of at least {least}")),
+                _ => wrong(&format!("an integer from {least} to {most}")),
+            })
+        }
         Kind::Number => number(&text)
             .map(Value::from)
             .ok_or_else(|| wrong("a number of at least 0")),
@@ -71,6 +78,11 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
         Kind::Tags => list(name, &text, &[]),
+        Kind::Colors => {
+            let is_color = |item: &str| color::parse(item).is_some();
+            all_fit(&text, is_color).ok_or_else(|| wrong("#rrggbb, #rgb or a CSS colour name"))
+        }
+        Kind::ColorsNear => all_fit(&text, is_near).ok_or_else(|| wrong(NEAR)),
     }
 }
 
@@ -118,6 +130,22 @@ fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
         items.push(Value::from(item));
     }
     Ok(Value::Array(items))
+}
+
+/// The items of a list with commas, if all of them fit.
+fn all_fit(text: &str, fits: impl Fn(&str) -> bool) -> Option<Value> {
+    let items = text.split(',').map(str::trim);
+    let given = items.filter(|item| !item.is_empty());
+    given
+        .map(|item| fits(item).then(|| Value::from(item)))
+        .collect()
+}
+
+const NEAR: &str = "colours with a distance, such as red~20 or #ff0000~12.5";
+
+fn is_near(item: &str) -> bool {
+    let parts = item.split_once('~');
+    parts.is_some_and(|(hex, within)| color::parse(hex).is_some() && number(within).is_some())
 }
 
 const HUES: &str = "some of red, orange, yellow, green, cyan, blue, purple, pink, grey";
@@ -274,7 +302,7 @@ mod tests {
         );
         check(Kind::Image, "7 seas", Ok(json!("7 seas")));
         check(
-            Kind::Count,
+            Kind::Count(0, u64::MAX),
             "-1",
             Err("X must be an integer of at least 0, not \"-1\""),
         );
@@ -351,7 +379,10 @@ mod tests {
             "12",
             Err(&format!("X must be {HUES}, not \"12\"")),
         );
-        check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));
+        check(Kind::Tags, "a, b,,c", Ok(json!(["a", "b", "c"])));
+        check(Kind::Colors, "red,,#abc", Ok(json!(["red", "#abc"])));
+        check(Kind::Colors, "", Ok(json!([])));
+        check(Kind::ColorsNear, "red~0", Ok(json!(["red~0"])));
         check(
             Kind::List(&["a", "b"]),
             "a,c",

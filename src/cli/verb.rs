@@ -96,12 +96,14 @@ pub struct Flag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Text,
+    /// The name of a new record; not empty.
+    Name,
     File,
     Directory,
     /// Any JSON value.
     Json,
-    /// An integer from 0 on.
-    Count,
+    /// An integer between these two.
+    Count(u64, u64),
     /// A finite number from 0 on.
     Number,
     /// The interval of a timer in seconds; or minutes, hours or days with their letter: `90`, `10m`.
@@ -136,8 +138,11 @@ pub enum Kind {
     Template,
     /// One of these.
     Words(&'static [&'static str]),
-    /// Some of these, with commas; an empty slice allows any words.
+    /// Some of these, with commas.
     List(&'static [&'static str]),
+    /// Colours with commas, and colours that have a distance: `red~20`.
+    Colors,
+    ColorsNear,
     /// Tags with commas; completion offers those of the library.
     Tags,
 }

@@ -17,12 +17,13 @@ pub(crate) fn folded(text: &str) -> String {
     }
 }
 
-/// The known word that differs in at most two letters, or in fewer if `word` is short.
+/// The known word that differs in at most two letters or in fewer if `word` is short. Two letters in the
+/// wrong order count as one.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = folded(word.get(..LONGEST).unwrap_or(word));
-    let most = (word.trim_start_matches('-').chars().count() / 2).min(2);
+    let most = (word.trim_start_matches('-').chars().count() / 3).min(2);
     known
-        .map(|one| (strsim::levenshtein(&word, &folded(one)), one))
+        .map(|one| (strsim::osa_distance(&word, &folded(one)), one))
         .filter(|(letters, _)| *letters <= most)
         .min_by_key(|(letters, _)| *letters)
         .map(|(_, one)| one)

@@ -12,20 +12,17 @@ use crate::support::{TestDaemon, end_of};
 #[test]
 fn wrong_arguments_are_found_without_a_daemon() {
     let daemon = TestDaemon::new();
-    let flags = "no tags given; use --add or --remove";
-    fails(
-        &daemon,
-        &["images", "tag", "7"],
-        2,
-        &format!("murald: {flags}\n"),
-    );
-    let images = "no images given; name images, or use --all";
-    fails(
-        &daemon,
+    for line in [
+        &["images", "tag", "7"][..],
+        &["images", "tag", "7", "--add", ""],
         &["images", "select"],
-        2,
-        &format!("murald: {images}\n"),
-    );
+        &["images", "delete"],
+        &["playlist", "add", "evenings"],
+        &["playlist", "create", "v", "a@08:00", "--interval", "5m"],
+        &["playlist", "edit", "v", "--type", "manual", "--interval=5m"],
+    ] {
+        rejected(&daemon, line, 2);
+    }
 }
 
 #[test]
@@ -242,6 +239,9 @@ fn refusals_of_the_daemon_are_printed() {
     image::RgbImage::new(8, 8).save(&picture).unwrap();
     daemon.import(&[&picture]);
     rejected(&daemon, &["random"], 1);
+    rejected(&daemon, &["random", "--tags", "none"], 1);
+    rejected(&daemon, &["images", "delete", "--colors", "blue"], 1);
+    rejected(&daemon, &["playlist", "create", "sky", "a@sunrise"], 1);
     rejected(&daemon, &["random", "--monitor", "DP-1"], 1);
     rejected(&daemon, &["monitors", "DP-1"], 1);
     rejected(&daemon, &["why", "DP-1"], 1);
@@ -251,8 +251,10 @@ fn refusals_of_the_daemon_are_printed() {
     rejected(&daemon, &["config", "get", "app", "frob"], 1);
     rejected(&daemon, &["images", "show", "7"], 1);
     rejected(&daemon, &["set", "7"], 1);
+    rejected(&daemon, &["images", "show", "pictures/none.png"], 1);
     let directory = daemon.root().join("pictures");
     fs::create_dir(&directory).unwrap();
+    rejected(&daemon, &["import", directory.to_str().unwrap()], 1);
     let told = stderr(&run(&daemon, &["set", directory.to_str().unwrap()]));
     assert!(
         told.contains("\nhint: `murald slideshow DIR` shows "),

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::desktop::{Desktop, wait_until};
 use crate::support::TestDaemon;
 
@@ -247,6 +249,14 @@ fn gallery_opens_a_file_of_the_users_and_ends_after_its_page() {
         closed.elapsed() >= Duration::from_secs(10),
         "the page could not be loaded again"
     );
+    assert!(!Path::new(&link).exists());
+
+    std::fs::remove_file(&opened).unwrap();
+    let mut gallery = Gallery::of(&daemon, &[]);
+    wait_until("xdg-open", || opened.exists());
+    let link = std::fs::read_to_string(&opened).unwrap();
+    kill_process(Pid::from_child(&gallery.process), Signal::TERM).unwrap();
+    gallery.process.wait().unwrap();
     assert!(!Path::new(&link).exists());
     daemon.ends_well();
 }

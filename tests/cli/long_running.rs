@@ -185,5 +185,6 @@ fn import_of_a_directory_without_pictures_fails() {
     let output = import();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("no image found"), "{told}");
+    let wanted = format!("murald: no images found in {}\n", notes.display());
+    assert!(told.contains(&wanted), "{told}");
 }

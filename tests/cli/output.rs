@@ -538,6 +538,8 @@ fn tags_are_removed_regardless_of_case() {
         "ß is no SS here, as in the filter"
     );
     assert_eq!(left(&["--remove", "GRÖßE"]), json!([]));
+    let none = ["images", "tag", "p0", "--remove", "none"];
+    assert_eq!(ok(&daemon, &none), "no image had the tag\n");
     let turned = ["--remove", "sea", "--add", "SEA"];
     left(&turned);
     assert_eq!(left(&turned), json!(["SEA"]));

@@ -248,16 +248,16 @@ fn every_verb_makes_the_right_requests() {
     check("playlist list", &["GET /playlists"]);
     check("playlist show 3", &["GET /playlists/3"]);
     check(
-        "playlist create x 1@07:30 2@19:00 --type time_of_day --interval 10m --order random \
+        "playlist create x 1@07:30 2@19:00 --type time_of_day --order random \
          --from-first on",
         &[
-            r#"POST /playlists {"configuration":{"type":"time_of_day","interval":600,"order":"random","always_start_on_first_image":true},"images":[{"image_id":1,"time":450},{"image_id":2,"time":1140}],"name":"x"}"#,
+            r#"POST /playlists {"configuration":{"type":"time_of_day","order":"random","always_start_on_first_image":true},"images":[{"image_id":1,"time":450},{"image_id":2,"time":1140}],"name":"x"}"#,
         ],
     );
     check(
-        "playlist create x --tags a,b --search lake --sort-by hue --order random",
+        "playlist create x --tags a,b --search lake --sort-by hue --order random --interval 10m",
         &[
-            r#"POST /playlists {"configuration":{"order":"random"},"name":"x","source":{"tags":["a","b"],"search":"lake","sort_by":"hue"}}"#,
+            r#"POST /playlists {"configuration":{"interval":600,"order":"random"},"name":"x","source":{"tags":["a","b"],"search":"lake","sort_by":"hue"}}"#,
         ],
     );
     check(

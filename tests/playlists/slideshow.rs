@@ -40,7 +40,9 @@ fn slideshow_shows_the_pictures_of_a_directory() {
         "{said}"
     );
     assert!(
-        said.ends_with("(1) on HEADLESS-1: 2 pictures; `murald playlist stop 1` stops it\n"),
+        said.ends_with(
+            "(1) on HEADLESS-1: 2 pictures, every 1 h; `murald playlist stop 1` stops it\n"
+        ),
         "{said}"
     );
     wait_until("a picture of the slideshow", || {

@@ -252,7 +252,45 @@ fn wrong_command_lines_are_explained() {
     );
     check(&["--socket"], "--socket needs a value");
     check(&["--socket="], "--socket needs a path, not an empty word");
-    check(&["--frob"], "unknown flag --frob");
+    check(
+        &["--frob"],
+        "unknown flag --frob\nhint: see `murald --help`",
+    );
+    for flag in ["--verison", "-v"] {
+        let told =
+            format!("unknown flag {flag}\nhint: did you mean --version? see `murald --help`");
+        check(&[flag], &told);
+    }
+    check(
+        &["version"],
+        "unknown command \"version\"\nhint: did you mean --version? ",
+    );
+    check(
+        &["find", "lake"],
+        "unknown command \"find\"\nhint: did you mean images search? ",
+    );
+    check(
+        &["images", "--colors", "blu,red"],
+        "--colors must be #rrggbb, #rgb or a CSS colour name, not \"blu,red\"",
+    );
+    for near in ["red", "#zzzzzz~20", "red~-1"] {
+        let form = "colours with a distance, such as red~20 or #ff0000~12.5";
+        let told = format!("--colors-near must be {form}, not {near:?}");
+        check(&["random", "--colors-near", near], &told);
+    }
+    check(
+        &["volume", "150"],
+        "VOLUME must be an integer from 0 to 100, not \"150\"",
+    );
+    check(
+        &["images", "--per-page", "201"],
+        "--per-page must be an integer from 1 to 200, not \"201\"",
+    );
+    check(
+        &["images", "--page", "0"],
+        "--page must be an integer of at least 1, not \"0\"",
+    );
+    check(&["playlist", "create", ""], "NAME must be a name, not \"\"");
     check(
         &["events", "--types", "a"],
         "--types must be one of wallpaper_changed, ",

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
-use strsim::levenshtein;
 
 use super::super::Error;
 use super::super::columns::text;
 use crate::wire::Format;
-use crate::wire::collate::folded;
+use crate::wire::collate::{folded, nearest};
 
 /// Names that a message lists.
 const LISTED: usize = 10;
@@ -154,20 +153,13 @@ pub(super) fn several(word: &str, fits: &[&Named], all: &[Named]) -> Error {
 }
 
 pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
-    let lower = word.to_lowercase();
     // A user who types a file name may have mistyped its stem.
-    let stem = lower
-        .rsplit_once('.')
-        .map_or(lower.as_str(), |(stem, _)| stem);
-    let letters = |name: &str| levenshtein(&lower, name).min(levenshtein(stem, name));
-    let near = all
-        .iter()
-        .map(|one| (letters(&one.name.to_lowercase()), one));
-    let nearest = near.min_by_key(|(letters, _)| *letters);
-    let most = (word.chars().count() / 2).max(2);
+    let stem = word.rsplit_once('.').map_or(word, |(stem, _)| stem);
+    let names = || all.iter().map(|one| one.name.as_str());
+    let meant = nearest(word, names()).or_else(|| nearest(stem, names()));
     let error = Error::not_found(format!("no {what} named {word:?}"));
-    match nearest.filter(|(letters, _)| *letters <= most) {
-        Some((_, one)) => error.hint(format!("did you mean {} ({})?", one.name, one.id)),
+    match all.iter().find(|one| Some(one.name.as_str()) == meant) {
+        Some(one) => error.hint(format!("did you mean {} ({})?", one.name, one.id)),
         None => error,
     }
 }
@@ -217,7 +209,12 @@ mod tests {
             "sunsit.jpg",
             Err("no image named \"sunsit.jpg\"\nhint: did you mean Sunset (1)?"),
         );
+        check(
+            "sunsret",
+            Err("no image named \"sunsret\"\nhint: did you mean Sunset (1)?"),
+        );
         check("frobnicate", Err("no image named \"frobnicate\""));
+        check("nope.png", Err("no image named \"nope.png\""));
     }
 
     #[test]

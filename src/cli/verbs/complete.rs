@@ -216,9 +216,9 @@ impl Source {
             Kind::Section => self.sections(partial),
             Kind::Setting => self.keys(plain),
             Kind::SettingValue => self.setting_values(plain),
-            Kind::Text | Kind::Template | Kind::Json | Kind::Count | Kind::Number | Kind::Span => {
-                Vec::new()
-            }
+            Kind::Text | Kind::Name | Kind::Template | Kind::Json => Vec::new(),
+            Kind::Count(..) | Kind::Number | Kind::Span => Vec::new(),
+            Kind::Colors | Kind::ColorsNear => Vec::new(),
         }
     }
 

@@ -25,14 +25,14 @@ pub(super) const FILTERS: &[Flag] = &[
     Flag::switch("--recursive", "With --folder: also images in the folders inside it"),
     Flag::value("--orientation", "ORIENTATION", Kind::Words(Orientation::WORDS),
         "Only images with this orientation"),
-    Flag::value("--min-width", "PIXELS", Kind::Count, "Minimum width"),
-    Flag::value("--min-height", "PIXELS", Kind::Count, "Minimum height"),
+    Flag::value("--min-width", "PIXELS", Kind::Count(1, u64::MAX), "Minimum width"),
+    Flag::value("--min-height", "PIXELS", Kind::Count(1, u64::MAX), "Minimum height"),
     Flag::value("--name", "TEXT", Kind::Text, "Only images with exactly this name"),
     Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names have this prefix"),
     Flag::value("--checksum", "SHA256", Kind::Text, "Only the image with this content"),
-    Flag::value("--colors", "COLOR,...", Kind::List(&[]),
+    Flag::value("--colors", "COLOR,...", Kind::Colors,
         "Only images whose palette has all of these colours"),
-    Flag::value("--colors-near", "COLOR~D,...", Kind::List(&[]),
+    Flag::value("--colors-near", "COLOR~D,...", Kind::ColorsNear,
         "Only images that have, for each COLOR, a colour within distance D (ΔE)"),
     Flag::value("--hue-group", "HUE,...", Kind::Hues,
         "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey"),
@@ -49,8 +49,8 @@ pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
 #[rustfmt::skip]
 pub(super) const LISTED: &[Flag] = joined!(FILTERS;
     Flag::switch("--all", "All pages"),
-    Flag::value("--page", "N", Kind::Count, "Page number, from 1"),
-    Flag::value("--per-page", "N", Kind::Count, "Images per page, at most 200; 50 by default"),
+    Flag::value("--page", "N", Kind::Count(1, u64::MAX), "Page number, from 1"),
+    Flag::value("--per-page", "N", Kind::Count(1, PER_PAGE as u64), "Images per page, at most 200; 50 by default"),
     Flag::value("--sort-by", "FIELD", SORTS,
         "Sort order; imported_at by default, or similarity with --similar-to"),
     Flag::value("--sort-order", "ORDER", DIRECTIONS, "Ascending or descending; desc by default"),
@@ -147,7 +147,8 @@ pub(crate) fn choose(verb: &Verb, call: &mut Call) -> Result<(), Error> {
 /// Whether a call names its images; an error unless it has either images or filters.
 pub(crate) fn are_named(call: &Call) -> Result<bool, Error> {
     match (call.has("IMAGE"), narrows(call)?) {
-        (false, false) => Err(Error::usage("no images given")),
+        (false, false) => Err(Error::usage("no images given")
+            .hint("name images, or select them with a filter such as --folder FOLDER")),
         (true, true) => Err(Error::usage("give images or filters, not both")),
         (named, _) => Ok(named),
     }
@@ -161,12 +162,30 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
     let connection = call.connect()?;
     let ids = ids(&connection, IMAGES, |place| listed(place, call))?;
     if ids.is_empty() {
-        return Err(Error::refused("no image matches"));
+        let error = Error::refused("no image matches");
+        return Err(match advice(call) {
+            Some(advice) => error.hint(advice),
+            None => error,
+        });
     }
     Ok(match kind {
         Some(Kind::Item) => ids.iter().map(|id| json!({ "image_id": id })).collect(),
         _ => ids.into_iter().map(Value::from).collect(),
     })
+}
+
+/// The advice if the filters of a call match no image.
+pub(crate) fn advice(call: &Call) -> Option<&'static str> {
+    let all = [
+        (
+            "--colors",
+            "--colors matches exact colours; `--hue-group blue` or `--colors-near blue~40` also \
+             matches similar ones",
+        ),
+        ("--tags", "`murald images tags` lists the tags in use"),
+    ];
+    let given = all.into_iter().find(|(flag, _)| call.has(flag));
+    given.map(|(_, advice)| advice)
 }
 
 /// The records of all images that match a call's filters, sorted by name.

@@ -26,10 +26,10 @@ pub(super) const GROUP: Group = Group { title: "Folders", verbs: &[
         "GET /folders/{FOLDER}/path").takes(&[ONE]).shows(&[&NESTING]),
     Verb::send(&["folders", "create"], "Create a folder", "POST /folders",
         &[NAME, ("parent_id", From::Folder("--parent"))])
-        .takes(&[Argument::one("NAME", Kind::Text, "Name of the folder")]).shows(&[&CREATED])
+        .takes(&[Argument::one("NAME", Kind::Name, "Name of the folder")]).shows(&[&CREATED])
         .flags(&[Flag::value("--parent", "FOLDER", Kind::FolderOrRoot, "The parent folder")]),
     Verb::send(&["folders", "rename"], "Rename a folder", "PATCH /folders/{FOLDER}", &[NAME])
-        .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&FOLDER]),
+        .takes(&[ONE, Argument::one("NAME", Kind::Name, "The new name")]).shows(&[&FOLDER]),
     Verb::send(&["folders", "move"], "Move a folder into another one", "PATCH /folders/{FOLDER}",
         &[("parent_id", From::Folder("PARENT"))])
         .takes(&[ONE, Argument::one("PARENT", Kind::FolderOrRoot,

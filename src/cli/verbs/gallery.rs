@@ -1,13 +1,14 @@
 //! `murald gallery`: shows the library in a browser.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{self, Stdio};
 
+use super::import::interrupt;
 use super::{Call, Error, Exit, Flag, Stdout, Verb, start, warn};
-use crate::cli::gallery::{Gallery, wait_for_end};
+use crate::cli::gallery::{Gallery, spawn, wait_for_end};
 use crate::error_chain::plain;
 use crate::paths::Dirs;
 
@@ -38,7 +39,6 @@ fn gallery(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         )),
     }
     wait_for_end(&streams);
-    // The session removes its runtime directory if the command is interrupted.
     link.ok().flatten().map(fs::remove_file);
     Ok(())
 }
@@ -50,6 +50,7 @@ fn open(address: &str) -> io::Result<PathBuf> {
         .and_then(|dirs| dirs.runtime())
         .map_err(io::Error::other)?;
     let path = runtime.join(format!("murald-gallery-{}.html", std::process::id()));
+    remove_if_interrupted(path.clone())?;
     let mut file = OpenOptions::new();
     let mut file = file.write(true).create_new(true).mode(0o600).open(&path)?;
     write!(
@@ -64,4 +65,13 @@ fn open(address: &str) -> io::Result<PathBuf> {
         .stderr(Stdio::null());
     command.spawn()?;
     Ok(path)
+}
+
+fn remove_if_interrupted(path: PathBuf) -> io::Result<()> {
+    let mut interrupt = File::from(interrupt()?);
+    spawn("gallery-interrupt", move || {
+        interrupt.read_exact(&mut [0]).ok();
+        fs::remove_file(path).ok();
+        process::exit(Exit::Interrupted as i32);
+    })
 }

@@ -185,11 +185,13 @@ pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
     );
     let images = count(total, "image");
     if total == 0 {
-        return stdout.note(if filters::has_any(call) {
+        stdout.note(if filters::has_any(call) {
             "no image matches"
         } else {
             "the library is empty; `murald import PATH` imports images"
-        });
+        })?;
+        let advice = filters::advice(call);
+        return advice.map_or(Ok(()), |advice| stdout.note(format!("hint: {advice}")));
     }
     if rows.is_empty() {
         let pages = count(number(all, "total_pages"), "page");

@@ -52,12 +52,12 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
             ("web_capabilities", From::Given("--capabilities")),
         ])
         .takes(&[ONE]).shows(&[&IMAGE]).flags(&[
-            Flag::value("--name", "NAME", Kind::Text, "The new name, also of the file"),
+            Flag::value("--name", "NAME", Kind::Name, "The new name, also of the file"),
             Flag::value("--tags", "A,B", Kind::Tags, "The tags, replacing the current ones"),
             Flag::value("--description", "TEXT", Kind::Text, "Description of the \
                 image, for searches and screen \
                readers"),
-            Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "The palette, replacing the current \
+            Flag::value("--colors", "HEX,HEX", Kind::Colors, "The palette, replacing the current \
                one"),
             Flag::value("--folder", "FOLDER", Kind::FolderOrRoot,
                 "Move the image to this folder; root: no folder"),
@@ -72,7 +72,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ]),
     Verb::send(&["images", "rename"], "Rename an image and its file",
         "PATCH /images/{IMAGE}", &[("name", From::Given("NAME"))])
-        .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&RENAMED])
+        .takes(&[ONE, Argument::one("NAME", Kind::Name, "The new name")]).shows(&[&RENAMED])
         .help("A file in place keeps its name. If another image has the name, a number is appended \
                and a message says so."),
     Verb::own(&["images", "tag"], "Add or remove tags", tag).needs(has_tags)
@@ -157,7 +157,12 @@ const MOVED: View =
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
 const TAGGED: View =
-    View::of("PATCH /images", &[more("updated")]).saying("tags of {updated#image} changed");
+    View::of("PATCH /images", &[more("updated")]).showing(|call, stdout, answer| {
+        match number(answer, "updated") {
+            0 if !call.has("--add") => stdout.say("no image had the tag"),
+            updated => stdout.say(format!("tags of {} changed", count(updated, "image"))),
+        }
+    });
 const PATH: View = IMAGE.showing(|_, stdout, image| stdout.line(text(image, "path")));
 const SELECTED: View = IMAGE.saying("{name} ({id}) {--off=no longer selected:selected}");
 const ALL_SELECTED: View = View::of("POST /images/select-all", &[more("updated selected")])
@@ -220,13 +225,14 @@ fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Res
 }
 
 fn has_tags(call: &Call) -> Result<(), Error> {
-    if [&"--add", &"--remove"]
-        .iter()
-        .all(|flag| call.listed(flag).is_empty())
-    {
-        return Err(Error::usage("no tags given; use --add or --remove"));
+    let flags = ["--add", "--remove"];
+    if flags.iter().any(|flag| !call.listed(flag).is_empty()) {
+        return Ok(());
     }
-    Ok(())
+    Err(match flags.iter().find(|flag| call.has(flag)) {
+        Some(flag) => Error::usage(format!("{flag} must be one or more tags, not \"\"")),
+        None => Error::usage("no tags given").hint("use --add or --remove"),
+    })
 }
 
 fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -245,7 +251,7 @@ fn favourite(_: &Call, image: Value) -> Result<Value, Error> {
 
 fn selects_some(call: &Call) -> Result<(), Error> {
     match (call.has("IMAGE"), call.has("--all")) {
-        (false, false) => Err(Error::usage("no images given; name images, or use --all")),
+        (false, false) => Err(Error::usage("no images given").hint("name images, or use --all")),
         (true, true) => Err(Error::usage("give either images or --all")),
         _ => Ok(()),
     }

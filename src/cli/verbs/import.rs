@@ -110,7 +110,7 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 /// A descriptor that becomes readable at the first SIGINT or SIGTERM. A second signal kills the process.
-fn interrupt() -> io::Result<OwnedFd> {
+pub(super) fn interrupt() -> io::Result<OwnedFd> {
     let (reader, writer) = UnixStream::pair()?;
     let told = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -261,7 +261,7 @@ impl<'a> Watch<'a> {
             problems.push(format!("cancelled after {} of {total}", self.taken()));
         }
         if !self.cancelled && self.failures.is_empty() && self.taken() == 0 {
-            problems.push("no image found".to_owned());
+            problems.push(format!("no images found in {}", self.paths.join(", ")));
         }
         if !self.failures.is_empty() {
             let failed = count(self.failures.len() as u64, "file");

@@ -11,7 +11,7 @@ use super::playlist_sheet::{START, on_monitors};
 use super::{
     Argument, Call, Cell, CellStyle, Connection, EACH, Error, Exit, Flag, Group, INTERVAL, Kind,
     MONITORS, RequestPath, Stdout, Verb, View, column, count, each, items, more, number, of, paths,
-    text, travelling, written,
+    span, text, travelling, written,
 };
 use crate::wire::Format;
 
@@ -108,9 +108,9 @@ const WATCHED: View = View::table(
 const ADDED: View = WATCHED.showing(|call, stdout, watched| {
     let is_missing = |path: &&String| Path::new(path).try_exists().is_ok_and(|exists| !exists);
     for path in paths(call, "DIR")?.iter().filter(is_missing) {
-        stdout.note(format!(
+        stdout.warn(format!(
             "{path} does not exist; murald will watch it when it does"
-        ))?;
+        ));
     }
     WATCHED.people(call, stdout, watched)
 });
@@ -243,8 +243,10 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
         let id = &playlist["id"];
         let on = on_monitors(call, Some(id));
+        let every = span(number(&playlist, "configuration.interval"));
         stdout.say(format!(
-            "started slideshow of {name} ({id}){on}: {of}; `murald playlist stop {id}` stops it"
+            "started slideshow of {name} ({id}){on}: {of}, every {every}; `murald playlist stop {id}` \
+             stops it"
         ))
     })
 }

@@ -56,7 +56,7 @@ pub(super) use super::{Error, columns, picture, start};
 pub(super) use complete::complete;
 pub(super) use config::fields;
 pub(super) use delete::confirm;
-pub(super) use filters::{are_named, choose, in_api};
+pub(super) use filters::{advice, are_named, choose, in_api};
 
 /// All verbs, in the order in which help shows them.
 pub static GROUPS: &[Group] = &[

@@ -80,9 +80,9 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
             CONFIGURATION, ("images", From::Of(images)), ("name", From::Given("NAME")),
             ("source", From::Of(source)),
         ])
-        .takes(&[Argument::one("NAME", Kind::Text, "Name of \
+        .takes(&[Argument::one("NAME", Kind::Name, "Name of \
                the playlist"), Argument::any("IMAGE", Kind::Item, ITEMS)])
-        .shows(&[&PLAYLIST]).flags(joined!(FILTERS;
+        .needs(is_timed).shows(&[&PLAYLIST]).flags(joined!(FILTERS;
             TYPE, INTERVAL, ORDER, FIRST,
             Flag::switch("--fixed", "Only the images that match the filters now"),
             NULL, SEARCH,
@@ -107,8 +107,8 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
     Verb::send(&["playlist", "edit"], "Change a playlist", "PATCH /playlists/{PLAYLIST}",
         &[CONFIGURATION, ("images", From::Any("IMAGE")), ("name", From::Given("--name"))])
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "The images, replacing the current ones")])
-        .flags(&[Flag::value("--name", "NAME", Kind::Text, "The new name"), TYPE, INTERVAL, ORDER, FIRST])
-        .shows(&[&PLAYLIST]).help("A running playlist uses the change at once."),
+        .flags(&[Flag::value("--name", "NAME", Kind::Name, "The new name"), TYPE, INTERVAL, ORDER, FIRST])
+        .needs(is_timed).shows(&[&PLAYLIST]).help("A running playlist uses the change at once."),
     Verb::change(&["playlist", "add"], "Add images to the end of a playlist",
         "PATCH /playlists/{PLAYLIST}", add)
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)]).choosing()
@@ -233,6 +233,16 @@ fn kind(call: &Call) -> Result<Option<Value>, Error> {
     })
 }
 
+/// Refuses an interval for a playlist that has none.
+fn is_timed(call: &Call) -> Result<(), Error> {
+    match kind(call)?.as_ref().and_then(Value::as_str) {
+        Some(kind) if kind != "timer" && call.has("--interval") => Err(Error::usage(format!(
+            "--interval cannot be combined with the type {kind}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The images of a new playlist: the named ones, or all that its filters find now.
 fn images(call: &Call) -> Result<Option<Value>, Error> {
     let filters = filters::narrows(call)?;
@@ -315,7 +325,7 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
         // Without any running playlist, `moved` has refused the answer.
         _ if answer["paused"] == 0 => stdout.say("all playlists are already paused"),
         message if message.starts_with("0 ") => match running_now(call)?.as_slice() {
-            [] => stdout.say(NONE),
+            [] => stdout.say("no playlist is running"),
             _ => stdout.say("no playlist is paused"),
         },
         message => stdout.say(message),

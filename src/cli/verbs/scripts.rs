@@ -29,7 +29,7 @@ pub(super) const PICK: Verb = Verb::own(&["pick"], "Choose an image in a menu an
     .flags(joined!(FILTERS;
         MONITORS,
         Flag::value("--tag", "NAME", Kind::Text, "Add this tag to the chosen images instead"),
-        Flag::value("--playlist", "NAME", Kind::Text,
+        Flag::value("--playlist", "NAME", Kind::Name,
             "Add the chosen images to this playlist instead; created if there is none"),
     ))
     .help("    murald pick --folder travel --tag sea\n\n\

@@ -82,8 +82,8 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
         &[("muted", From::Of(|_| Ok(Some(false.into())))), ON_THESE])
         .flags(&[MONITORS]).shows(&[&SOUND]),
     Verb::send(&["volume"], "Set the volume of videos", "POST /wallpaper/sound",
-        &[("volume", From::Given("N")), ON_THESE])
-        .takes(&[Argument::one("N", Kind::Count, "0 to 100")]).flags(&[MONITORS])
+        &[("volume", From::Given("VOLUME")), ON_THESE])
+        .takes(&[Argument::one("VOLUME", Kind::Count(0, 100), "0 to 100")]).flags(&[MONITORS])
         .shows(&[&SOUND]),
     Verb::get(&["current"], "Show what each monitor displays",
         "GET /wallpaper/current").shows(&[&CURRENT])
@@ -100,9 +100,9 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
         .shows(&[&HISTORY]).flags(&[
             Flag::switch("--all", "All entries"),
             Flag::value("--monitor", "NAME", Kind::Monitor, "Only wallpapers of this monitor"),
-            Flag::value("--limit", "N", Kind::Count, "Maximum number, up to 1000; 50 by default"),
-            Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
-            Flag::value("--before-id", "N", Kind::Count, "Only entries before this one"),
+            Flag::value("--limit", "N", Kind::Count(1, MOST as u64), "Maximum number, up to 1000; 50 by default"),
+            Flag::value("--since-id", "N", Kind::Count(0, u64::MAX), "Only entries after this one"),
+            Flag::value("--before-id", "N", Kind::Count(0, u64::MAX), "Only entries before this one"),
         ]),
     Verb::get(&["history", "clear"], "Clear the history", "DELETE /images/history").shows(&[&CLEARED]),
 ]};
