@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::plan::WorkerKey;
+use super::worker_key::WorkerKey;
+use crate::config::BackendName;
 
 const TRIES: u32 = 5;
 const DEATHS: usize = 3;
@@ -52,7 +53,7 @@ impl Backoffs {
         }
     }
 
-    /// Lets workers with refused pictures try again, as something has changed.
+    /// Lets workers that keep exiting try again, as something has changed.
     pub(super) fn forget_refusals(&mut self) {
         for backoff in self.all.values_mut() {
             if backoff.standing == Standing::Refused {
@@ -61,9 +62,31 @@ impl Backoffs {
         }
     }
 
-    /// Allows the retries that are due.
-    pub(super) fn wake(&mut self, now: Instant) {
-        self.all.values_mut().for_each(|backoff| backoff.wake(now));
+    /// Allows the retries that are due; returns their workers.
+    pub(super) fn wake(&mut self, now: Instant) -> Vec<WorkerKey> {
+        let due = self.all.iter_mut().filter(|(_, one)| one.is_due(now));
+        due.map(|(key, backoff)| {
+            backoff.standing = Standing::Free;
+            key.clone()
+        })
+        .collect()
+    }
+
+    /// Lets the workers of a backend try at once, because a user asks for it.
+    pub(super) fn free(&mut self, backend: BackendName) {
+        let of_it = self
+            .all
+            .iter_mut()
+            .filter(|(key, _)| key.backend == backend);
+        of_it.for_each(|(_, backoff)| backoff.standing = Standing::Free);
+    }
+
+    /// Whether a failure is the first of an outage of this backend. Only the first is reported.
+    pub(super) fn is_news(&mut self, key: &WorkerKey) -> bool {
+        let mut all = self.all.iter();
+        let is_known = all.any(|(other, one)| other.backend == key.backend && one.reported);
+        self.of(key).reported = true;
+        !is_known
     }
 }
 
@@ -87,7 +110,7 @@ enum Standing {
     RetryAt(Instant),
     /// Not retried unless a request needs it.
     GivenUp,
-    /// Not retried before something else changes: the same order would fail again.
+    /// Not retried before something else changes.
     Refused,
 }
 
@@ -108,16 +131,6 @@ impl Backoff {
         at
     }
 
-    /// Notes that the worker has failed to show something that no request asks for.
-    pub(super) fn refused(&mut self) {
-        self.standing = Standing::Refused;
-    }
-
-    /// Whether a failure is the first of an outage. Only the first is reported.
-    pub(super) fn is_news(&mut self) -> bool {
-        !std::mem::replace(&mut self.reported, true)
-    }
-
     /// Notes that a process has exited.
     pub(super) fn died(&mut self, now: Instant) -> Restart {
         match note(&mut self.deaths, now) {
@@ -127,7 +140,10 @@ impl Backoff {
                 self.standing = Standing::RetryAt(at);
                 Restart::At(at)
             }
-            _ => Restart::Never,
+            _ => {
+                self.standing = Standing::Refused;
+                Restart::Never
+            }
         }
     }
 
@@ -147,11 +163,8 @@ impl Backoff {
         }
     }
 
-    /// Allows the retry if it is due.
-    fn wake(&mut self, now: Instant) {
-        if self.retry_at().is_some_and(|at| at <= now) {
-            self.standing = Standing::Free;
-        }
+    fn is_due(&self, now: Instant) -> bool {
+        self.retry_at().is_some_and(|at| at <= now)
     }
 
     /// Resets all but `reported`: a reported failure stays reported until the backend shows something.
@@ -184,6 +197,18 @@ fn recent(times: &[Instant], now: Instant) -> usize {
 }
 
 #[cfg(test)]
+impl Backoffs {
+    /// Lets the time of all retries come.
+    pub(super) fn hurry(&mut self) {
+        for backoff in self.all.values_mut() {
+            if let Standing::RetryAt(at) = &mut backoff.standing {
+                *at = Instant::now();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -200,17 +225,14 @@ mod tests {
         assert!(backoff.may_try());
         let again = backoff.failed(now).unwrap();
         assert_eq!(again, now + Duration::from_secs(1));
-        backoff.wake(now);
-        assert!(!backoff.may_try());
-        backoff.wake(again);
-        assert!(backoff.may_try() && backoff.retry_at().is_none());
+        assert!(!backoff.is_due(now) && backoff.is_due(again));
     }
 
     #[test]
     fn backend_is_restarted_three_times_a_minute_at_most() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
         let key = WorkerKey {
-            backend: crate::config::BackendName::Feh,
+            backend: BackendName::Feh,
             output: None,
         };
         let backoff = backoffs.of(&key);
@@ -229,7 +251,7 @@ mod tests {
     fn failed_backend_is_retried_at_once_in_a_new_session() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
         let key = WorkerKey {
-            backend: crate::config::BackendName::Builtin,
+            backend: BackendName::Builtin,
             output: None,
         };
         for _ in 0..9 {
@@ -247,11 +269,7 @@ mod tests {
     #[test]
     fn earliest_retry_comes_first() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
-        let [feh, builtin] = [
-            crate::config::BackendName::Feh,
-            crate::config::BackendName::Builtin,
-        ]
-        .map(|backend| WorkerKey {
+        let [feh, builtin] = [BackendName::Feh, BackendName::Builtin].map(|backend| WorkerKey {
             backend,
             output: None,
         });
@@ -268,9 +286,11 @@ mod tests {
 
     #[test]
     fn outage_is_news_once() {
-        let mut backoff = Backoff::default();
-        assert_eq!([(); 3].map(|()| backoff.is_news()), [true, false, false]);
-        backoff.over();
-        assert!(backoff.is_news());
+        let mut backoffs = Backoffs::default();
+        let [one, other] = ["A", "B"].map(|name| WorkerKey::of(BackendName::Mpvpaper, name));
+        assert!(backoffs.is_news(&one) && !backoffs.is_news(&one) && !backoffs.is_news(&other));
+        backoffs.of(&one).over();
+        backoffs.of(&other).over();
+        assert!(backoffs.is_news(&one));
     }
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::previous::shown_before;
 use super::request::{Ask, Request};
+use super::wishes::{Wishes, steps_behind_row};
 use super::world_state::WorldState;
 use super::{Error, orphan};
 use crate::compositor::Output;
@@ -55,7 +56,12 @@ type Candidates = (Vec<Pick>, Vec<String>);
 
 impl WorldState {
     /// The pictures for a request: at least one.
-    pub(super) fn candidates(&self, store: &Store, request: &Request) -> Result<Candidates, Error> {
+    pub(super) fn candidates(
+        &self,
+        store: &Store,
+        request: &Request,
+        wishes: &Wishes,
+    ) -> Result<Candidates, Error> {
         let targets = self.targets(&request.targets);
         // A missing picture is reported before anything else.
         let image = match &request.ask {
@@ -63,11 +69,11 @@ impl WorldState {
             Ask::Random if request.mode != Mode::Each => {
                 let monitors = targets.as_ref().map_or(&[][..], |(found, _)| found);
                 let showable = self.showable(store, request.filter.as_deref())?;
-                image(store, self.any(&showable, monitors))?
+                image(store, self.any(&showable, monitors, wishes))?
             }
             _ => {
                 let (monitors, skipped) = targets?;
-                return self.several(store, request, monitors, skipped);
+                return self.several(store, request, wishes, (monitors, skipped));
             }
         };
         let (monitors, skipped) = targets?;
@@ -79,24 +85,19 @@ impl WorldState {
         &self,
         store: &Store,
         request: &Request,
-        monitors: Vec<String>,
-        skipped: Vec<String>,
+        wishes: &Wishes,
+        (monitors, skipped): (Vec<String>, Vec<String>),
     ) -> Result<Candidates, Error> {
         let assigned: Vec<(String, i64)> = match &request.ask {
-            Ask::Back(steps) => return self.back(store, *steps, monitors, skipped),
+            Ask::Back(steps) => {
+                let steps = |monitor: &str| steps_behind_row(wishes.get(monitor), *steps);
+                return self.back(store, steps, monitors, skipped);
+            }
             Ask::Each(ids) => {
                 let upright = store.read(|connection| upright_images(connection, ids))?;
                 assign_by_orientation(ids, &upright, &self.targets_of(&monitors))
             }
-            Ask::Picked(picked) => {
-                let first = picked.values().next().copied().unwrap_or_default();
-                let of = |name: &String| picked.get(name).copied().unwrap_or(first);
-                monitors
-                    .iter()
-                    .map(|name| (name.clone(), of(name)))
-                    .collect()
-            }
-            Ask::Image(_) | Ask::Random => self.random_each(store, request, &monitors)?,
+            Ask::Image(_) | Ask::Random => self.random_each(store, request, &monitors, wishes)?,
         };
         let mut by_image: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for (monitor, id) in assigned {
@@ -117,14 +118,14 @@ impl WorldState {
     fn back(
         &self,
         store: &Store,
-        steps: u32,
+        steps: impl Fn(&str) -> u32,
         monitors: Vec<String>,
         mut skipped: Vec<String>,
     ) -> Result<Candidates, Error> {
         let mut picks: Vec<Pick> = Vec::new();
         for monitor in monitors {
             let row = self.row(&monitor);
-            let Some((entry, image)) = shown_before(store, &monitor, row, steps)? else {
+            let Some((entry, image)) = shown_before(store, &monitor, row, steps(&monitor))? else {
                 skipped.push(monitor);
                 continue;
             };
@@ -164,6 +165,7 @@ impl WorldState {
         store: &Store,
         request: &Request,
         monitors: &[String],
+        wishes: &Wishes,
     ) -> Result<Vec<(String, i64)>, Error> {
         let showable = self.showable(store, request.filter.as_deref())?;
         let query = Query {
@@ -179,12 +181,12 @@ impl WorldState {
         } in self.targets_of(monitors)
         {
             let suits = |id: &&i64| upright.contains(id) == stands;
-            let of = |pool: Vec<i64>| (!pool.is_empty()).then(|| self.any(&pool, monitors));
+            let of = |pool: Vec<i64>| (!pool.is_empty()).then(|| self.any(&pool, monitors, wishes));
             let fresh = || showable.iter().filter(|id| !taken.contains(id));
             let id = of(fresh().filter(suits).copied().collect())
                 .or_else(|| of(fresh().copied().collect()))
                 .or_else(|| of(showable.iter().filter(suits).copied().collect()))
-                .unwrap_or_else(|| self.any(&showable, monitors));
+                .unwrap_or_else(|| self.any(&showable, monitors, wishes));
             taken.insert(id);
             assigned.push((monitor, id));
         }
@@ -222,10 +224,13 @@ impl WorldState {
     }
 
     /// Picks one of `ids` at random, if possible one that the monitors do not show now.
-    fn any(&self, ids: &[i64], monitors: &[String]) -> i64 {
+    fn any(&self, ids: &[i64], monitors: &[String], wishes: &Wishes) -> i64 {
         let shown: Vec<i64> = monitors
             .iter()
-            .filter_map(|name| Some(self.row(name)?.image_id))
+            .filter_map(|name| match wishes.get(name) {
+                Some(wish) => Some(wish.image.id),
+                None => Some(self.row(name)?.image_id),
+            })
             .collect();
         let others: Vec<i64> = ids
             .iter()

@@ -1,6 +1,7 @@
-//! Plans a request: chooses its pictures and backends, and prepares the rows to write.
+//! Plans a request: chooses its pictures and backends, and prepares the rows; writes them once the
+//! pictures are shown.
 //!
-//! Runs on the thread `reconciler`, and changes nothing.
+//! Runs on the thread `reconciler`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,18 +10,137 @@ use crate::backends::{self, Kind};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 use crate::library::Content;
-use crate::store::Store;
 use crate::store::assignments::Assignment;
-use crate::wire::{Fit, SetStatus, Timestamp};
+use crate::store::{self, Connection, Store};
+use crate::wire::{Event, Fit, GalleryDomain, Mode, SetStatus, Timestamp};
 
 use super::Error;
-use super::assignments;
 use super::backend_choice::Choice;
 use super::candidates::Pick;
-use super::jobs::{Feasible, Picture};
+use super::picture::{Changed, Picture};
 use super::request::Targets;
 use super::request::{Applied, Ask, Request};
+use super::wishes::Wishes;
 use super::world_state::WorldState;
+
+/// The plan of a request that can be carried out.
+pub(super) struct Feasible {
+    /// At least one; several if the monitors show different pictures.
+    pub(super) pictures: Vec<Picture>,
+    /// For all monitors, including later ones.
+    pub(super) for_all: bool,
+    /// For a step back: each monitor, and the history entry that it goes back to.
+    pub(super) walk: Vec<(String, i64)>,
+    pub(super) applied: Applied,
+    /// The connected monitors, which count as seen once the request is written.
+    pub(super) connected: Vec<String>,
+}
+
+impl Feasible {
+    /// Keeps only these monitors.
+    pub(super) fn keep(&mut self, mut is_kept: impl FnMut(&mut Assignment) -> bool) {
+        for picture in &mut self.pictures {
+            picture.rows = std::mem::take(&mut picture.rows)
+                .into_iter()
+                .filter_map(|mut row| is_kept(&mut row).then_some(row))
+                .collect();
+            let backend = picture.rows.first().map(|row| row.backend.parse());
+            picture.backend = backend.and_then(Result::ok).unwrap_or(picture.backend);
+        }
+        self.pictures.retain(|picture| !picture.rows.is_empty());
+        let Applied {
+            skipped,
+            note,
+            warnings,
+            ..
+        } = &mut self.applied;
+        let (skipped, note) = (std::mem::take(skipped), note.take());
+        let warnings = std::mem::take(warnings);
+        if let Some(applied) = applied(&self.pictures, skipped, note) {
+            self.applied = Applied {
+                warnings,
+                ..applied
+            };
+        }
+        let kept = &self.applied.monitors;
+        self.walk.retain(|(monitor, _)| kept.contains(monitor));
+    }
+}
+
+impl Feasible {
+    /// Writes rows and history in one transaction; returns the changes to publish. Fails if an image was
+    /// deleted in the meantime. Rows that a newer request has written stay. A picture that a workspace
+    /// or a newer request hides is written but not published.
+    pub(super) fn commit(
+        &mut self,
+        store: &Store,
+        request: &Request,
+        is_replaced: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Changed>, Error> {
+        store.write(|transaction| -> Result<(), Error> {
+            self.read_again(transaction)?;
+            let rows = self.pictures.iter().flat_map(|picture| &picture.rows);
+            let mut rows = rows.filter(|row| !is_replaced(&row.monitor)).peekable();
+            if let Some(any) = rows.peek().filter(|_| self.for_all) {
+                store::assignments::put_for_every_monitor(transaction, any)?;
+            }
+            for row in rows {
+                store::assignments::put(transaction, row)?;
+                // Every change other than a step back resets the monitor's position in the history.
+                store::history::end_cursor(transaction, &row.monitor)?;
+            }
+            for (monitor, entry) in self.walk.iter().filter(|(name, _)| !is_replaced(name)) {
+                store::history::put_cursor(transaction, monitor, *entry)?;
+            }
+            store::monitors::note_seen(transaction, &self.connected)?;
+            self.pictures
+                .iter()
+                .try_for_each(|one| one.enter(transaction, &request.source, &self.applied))?;
+            Ok(())
+        })?;
+        let is_seen =
+            |monitor: &str| !self.applied.hidden_by.contains_key(monitor) && !is_replaced(monitor);
+        let mut changed = self.changed(request, is_seen);
+        if let Some(last) = changed.last_mut() {
+            last.events.push(Event::GalleryChanged {
+                domain: GalleryDomain::History,
+            });
+        }
+        Ok(changed)
+    }
+
+    /// Reads the images again, which may have been changed or deleted.
+    fn read_again(&mut self, connection: &Connection) -> Result<(), Error> {
+        let images = self.pictures.iter_mut().map(|one| &mut one.image);
+        for image in images.filter(|image| image.library_id().is_some()) {
+            let row = store::images::get(connection, image.id)?;
+            *image = row.map(Arc::new).ok_or(Error::NoImage { id: image.id })?;
+            if self.applied.image.id == image.id {
+                self.applied.image = Arc::clone(image);
+            }
+        }
+        Ok(())
+    }
+
+    fn changed(&self, request: &Request, is_seen: impl Fn(&str) -> bool) -> Vec<Changed> {
+        let of = |picture: &Picture| {
+            let rows = picture.rows.iter().filter(|row| is_seen(&row.monitor));
+            let seen = Picture {
+                rows: rows.cloned().collect(),
+                image: Arc::clone(&picture.image),
+                ..*picture
+            };
+            let images = picture.images(&self.applied);
+            let changed =
+                (!seen.rows.is_empty()).then(|| seen.changed(request.source.kind, images));
+            changed.map(|mut changed| {
+                changed.change.by_hook = request.by_hook;
+                changed
+            })
+        };
+        self.pictures.iter().filter_map(of).collect()
+    }
+}
 
 impl WorldState {
     /// Rejects a file before its import if it cannot be shown as the request asks. A missing backend or
@@ -44,11 +164,17 @@ impl WorldState {
     }
 
     /// Checks whether a request can be carried out now, and plans it.
-    pub(super) fn feasible(&self, store: &Store, request: &Request) -> Result<Feasible, Error> {
-        let (picks, skipped) = self.candidates(store, request)?;
+    pub(super) fn feasible(
+        &self,
+        store: &Store,
+        request: &Request,
+        wishes: &Wishes,
+    ) -> Result<Feasible, Error> {
+        let (picks, skipped) = self.candidates(store, request, wishes)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
-        let over = self.covering(picks.iter().map(|pick| (&pick.image, &*pick.monitors)));
+        let new = picks.iter().map(|pick| (&pick.image, &*pick.monitors));
+        let over = self.covering(wishes, new);
         for Pick {
             mut image,
             monitors,
@@ -75,7 +201,7 @@ impl WorldState {
             let row = |monitor: &String| Assignment {
                 monitor: monitor.clone(),
                 image_id: image.id,
-                mode: assignments::effective_mode(mode, kind),
+                mode: effective_mode(mode, kind),
                 together: together.clone(),
                 backend: backend.to_string(),
                 set_at,
@@ -86,17 +212,15 @@ impl WorldState {
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();
             let image = Arc::new(image);
-            let (was_shown, of_workspace) = (false, false);
             pictures.push(Picture {
                 image,
                 backend,
                 rows,
-                was_shown,
-                of_workspace,
+                was_shown: false,
+                of_workspace: false,
             });
         }
-        let mut applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
-        self.note_hidden(&mut applied);
+        let applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self
@@ -114,7 +238,7 @@ impl WorldState {
     }
 
     /// Notes the monitors on which a workspace hides what was asked for.
-    fn note_hidden(&self, applied: &mut Applied) {
+    pub(super) fn note_hidden(&self, applied: &mut Applied) {
         for monitor in &applied.monitors {
             let Some(picture) = self.hidden_by(monitor) else {
                 continue;
@@ -126,6 +250,26 @@ impl WorldState {
             applied.backends.remove(monitor);
             applied.hidden_by.insert(monitor.clone(), workspace);
         }
+    }
+}
+
+impl WorldState {
+    /// Why the picture of a request for a monitor cannot be shown any more.
+    pub(super) fn refusal(&self, feasible: &Feasible, monitor: &str) -> Error {
+        let mut pictures = feasible.pictures.iter();
+        let shows = |picture: &&Picture| picture.monitors().any(|name| name == monitor);
+        let image = pictures.find(shows).map(|picture| &*picture.image);
+        let why = image.map(|image| self.choose(image, Kind::of(image.media_type, image.animated)));
+        why.and_then(Result::err)
+            .unwrap_or_else(|| Error::no_backend(&self.backends))
+    }
+}
+
+/// The mode that is really used: only still pictures can be stretched over several monitors.
+fn effective_mode(mode: Mode, kind: Kind) -> Mode {
+    match mode {
+        Mode::Extend if kind != Kind::StaticImage => Mode::Clone,
+        mode => mode,
     }
 }
 

@@ -1,34 +1,41 @@
 //! Sets the wallpapers of the monitors.
 //!
-//! The thread `reconciler` owns the assignments. It decides what each monitor shows (`assignments`,
-//! `backend_choice` and `plan`, all pure) and sends orders to the workers. A `worker` is a thread that
-//! carries out orders: one for each backend in use, or one for each output if the backend has a process
-//! for each (`plan::WorkerKey`). The reconciler never waits for a backend, so that it can always answer.
-//! Changes on different monitors by different workers are carried out in parallel (`jobs`), others one
-//! after another (`queue`). A waiting request is superseded by a later one for the same monitors.
+//! The thread `reconciler` owns the assignments. After each event it decides afresh what each output
+//! should show (`scene`), compares that with what the workers show (`slots`), and sends the orders that
+//! may be sent now (`orders`); all three are pure. A `worker` is a thread that carries out orders: one
+//! for each backend in use, or one for each output if the backend has a process for each
+//! (`worker_key`). The reconciler never waits for a backend, so that it can always answer. The pictures
+//! of a request lie over the assignments until they are shown or have failed (`tickets`).
 
-mod assignments;
+mod announced;
 mod backend_choice;
 mod backoff;
 mod candidates;
+mod content_names;
 mod error;
+mod fallbacks;
 mod feasible;
 mod handle;
-mod jobs;
-mod links;
+mod inputs;
+mod orders;
 mod orphan;
 mod paused_outputs;
-mod plan;
+mod picture;
 mod previous;
-mod queue;
 mod reconciler;
 mod recovery;
 mod request;
+mod scene;
 mod slices;
+mod slots;
 mod sound;
 mod status;
+mod tickets;
 mod upkeep;
+mod waiting;
+mod wishes;
 mod worker;
+mod worker_key;
 mod workspace_follower;
 mod workspaces;
 mod world_state;
@@ -50,7 +57,7 @@ pub(crate) use status::HookRequest;
 pub(crate) use workspace_follower::WorkspaceFollower;
 pub(crate) use workspaces::{entries_by_name, reference};
 
-use reconciler::Reconciler;
+use reconciler::{Reconciler, Tools};
 use status::SharedStatus;
 
 /// Starts the reconciler, which adopts the wallpapers that are still shown and restores the others.
@@ -63,7 +70,13 @@ pub fn start(
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let status = SharedStatus::before_look();
     let (handle, end, mailbox) = Handle::new(status.clone());
-    let reconciler = Reconciler::new(spawner.clone(), store, bus, desktop, backends, status);
+    let tools = Tools {
+        store,
+        bus,
+        desktop,
+        backends,
+    };
+    let reconciler = Reconciler::new(spawner.clone(), tools, status);
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;
     Ok((handle, OwnedThread::new(end, thread)))
 }

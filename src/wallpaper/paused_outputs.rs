@@ -63,7 +63,7 @@ impl Pause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wallpaper::plan::tests::placement;
+    use crate::wallpaper::worker_key::tests::placement;
 
     #[test]
     fn video_set_during_a_pause_plays_until_the_next_pause() {

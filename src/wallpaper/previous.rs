@@ -8,7 +8,7 @@ use crate::store::{self, Connection, Store, history, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Position};
 
 /// Goes back by `steps` pictures in the history of a monitor, or as far as it goes. Skips missing images
-/// and entries that would change nothing.
+/// and entries that would change nothing. Without a step, it is the picture of the row.
 pub(super) fn shown_before(
     store: &Store,
     monitor: &str,
@@ -17,6 +17,14 @@ pub(super) fn shown_before(
 ) -> Result<Option<(HistoryEntry, Image)>, store::Error> {
     store.read(|connection| {
         let mut found: Option<(HistoryEntry, Image)> = None;
+        if let (0, Some(row)) = (steps, row) {
+            found = step_back(
+                connection,
+                monitor,
+                history_place(connection, monitor, Some(row))?.saturating_add(1),
+                None,
+            )?;
+        }
         for _ in 0..steps {
             let place = match &found {
                 Some((entry, _)) => entry.id,

@@ -1,157 +1,109 @@
-//! The thread `reconciler`: takes commands, plans, gives orders to the workers (`execute`) and answers.
+//! The thread `reconciler`: takes commands, sends orders to the workers (`orders`) and answers.
 //!
-//! It plans again for all monitors when one is plugged in or unplugged, or changes.
-//!
-//! It waits for messages, and for the library if a file used in place was rewritten. It writes rows
-//! itself, those of a picture once the picture is shown (`jobs`), and calls no backend. Refusals are
-//! answered here; successes by the thread `desktop`, once the files for other programs are up to date
-//! (`record`).
+//! After each event it looks at everything again. It writes rows itself, those of a picture once the
+//! picture is shown, and calls no backend. Refusals are answered here; successes by the thread
+//! `desktop`, once the files for other programs are up to date (`announce`).
 
-mod execute;
-mod record;
-mod settings;
+mod activate;
+mod announce;
+mod changes;
+mod orders;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, at, never, select};
+use crossbeam_channel::{at, never, select};
 
 use crate::backends::{Backends, Placement};
 use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
-use crate::events::{EventBus, Subscription};
-use crate::store::workspaces::WorkspacePicture;
+use crate::events::EventBus;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
 use crate::wire::Source;
 
 use super::Error;
-use super::assignments::{self, PendingVisibility};
-use super::backend_choice::FoundBackends;
-use super::backoff::Backoffs;
+use super::announced::Announced;
+use super::feasible::Feasible;
 use super::handle::{Command, Mailbox};
-use super::jobs::{Activation, Feasible, Job, PendingApply, Purpose};
+use super::inputs::Inputs;
+use super::orders::View;
 use super::orphan;
-use super::paused_outputs::Pause;
-use super::plan::WorkerKey;
-use super::plan::{self, Placements, Step};
-use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
 use super::request::{Applied, Ask, Reply, Request};
+use super::scene::{self, Desired};
+use super::slots::{Scene, Slots};
 use super::status::SharedStatus;
+use super::tickets::Tickets;
 use super::upkeep::upkeep;
-use super::worker::Report;
+use super::waiting::Waiting;
 use super::worker::Workers;
-use super::workspaces::Refusals;
 use super::world_state::WorldState;
 
 /// How many missing images a random request skips before it fails.
 const PICKS: usize = 32;
 
-/// Outputs whose workers show something that has not been reported yet. The value is what was reported
-/// before, if that was the same picture with another content.
-type Unreported = BTreeMap<(WorkerKey, String), Option<Placement>>;
+/// How often a turn may begin again, because requests end or orders fail at once.
+const ROUNDS: usize = 200;
 
 pub(super) struct Reconciler {
-    store: Store,
-    bus: EventBus,
-    /// Updates what other programs read, before a change is reported to clients.
-    desktop: desktop::Handle,
-    /// Called for each picture before it is shown.
-    backends: Backends,
+    tools: Tools,
     status: SharedStatus,
-    reports: Receiver<Report>,
     workers: Workers,
-    jobs: Jobs,
-    queue: Queue,
-    backoffs: Backoffs,
+    inputs: Inputs,
+    /// As last read; `None` if something may have changed that the next reader would not notice.
+    world: Option<Arc<WorldState>>,
+    slots: Slots,
+    tickets: Tickets,
+    /// The commands that wait until everything is shown.
+    waiting: Waiting,
+    announced: Announced,
     recovery: Recovery,
-    /// The placements that the workers have reported as shown.
-    current: Placements,
-    /// Outputs on which a worker's picture has not been visible yet, because they are off or covered.
-    unseen: PendingVisibility,
-    /// Workers that need an order even if nothing differs, for example because their settings have
-    /// changed, an order has failed or they were adopted.
-    stale: BTreeSet<WorkerKey>,
-    /// Pictures that are shown and not reported yet: a request showed them beside its own, or an earlier
-    /// daemon left them.
-    unreported: Unreported,
-    /// Monitors and their images that were reported because no backend can show them any more.
-    unshowable: BTreeMap<String, i64>,
-    /// Events so far that have changed what is shown, or is to be.
-    events: u64,
-    /// Something changed while a job was in progress: plan again afterwards.
-    reconcile_again: bool,
-    /// The activated backend, until the settings name it.
-    activated: Option<Activation>,
-    found: FoundBackends,
-    pause: Pause,
-    /// Workers that must use new processes for their next order.
-    renew: BTreeSet<WorkerKey>,
-    /// The pictures of workspaces, as they are in the database.
-    workspaces: Vec<WorkspacePicture>,
-    refusals: Refusals,
-    /// Changes of images and playlists.
-    library: Subscription,
-    /// The wallpapers were removed because the daemon ends, so nothing is shown any more.
-    is_cleared: bool,
+}
+
+/// The other modules that the reconciler uses.
+pub(super) struct Tools {
+    pub(super) store: Store,
+    pub(super) bus: EventBus,
+    /// Updates what other programs read, before a change is reported to clients.
+    pub(super) desktop: desktop::Handle,
+    pub(super) backends: Backends,
 }
 
 impl Reconciler {
-    pub(super) fn new(
-        spawner: Spawner,
-        store: Store,
-        bus: EventBus,
-        desktop: desktop::Handle,
-        backends: Backends,
-        status: SharedStatus,
-    ) -> Self {
-        let (workers, reports) = Workers::new(spawner, backends.clone());
-        let recovery = Recovery::open(&backends);
+    pub(super) fn new(spawner: Spawner, tools: Tools, status: SharedStatus) -> Self {
+        let workers = Workers::new(spawner, tools.backends.clone());
+        let recovery = Recovery::open(&tools.backends);
         // The workspaces of the previous run count as visible until the compositor reports the current
         // ones.
-        let workspaces = store.read(store::workspaces::all).unwrap_or_default();
+        let workspaces = tools.store.read(store::workspaces::all).unwrap_or_default();
         status.restore_workspaces(&workspaces);
-        let library = bus.subscribe(settings::OF_LIBRARY.into_iter().collect(), || ());
+        let of_library = changes::OF_LIBRARY.into_iter().collect();
+        let library = tools.bus.subscribe(of_library, || ());
         Self {
-            store,
-            bus,
-            desktop,
-            backends,
+            tools,
             status,
-            reports,
             workers,
-            jobs: Jobs::default(),
-            queue: Queue::default(),
-            backoffs: Backoffs::default(),
+            inputs: Inputs::new(library, workspaces),
+            world: None,
+            slots: Slots::default(),
+            tickets: Tickets::default(),
+            waiting: Waiting::default(),
+            announced: Announced::default(),
             recovery,
-            current: Placements::new(),
-            unseen: PendingVisibility::new(),
-            stale: BTreeSet::new(),
-            unreported: Unreported::new(),
-            unshowable: BTreeMap::new(),
-            events: 0,
-            reconcile_again: false,
-            activated: None,
-            found: FoundBackends::default(),
-            pause: Pause::default(),
-            renew: BTreeSet::new(),
-            workspaces,
-            refusals: Refusals::new(),
-            library,
-            is_cleared: false,
         }
     }
 
     pub(super) fn run(mut self, mailbox: &Mailbox) {
-        let outputs = self.backends.outputs.subscribe();
-        let (reports, library) = (self.reports.clone(), self.library.receiver().clone());
-        mailbox.wait_for_look(self.backends.outputs.looked());
+        let outputs = self.tools.backends.outputs.subscribe();
+        let library = self.inputs.library.receiver().clone();
+        let reports = self.workers.reports();
+        mailbox.wait_for_look(self.tools.backends.outputs.looked());
         self.reconcile();
         self.status.looked.open();
         loop {
-            let retry = self.backoffs.next_retry().map_or_else(never, at);
+            let retry = self.slots.backoffs.next_retry().map_or_else(never, at);
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
@@ -177,263 +129,219 @@ impl Reconciler {
     }
 
     fn on_command(&mut self, command: Command) {
-        self.backoffs.forget_refusals();
+        self.note_event();
         match command {
-            Command::Clear(reply) => {
-                self.abandon_all();
-                self.begin(Command::Clear(reply));
-            }
-            // These commands plan nothing, so they need not wait for jobs.
-            command @ (Command::Check(..) | Command::Workspaces(_) | Command::Sound(..)) => {
-                self.begin(command);
-            }
-            command if self.jobs.is_empty() => self.begin(command),
-            Command::Set(request, reply) => match self.feasible(&request) {
-                Ok((feasible, _)) => {
-                    self.queue.push_set(request, feasible.applied, reply);
-                    self.start_waiting();
-                }
-                Err(error) => self.refuse(&request, &error, reply),
-            },
-            command => self.queue.push(command),
-        }
-    }
-
-    fn retry(&mut self) {
-        self.backoffs.wake(Instant::now());
-        self.reconcile();
-        self.start_waiting();
-    }
-
-    fn begin(&mut self, command: Command) {
-        self.events += 1;
-        match command {
-            Command::Set(request, reply) => match self.feasible(&request) {
-                Ok((feasible, world)) => {
-                    self.recall(&world);
-                    self.apply(
-                        PendingApply {
-                            request,
-                            feasible,
-                            reply,
-                        },
-                        world,
-                    );
-                }
-                Err(error) => self.refuse(&request, &error, reply),
-            },
+            Command::Set(request, reply) => self.set(request, reply),
             Command::Check(request, content, reply) => {
-                let world = self.read_world().map_err(Error::from);
+                let world = self.world().map_err(Error::from);
                 reply(world.and_then(|world| world.check(&request, &content)));
             }
             Command::Workspaces(reply) => {
-                let world = self.read_world().map_err(Error::from);
-                let visible = self.status.visible_workspaces();
-                reply(world.and_then(|w| w.workspaces(&self.store, &visible, &self.refusals)));
+                let world = self.world().map_err(Error::from);
+                let (store, visible) = (&self.tools.store, self.status.visible_workspaces());
+                let refusals = &self.inputs.refusals;
+                reply(world.and_then(|world| world.workspaces(store, &visible, refusals)));
             }
             Command::Sound(targets, change, reply) => reply(self.ask_for_sound(&targets, change)),
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Settle(reply) => self.settle(reply),
-            Command::Clear(reply) => {
-                self.is_cleared = true;
-                let left = self.recovery.take_left();
-                let all: BTreeSet<WorkerKey> = self.current.keys().cloned().chain(left).collect();
-                let clear = |key| Step {
-                    key,
-                    placements: Vec::new(),
-                };
-                let steps = all.into_iter().map(clear).collect();
-                self.start(Job::new(
-                    steps,
-                    Purpose::Clear {
-                        failed: None,
-                        reply,
-                    },
-                ));
-            }
+            Command::Clear(reply) => self.clear(reply),
         }
     }
 
-    /// Begins the waiting commands that may begin, the oldest first.
-    fn start_waiting(&mut self) {
-        while let Some(command) = self.queue.pop(&self.jobs, &self.current) {
-            self.begin(command);
-        }
-        // Waiting requests come first, since they change what is to be planned.
-        if self.queue.is_empty() && self.reconcile_again {
-            self.restore();
-        }
+    fn retry(&mut self) {
+        self.note_event();
+        let due = self.slots.backoffs.wake(Instant::now());
+        self.slots.note_due(|key| due.contains(key));
+        self.slots.note_reason();
+        self.turn();
     }
 
-    /// Ends all jobs and refuses all waiting commands, so that a backend that hangs cannot prevent the
-    /// removal of the wallpapers. A new worker adopts the processes of an ended one.
-    fn abandon_all(&mut self) {
-        for job in self.jobs.take_all() {
-            job.in_progress
-                .iter()
-                .for_each(|step| self.workers.end(&step.key));
-            job.refuse(Error::Ending);
-        }
-        self.queue.refuse(&Error::Ending);
-    }
-
-    fn apply(&mut self, apply: PendingApply, world: WorldState) {
-        let planned_for = Some(world.plan_state(self.events));
-        let (mut steps, desired) = self.steps_of(&apply, world);
-        // A picture that is set again is shown again, as another program may have drawn over it.
-        for key in apply.keys() {
-            plan::force(&mut steps, &desired, &key);
-        }
-        let job = Job::new(steps.into(), Purpose::Apply(Box::new(apply)));
-        self.start(Job { planned_for, ..job });
-    }
-
-    /// The remaining steps until the pictures of a request are shown, and what is shown then. The steps
-    /// of workers that other jobs use are left to a later plan.
-    fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
-        let desired = self.desired(&world.with(&apply.feasible.pictures));
-        let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
-        self.leave(&mut steps, &apply.keys(), |jobs, key| jobs.is_busy(key));
-        (steps, desired)
-    }
-
-    /// Leaves steps of some workers, and those that depend on them, to a later plan.
-    fn leave(
-        &mut self,
-        steps: &mut Vec<Step>,
-        asked: &[WorkerKey],
-        waits: impl Fn(&Jobs, &WorkerKey) -> bool,
-    ) {
-        let later = steps
-            .extract_if(.., |step| waits(&self.jobs, &step.key))
-            .collect();
-        let later = plan::with_dependants(later, steps, asked, &self.current);
-        self.reconcile_again |= !later.is_empty();
-    }
-
-    /// Plans for all outputs after a change.
+    /// Looks at everything again after a change, and also tries again what has failed.
     fn reconcile(&mut self) {
-        self.backoffs.forget_refusals();
-        self.restore();
+        self.note_event();
+        self.slots.note_reason();
+        self.turn();
     }
 
-    /// Plans for all outputs and starts the steps, except on outputs and workers that a job uses.
-    fn restore(&mut self) {
-        self.events += 1;
-        self.backoffs
-            .in_session(self.backends.outputs.session_number());
-        self.reconcile_again = !self.jobs.are_partial();
-        if self.reconcile_again || self.is_cleared {
-            return;
+    /// Notes an event from outside, which may have changed anything.
+    fn note_event(&mut self) {
+        self.world = None;
+        self.slots.note_event();
+        let session = self.tools.backends.outputs.session_number();
+        self.slots.backoffs.in_session(session);
+    }
+
+    fn set(&mut self, request: Request, reply: Reply<Applied>) {
+        if self.inputs.is_cleared {
+            return reply(Err(Error::Ending));
         }
-        let world = match self.world_state() {
-            Ok(world) => world,
-            Err(error) => {
-                return log::error!("cannot read the current wallpapers: {}", chain(&error));
+        let feasible = match self.feasible(&request) {
+            Ok(feasible) => feasible,
+            Err(error) => return self.refuse(&request, &error, reply),
+        };
+        let revision = self.slots.number();
+        self.tickets.begin(revision, (request, feasible), reply);
+        // A picture that is set again is shown again, as another program may have drawn over it.
+        if let Ok(world) = self.world() {
+            let desired = self.desired(&world);
+            let mut asked = desired.into_values();
+            let asked = asked.by_ref().filter(|one| one.ticket == Some(revision));
+            let asked: Vec<_> = asked.map(|wanted| wanted.key).collect();
+            self.slots.note_due(|key| asked.contains(key));
+        }
+        self.turn();
+    }
+
+    /// Ends the requests that have ended, and sends all orders that may be sent now.
+    fn turn(&mut self) {
+        for _ in 0..ROUNDS {
+            let world = match self.world() {
+                Ok(world) => world,
+                Err(error) => {
+                    log::error!("cannot read the current wallpapers: {}", chain(&error));
+                    return self.refuse_all(&error.into());
+                }
+            };
+            self.recall(&world);
+            let desired = self.desired(&world);
+            let ended = self.tickets.take_ended(&world, &desired, &self.slots);
+            if let Some((ticket, end)) = ended {
+                self.conclude(ticket, end);
+                continue;
             }
-        };
-        self.note_active(&world);
-        self.note_workspaces(&world);
-        self.recall(&world);
-        let desired = self.desired(&world);
-        let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
-        for key in &self.stale {
-            plan::force(&mut steps, &desired, key);
+            let view = View {
+                outputs: world.outputs(),
+                slots: &self.slots,
+                desired: &desired,
+                tickets: &self.tickets,
+                is_gone: &|one| orphan::file_is_missing(&one.path),
+                is_cleared: self.inputs.is_cleared,
+            };
+            let sent: Vec<bool> = view.next().into_iter().map(|one| self.send(one)).collect();
+            if sent.iter().all(|is_sent| *is_sent) {
+                return self.conclude_turn(&world, &desired);
+            }
         }
-        // A worker that did not start is retried at its own time.
-        steps.retain(|step| self.backoffs.may_try(&step.key));
-        self.report_unreported(&world, &steps);
-        self.report_unshowable(&world);
-        let must_wait = |step: &mut Step| {
-            let outputs = plan::outputs_of(step, &self.current);
-            self.jobs.is_busy(&step.key) || !self.jobs.leave_alone(&outputs, &self.current)
-        };
-        let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
-        let later = plan::with_dependants(later, &mut steps, &[], &self.current);
-        let is_unreported = self
-            .unreported
-            .keys()
-            .any(|(key, _)| self.jobs.is_busy(key));
-        self.reconcile_again = is_unreported || !later.is_empty();
-        self.stale
-            .retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
-        let before = self.reported();
-        for steps in plan::groups(steps, &self.current) {
-            let restored = world.restored(&before, &steps);
-            self.start(Job::new(steps.into(), Purpose::Restore(restored)));
+        log::error!("the wallpapers do not come to rest: waiting for the next change");
+    }
+
+    fn conclude_turn(&mut self, world: &WorldState, desired: &Desired) {
+        let is_used = |key: &_| desired.values().any(|wanted| wanted.key == *key);
+        self.slots.tidy(is_used);
+        if !self.inputs.is_cleared {
+            self.note_active(world);
+            self.note_workspaces(world);
+            self.announce_unshowable(world);
+            self.announced.keep(|monitor| world.is_connected(monitor));
+        }
+        let is_activated = self.is_activated(desired);
+        if is_activated || self.waiting.activation().is_none() {
+            self.announce(world, desired);
+        }
+        self.apply_pause();
+        if self.answer_waiting(is_activated) {
+            self.turn();
         }
     }
 
     /// All that should be shown now.
-    fn desired(&self, world: &WorldState) -> Placements {
-        let mut desired = world.desired(&self.current);
-        plan::gather(&mut desired, |key| self.backoffs.may_try(key));
-        let mut unseen = self.unseen.clone();
-        unseen.extend(assignments::untried(&desired, |key| {
-            self.backoffs.may_try(key)
-        }));
-        assignments::keep_until_seen(&self.current, &mut desired, &unseen);
-        desired
+    fn desired(&self, world: &WorldState) -> Desired {
+        if self.inputs.is_cleared {
+            return Desired::new();
+        }
+        scene::desired(world, &self.tickets.wishes(), &self.slots)
     }
 
-    /// Brings the rows up to date, and reads what decisions depend on.
-    fn world_state(&self) -> Result<WorldState, store::Error> {
-        upkeep(&self.store, &self.backends)?;
-        self.read_world()
-    }
-
-    fn read_world(&self) -> Result<WorldState, store::Error> {
-        let activated = self.activated.map(|activated| activated.backend);
-        let mut world = WorldState::read(&self.store, &self.backends, activated)?;
-        let draws = self
-            .current
-            .keys()
-            .any(|key| key.backend == BackendName::Builtin);
-        let unused = world.keep_found(&self.found, draws);
+    /// What decisions depend on, as it is now. Reads again only what has changed.
+    fn world(&mut self) -> Result<Arc<WorldState>, store::Error> {
+        let Tools {
+            store, backends, ..
+        } = &self.tools;
+        let outputs = backends.outputs.list();
+        let is_new = |world: &&Arc<WorldState>| {
+            world.generation == store.generation() && world.has_outputs(&outputs)
+        };
+        if let Some(world) = self.world.as_ref().filter(is_new) {
+            return Ok(Arc::clone(world));
+        }
+        upkeep(store, backends)?;
+        let activated = self.inputs.activated.map(|activated| activated.backend);
+        let mut world = WorldState::read(store, backends, activated)?;
+        let draws = !self.slots.shown_by(BackendName::Builtin).is_empty();
+        let unused = world.keep_found(&self.inputs.found, draws);
         self.status.set_choice(activated, unused);
-        world.cover(
-            &self.store,
-            &self.status.visible_workspaces(),
-            &self.refusals,
-        )?;
+        let visible = self.status.visible_workspaces();
+        world.cover(store, &visible, &self.inputs.refusals)?;
+        let world = Arc::new(world);
+        self.world = Some(Arc::clone(&world));
         Ok(world)
     }
 
+    /// Adopts what an earlier daemon left on the outputs, once there are outputs.
+    fn recall(&mut self, world: &WorldState) {
+        let compositor = self.tools.backends.compositor();
+        let Some(recalled) = self.recovery.recall(world.outputs(), compositor) else {
+            return;
+        };
+        for (key, placements) in recalled {
+            let by_output = |one: Placement| (one.output.name.clone(), one);
+            let shown = placements.into_iter().map(by_output).collect();
+            self.slots.adopt(key, shown);
+        }
+        self.adopt_left();
+        let desired = self.desired(world);
+        let used = desired.values().map(|wanted| &wanted.key);
+        let known = self.slots.iter().map(|(key, _)| key);
+        self.recovery.sweep(&self.tools.backends, used.chain(known));
+    }
+
+    /// Adopts the processes of an earlier daemon of which no note says what they show.
+    fn adopt_left(&mut self) {
+        for key in self.recovery.take_left() {
+            self.slots.adopt(key, Scene::new());
+        }
+    }
+
     /// Plans a request for the current state.
-    fn feasible(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
+    fn feasible(&mut self, request: &Request) -> Result<Feasible, Error> {
         let mut picks = PICKS;
         loop {
-            let world = self.world_state()?;
-            // A backend may have been installed since.
-            self.note_active(&world);
-            match world.feasible(&self.store, request) {
+            let world = self.world()?;
+            let wishes = self.tickets.wishes();
+            match world.feasible(&self.tools.store, request, &wishes) {
                 // A random request can pick another image.
                 Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
-                    orphan::mark_missing(&self.store, &error);
+                    orphan::mark_missing(&self.tools.store, &error);
                     picks -= 1;
                 }
-                feasible => return Ok((feasible?, world)),
+                feasible => return feasible,
             }
         }
     }
 
     /// Answers a request that cannot be carried out. Only an image that a user has named is removed.
     fn refuse(&self, request: &Request, error: &Error, reply: Reply<Applied>) {
+        let Tools { store, bus, .. } = &self.tools;
         if request.source.kind == Source::Manual && matches!(request.ask, Ask::Image(_)) {
-            orphan::purge_if_gone(&self.store, &self.bus, error);
+            orphan::purge_if_gone(store, bus, error);
         } else {
-            orphan::mark_missing(&self.store, error);
+            orphan::mark_missing(store, error);
         }
         reply(Err(error.clone()));
+    }
+
+    fn refuse_all(&mut self, error: &Error) {
+        for ticket in self.tickets.take_all() {
+            (ticket.reply)(Err(error.clone()));
+        }
+        self.waiting.refuse(error);
     }
 
     fn end(mut self) {
         // Backends stay as they are; the workers end when they are dropped with `self`, all at once.
         self.workers.cancel();
-        for job in self.jobs.take_all() {
-            job.refuse(Error::Ending);
-        }
-        self.queue.refuse(&Error::Ending);
+        self.refuse_all(&Error::Ending);
     }
 }
 

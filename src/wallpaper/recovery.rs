@@ -15,8 +15,7 @@ use crate::compositor::{Compositor, Output};
 use crate::paths;
 use crate::process::plain_name;
 
-use super::plan::Placements;
-use super::plan::WorkerKey;
+use super::worker_key::{Placements, WorkerKey};
 
 pub(super) struct Recovery {
     path: PathBuf,
@@ -80,7 +79,12 @@ impl Recovery {
         }
         let mut recalled = self.noted.take()?;
         recalled.retain(|key, placements| {
-            placements.retain(|placement| outputs.iter().any(|o| o.name == placement.output.name));
+            placements.retain_mut(|placement| {
+                let output = outputs.iter().find(|one| one.name == placement.output.name);
+                // The note does not have the number, and what was noted is there still.
+                placement.output.instance = output.map_or(0, |output| output.instance);
+                output.is_some()
+            });
             // Over X11 no process is left, as the server keeps the pictures.
             let on_root =
                 running == Some(Compositor::X11) && registration(key.backend).stays_on_root;
@@ -88,27 +92,6 @@ impl Recovery {
         });
         self.left.retain(|key| !recalled.contains_key(key));
         Some(recalled)
-    }
-
-    /// Takes from `left` the workers that are not desired and whose outputs are all covered by others.
-    pub(super) fn take_covered(
-        &mut self,
-        desired: &Placements,
-        outputs: &[Output],
-    ) -> BTreeSet<WorkerKey> {
-        let is_covered = |key: &WorkerKey| {
-            let others = || desired.iter().filter(|(other, _)| *other != key);
-            let mut served = outputs.iter().filter(|output| key.serves(&output.name));
-            served.all(|output| {
-                let mut shown = others().flat_map(|(_, placements)| placements);
-                shown.any(|placement| placement.output.name == output.name)
-            })
-        };
-        let left = std::mem::take(&mut self.left).into_iter();
-        let undesired = left.filter(|key| !desired.contains_key(key));
-        let (covered, left) = undesired.partition(is_covered);
-        self.left = left;
-        covered
     }
 
     /// Takes all workers from `left`.
@@ -159,8 +142,8 @@ impl Recovery {
 mod tests {
     use super::*;
     use crate::config::BackendName::{self, Feh, Mpvpaper, Swaybg};
-    use crate::wallpaper::plan::tests::placement;
     use crate::wallpaper::tests::{Room, outputs};
+    use crate::wallpaper::worker_key::tests::placement;
 
     fn of(entries: &[(BackendName, &str)]) -> Placements {
         let mut all = Placements::new();
@@ -239,29 +222,6 @@ mod tests {
             again.recall(&outputs(&["A"]), None),
             Some(Placements::new())
         );
-    }
-
-    #[test]
-    fn process_is_covered_if_others_show_pictures_on_all_its_outputs() {
-        let room = Room::of(Vec::new());
-        let both = outputs(&["A", "B"]);
-        let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A"), (Mpvpaper, "B")]);
-        let mut take = |desired| recovery.take_covered(&desired, &both);
-        // Mpvpaper on A and swaybg on both outputs are not covered, since nothing is desired on A.
-        assert_eq!(take(of(&[(Feh, "B")])), keys(&[(Mpvpaper, "B")]));
-        assert_eq!(take(of(&[(Mpvpaper, "A")])), keys(&[]));
-        // A desired worker is not taken, since it is in use.
-        let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A")]);
-        let mut take = |desired| recovery.take_covered(&desired, &both);
-        assert_eq!(
-            take(of(&[(Swaybg, "A"), (Swaybg, "B")])),
-            keys(&[(Mpvpaper, "A")])
-        );
-        assert_eq!(take(of(&[(Feh, "A"), (Feh, "B")])), keys(&[]));
-        let mut recovery = with_left(&room, &[(Swaybg, "A")]);
-        assert_eq!(recovery.take_covered(&of(&[(Feh, "A")]), &both), keys(&[]));
-        let all = of(&[(Feh, "A"), (Mpvpaper, "B")]);
-        assert_eq!(recovery.take_covered(&all, &both), keys(&[(Swaybg, "A")]));
     }
 
     #[test]

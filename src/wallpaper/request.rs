@@ -1,10 +1,9 @@
 //! Defines the requests to the reconciler, their answers, and the monitors that a request names. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Error;
-use super::plan::WorkerKey;
 use crate::config::BackendName;
 use crate::store::query::Query;
 use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus, Source};
@@ -20,8 +19,6 @@ pub enum Ask {
     Random,
     /// One of these images for each monitor; they repeat if there are fewer images than monitors.
     Each(Vec<i64>),
-    /// The image that was picked for each monitor before the request had to wait.
-    Picked(BTreeMap<String, i64>),
     /// The picture from this number of changes ago.
     Back(u32),
 }
@@ -60,28 +57,6 @@ impl Request {
             by_hook: false,
         }
     }
-
-    /// Whether this request makes an older one, which still waits, pointless. A step back depends on the
-    /// pictures before it, so it supersedes only another step back for the same monitors, whose steps
-    /// are added.
-    pub(super) fn supersedes(&self, old: &Self) -> bool {
-        let covers = self.targets.covers(&old.targets);
-        match (&self.ask, &old.ask) {
-            (Ask::Back(_), Ask::Back(_)) => covers && old.targets.covers(&self.targets),
-            (Ask::Back(_), _) => false,
-            _ => covers,
-        }
-    }
-
-    /// Fixes the images that a random request has picked.
-    pub(super) fn settle(&mut self, applied: &Applied) {
-        let ask = std::mem::replace(&mut self.ask, Ask::Random);
-        self.ask = match ask {
-            Ask::Random if self.mode != Mode::Each => Ask::Image(applied.image.id),
-            Ask::Random | Ask::Each(_) => Ask::Picked(applied.images.clone()),
-            ask => ask,
-        };
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -106,15 +81,6 @@ pub struct Applied {
     pub warnings: Vec<String>,
     /// How the picture differs from the request, as text for users.
     pub note: Option<String>,
-}
-
-impl Applied {
-    /// The workers that show the images, or will show them.
-    pub(super) fn keys(&self) -> Vec<WorkerKey> {
-        let of = |(monitor, backend): (&String, &BackendName)| WorkerKey::of(*backend, monitor);
-        let keys: BTreeSet<WorkerKey> = self.backends.iter().map(of).collect();
-        keys.into_iter().collect()
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -177,17 +143,6 @@ impl Targets {
             }
         }
     }
-
-    /// Whether a request for `self` replaces everything that an earlier one for `other` shows.
-    pub(super) fn covers(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::All, _) => true,
-            (Self::Named(_), Self::All) => false,
-            (Self::Named(mine), Self::Named(theirs)) => {
-                theirs.iter().all(|name| mine.contains(name))
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -215,13 +170,5 @@ mod tests {
         let none = "no monitor is connected, or the compositor cannot be reached";
         check(&[], &[], Err(none));
         check(&["C"], &["A"], Err("no monitor named C (connected: A)"));
-    }
-
-    #[test]
-    fn request_covers_requests_for_some_of_its_monitors() {
-        assert!(named(&["*"]).covers(&named(&["A"])));
-        assert!(named(&["A", "B"]).covers(&named(&["B"])));
-        assert!(!named(&["A"]).covers(&named(&["A", "B"])));
-        assert!(!named(&["A"]).covers(&Targets::All));
     }
 }

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::decode::Settings;
     use crate::thread::Spawner;
-    use crate::wallpaper::plan::tests::placement;
+    use crate::wallpaper::worker_key::tests::placement;
 
     fn slices(room: &Path) -> Slices {
         let (spawner, _) = Spawner::new();

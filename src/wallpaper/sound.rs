@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use super::Error;
-use super::plan::{Placements, WorkerKey};
 use super::worker::SoundReply;
+use super::worker_key::{Placements, WorkerKey};
 use crate::backends::{Kind, Placement};
 use crate::config::BackendName;
 use crate::store::{self, Store};

@@ -48,9 +48,6 @@ struct Inner {
     paused: PausedOutputs,
     /// Monitors whose pictures no request has set since the daemon started.
     restored: BTreeSet<String>,
-    /// Monitors for which a request has failed. Their old pictures, once shown again, do not count as
-    /// restored.
-    taken_back: BTreeSet<String>,
     /// The last pictures that could not be shown, the newest first.
     failures: VecDeque<DebugFailure>,
     /// Playlists of which hooks ask something, one entry for each request; `None` stands for all
@@ -162,18 +159,12 @@ impl SharedStatus {
     pub(super) fn note_shown<'a>(&self, monitors: impl Iterator<Item = &'a str>, restored: bool) {
         let inner = &mut *self.lock();
         for monitor in monitors {
-            let was_taken_back = inner.taken_back.remove(monitor);
-            if !restored {
-                inner.restored.remove(monitor);
-            } else if !was_taken_back {
+            if restored {
                 inner.restored.insert(monitor.to_owned());
+            } else {
+                inner.restored.remove(monitor);
             }
         }
-    }
-
-    /// Notes that a request for these monitors has failed, so that their old pictures are shown again.
-    pub(super) fn note_taken_back<'a>(&self, monitors: impl Iterator<Item = &'a str>) {
-        self.lock().taken_back.extend(monitors.map(str::to_owned));
     }
 
     pub(super) fn is_restored(&self, monitor: &str) -> bool {
@@ -303,7 +294,7 @@ impl SharedStatus {
 mod tests {
     use super::*;
     use crate::config::BackendName::{Awww, Feh};
-    use crate::wallpaper::plan::tests::placement;
+    use crate::wallpaper::worker_key::tests::placement;
     use crate::wire::Timestamp;
 
     fn failure(number: usize) -> ApplyFailure {
@@ -344,13 +335,6 @@ mod tests {
         status.note_shown(["A", "B"].into_iter(), true);
         status.note_shown(["B"].into_iter(), false);
         assert!(status.is_restored("A") && !status.is_restored("B") && !status.is_restored("C"));
-        // After a failed request, the old pictures keep their reasons.
-        let all = ["A", "B"];
-        status.note_taken_back(all.into_iter());
-        status.note_shown(all.into_iter(), true);
-        assert!(status.is_restored("A") && !status.is_restored("B"));
-        status.note_shown(all.into_iter(), true);
-        assert!(status.is_restored("B"));
     }
 
     #[test]

@@ -13,11 +13,14 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, unbounded};
 
-use super::jobs::{Feasible, PendingApply};
-use super::plan::Placements;
+use super::feasible::Feasible;
 use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
+use super::scene;
+use super::slots::Slots;
 use super::upkeep::upkeep;
+use super::wishes::Wishes;
+use super::worker_key::Placements;
 use super::world_state::WorldState;
 use super::{Backends, Error};
 use crate::compositor::{Output, Outputs, Session};
@@ -163,20 +166,16 @@ impl Room {
     }
 
     pub(super) fn feasible(&self, request: &Request) -> Result<Feasible, Error> {
-        self.world().feasible(&self.store, request)
+        let wishes = Wishes::new();
+        self.world().feasible(&self.store, request, &wishes)
     }
 
     /// Writes a request as if it had been carried out.
     pub(super) fn set(&self, request: Request) -> Applied {
-        let feasible = self.feasible(&request).unwrap();
-        let applied = feasible.applied.clone();
-        let mut pending = PendingApply {
-            request,
-            feasible,
-            reply: reply().0,
-        };
-        pending.commit(&self.store, &Placements::new()).unwrap();
-        applied
+        let mut feasible = self.feasible(&request).unwrap();
+        let written = feasible.commit(&self.store, &request, |_| false);
+        written.unwrap();
+        feasible.applied
     }
 
     /// The image of each monitor in the rows.
@@ -195,6 +194,17 @@ impl Room {
         };
         self.store.read(|c| history::list(c, &query)).unwrap()
     }
+}
+
+/// What the assignments require, by worker.
+pub(super) fn desired(world: &WorldState) -> Placements {
+    let desired = scene::desired(world, &Wishes::new(), &Slots::default());
+    let mut all = Placements::new();
+    for wanted in desired.into_values() {
+        let placements = all.entry(wanted.key).or_default();
+        placements.push(wanted.placement);
+    }
+    all
 }
 
 /// The image for each monitor.

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use super::links::Links;
-use super::plan::WorkerKey;
+use super::content_names::ContentNames;
 use super::slices::Slices;
+use super::worker_key::WorkerKey;
 use crate::backends::{Backend, Backends, Error, Placement, Registration, registration};
 use crate::decode::Decoder;
 use crate::sys::{Cancel, lock};
@@ -109,7 +109,7 @@ impl Worker {
         let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
         let slices = Slices::new(cache, decoder);
-        let links = Links::new(cache);
+        let names = ContentNames::new(cache);
         let (name, entry) = (key.backend.as_str(), registration(key.backend));
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
@@ -128,7 +128,7 @@ impl Worker {
                     backend,
                     conflicts,
                     slices,
-                    links,
+                    names,
                     wanted,
                     paused,
                     cancel,
@@ -160,7 +160,10 @@ impl Worker {
 
     /// Pauses videos on these outputs and on no others: now, or after the order in progress.
     pub(super) fn pause(&self, outputs: BTreeSet<String>) {
-        *lock(&self.paused) = Some(outputs);
+        let before = lock(&self.paused).replace(outputs.clone());
+        if before == Some(outputs) {
+            return;
+        }
         // If the channel is full, the thread is about to wake anyway.
         self.bell.try_send(()).ok();
     }
@@ -190,7 +193,7 @@ struct OrderLoop {
     backend: Box<dyn Backend>,
     conflicts: Conflicts,
     slices: Slices,
-    links: Links,
+    names: ContentNames,
     wanted: PausedOutputs,
     /// The outputs that the backend was last told to pause; `None` if others may be paused by now.
     paused: Option<BTreeSet<String>>,
@@ -293,19 +296,19 @@ impl OrderLoop {
                 if renew {
                     self.backend.renew();
                 }
-                let mut files = self.links.retain(placements.clone());
+                let mut files = placements.clone();
                 if self.entry.knows_by_path {
-                    files = self.links.name(files, &rewritten);
+                    files = self.names.name(files, &rewritten);
                 }
-                let cut = self.slices.keep_if_done(|| {
-                    let cut = match self.entry.spans_outputs {
-                        true => files,
-                        false => self.slices.cut(files, &self.cancel)?,
-                    };
-                    self.backend.show(&cut, &self.cancel).map(|()| cut)
-                })?;
-                self.slices.tidy(&cut);
-                self.links.tidy(&placements);
+                let shown = self.slices.keep_if_done(|| {
+                    if !self.entry.spans_outputs {
+                        files = self.slices.cut(files.clone(), &self.cancel)?;
+                    }
+                    self.backend.show(&files, &self.cancel)
+                });
+                shown.map_err(|error| of_library(error, &files, &placements))?;
+                self.slices.tidy(&files);
+                self.names.tidy(&placements);
                 let mut warnings = self.backend.warnings();
                 warnings.extend((self.conflicts)());
                 Ok(Done {
@@ -316,10 +319,23 @@ impl OrderLoop {
             Order::Clear => {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
-                self.links.tidy(&[]);
+                self.names.tidy(&[]);
                 Ok(Done::default())
             }
         }
+    }
+}
+
+/// Names the file of the library instead of the slice or link of it that a backend could not show.
+fn of_library(error: Error, files: &[Placement], placements: &[Placement]) -> Error {
+    match error {
+        Error::File { path, why } => {
+            let mut pairs = files.iter().zip(placements);
+            let own = pairs.find(|(file, _)| file.path == path);
+            let path = own.map_or(path, |(_, placement)| placement.path.clone());
+            Error::File { path, why }
+        }
+        other => other,
     }
 }
 
@@ -346,36 +362,35 @@ pub(super) struct Workers {
     build: Build,
     running: BTreeMap<WorkerKey, Worker>,
     reports: Sender<Report>,
+    received: Receiver<Report>,
     /// The number of workers started so far.
     made: u64,
 }
 
 impl Workers {
-    /// Returns no running workers yet, and the receiver of their reports.
-    pub(super) fn new(spawner: Spawner, backends: Backends) -> (Self, Receiver<Report>) {
+    pub(super) fn new(spawner: Spawner, backends: Backends) -> Self {
         let of = backends.clone();
         let build = move |key: &WorkerKey, tell| of.build(key.backend, key.output.as_deref(), tell);
         Self::with(spawner, backends, Arc::new(build))
     }
 
     /// The same, with another way to build the backends.
-    pub(super) fn with(
-        spawner: Spawner,
-        backends: Backends,
-        build: Build,
-    ) -> (Self, Receiver<Report>) {
+    pub(super) fn with(spawner: Spawner, backends: Backends, build: Build) -> Self {
         let (reports, received) = bounded(REPORTS);
-        (
-            Self {
-                spawner,
-                backends,
-                build,
-                running: BTreeMap::new(),
-                reports,
-                made: 0,
-            },
+        Self {
+            spawner,
+            backends,
+            build,
+            running: BTreeMap::new(),
+            reports,
             received,
-        )
+            made: 0,
+        }
+    }
+
+    /// What the workers report.
+    pub(super) fn reports(&self) -> Receiver<Report> {
+        self.received.clone()
     }
 
     /// Sends an order to a worker, and starts the worker if necessary and `may_work`. Videos on the

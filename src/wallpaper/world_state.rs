@@ -5,39 +5,45 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::backends::{Backends, Kind, Placement, REGISTRY, Registration, registration};
+use crate::backends::{Backends, Kind, REGISTRY, Registration, registration};
 use crate::compositor::Output;
 use crate::config::BackendName;
 use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
-use crate::store::workspaces::{self, WorkspacePicture};
+use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
 use crate::wire::{HistoryEntry, Image, MediaType};
 
-use super::assignments::{self, Fallbacks, Pictures};
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
-use super::jobs::{Picture, PlanState};
-use super::links::Links;
+use super::fallbacks::Fallbacks;
 use super::orphan;
-use super::plan::{self, Placements, Step, WorkerKey};
 use super::previous::shown_before;
 use super::request::Targets;
+use super::slots::Slots;
+use super::wishes::Wishes;
 use super::{Error, Remedy};
+
+/// The images of the assignments by id.
+pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
 
 pub(super) struct WorldState {
     rows: Vec<Assignment>,
+    /// The pictures of connected monitors whose own files cannot be read.
+    stand_ins: Vec<Assignment>,
+    /// The assigned images whose files cannot be read.
+    missing: BTreeSet<i64>,
+    /// Monitors whose images were deleted, except where a playlist is about to show another.
+    deleted: Vec<String>,
     pictures: Pictures,
     outputs: Arc<[Output]>,
     available: Vec<Candidate>,
     preference: Preference,
-    /// The assigned images whose files are missing and whose rows are kept.
-    missing: BTreeSet<i64>,
     pub(super) colors: PlainColors,
     /// The pictures of workspaces, which are shown instead of assignments.
     workspaces: Vec<WorkspacePicture>,
     pub(super) backends: Backends,
     /// [`Store::generation`] before the rows were read.
-    generation: u64,
+    pub(super) generation: u64,
 }
 
 impl WorldState {
@@ -59,40 +65,46 @@ impl WorldState {
             let images = store::images::all_assigned(connection, &ids)?;
             Ok::<_, store::Error>((rows, fallbacks, images))
         })?;
+        let missing = images.iter().filter(|image| orphan::lacks_file(image));
+        let missing: BTreeSet<i64> = missing.map(|image| image.id).collect();
+        let is_missing = |row: &Assignment| missing.contains(&row.image_id);
+        fallbacks.default = fallbacks.default.filter(|row| !is_missing(row));
+        fallbacks.for_all = fallbacks.for_all.filter(|row| !is_missing(row));
+        let unreadable: Vec<_> = rows.extract_if(.., |row| is_missing(row)).collect();
+        let deleted = store.read(store::assignments::without_image)?;
+        let lacking = unreadable.iter().map(|row| &row.monitor).chain(&deleted);
         let mut ours = outputs.to_vec();
-        for monitor in store.read(store::assignments::without_image)? {
-            if store::playlists::is_about_to_show(store, &monitor)? {
-                ours.retain(|output| output.name != monitor);
-            } else if let Some((entry, image)) = shown_before(store, &monitor, None, 1)? {
-                rows.push(of_entry(monitor, entry));
+        for monitor in lacking {
+            if store::playlists::is_about_to_show(store, monitor)? {
+                ours.retain(|output| output.name != *monitor);
+            } else if let Some((entry, image)) = shown_before(store, monitor, None, 1)? {
+                rows.push(of_entry(monitor.clone(), entry));
                 images.push(image);
             } else {
-                fallbacks.seen.retain(|name| *name != monitor);
+                fallbacks.seen.retain(|name| name != monitor);
             }
         }
+        fallbacks.adopt(&mut rows, &ours);
+        let is_own = |row: &Assignment| unreadable.iter().all(|own| own.monitor != row.monitor);
+        let stand_ins = rows.extract_if(.., |row| !is_own(row)).collect();
+        rows.extend(unreadable);
+        let mut deleted = deleted;
+        deleted.retain(|name| ours.iter().any(|output| output.name == *name));
         let colors = PlainColors::new(&backends.dirs.cache());
         images.iter_mut().for_each(|image| colors.supply(image));
-        let missing = images.iter().filter(|image| orphan::lacks_file(image));
-        let missing = missing.map(|image| image.id).collect();
-        let pictures: Pictures = images
-            .into_iter()
-            .map(|image| (image.id, Arc::new(image)))
-            .collect();
-        let preference = Preference::with_activated(&(backends.settings)(), activated);
-        let available = backend_choice::candidates(backends);
-        fallbacks.adopt(&mut rows, &ours);
-        let backends = backends.clone();
-        let workspaces = Vec::new();
+        let pictures = images.into_iter().map(|image| (image.id, Arc::new(image)));
         Ok(Self {
             rows,
-            pictures,
-            outputs,
-            available,
-            preference,
+            stand_ins,
             missing,
+            deleted,
+            pictures: pictures.collect(),
+            outputs,
+            available: backend_choice::candidates(backends),
+            preference: Preference::with_activated(&(backends.settings)(), activated),
             colors,
-            workspaces,
-            backends,
+            workspaces: Vec::new(),
+            backends: backends.clone(),
             generation,
         })
     }
@@ -111,13 +123,32 @@ impl WorldState {
         backend_choice::active(&self.preference, &self.available)
     }
 
-    /// The inputs of plans that are made by this state.
-    pub(super) fn plan_state(&self, events: u64) -> PlanState {
-        PlanState {
-            events,
-            generation: self.generation,
-            outputs: Arc::clone(&self.outputs),
-        }
+    /// Whether the outputs are those that were read.
+    pub(super) fn has_outputs(&self, outputs: &Arc<[Output]>) -> bool {
+        Arc::ptr_eq(&self.outputs, outputs)
+    }
+
+    pub(super) fn pictures(&self) -> &Pictures {
+        &self.pictures
+    }
+
+    /// The assignments of which the files can be read, and those that stand in for the others.
+    pub(super) fn scene_rows(&self) -> Vec<Assignment> {
+        let can_read = |row: &&Assignment| !self.missing.contains(&row.image_id);
+        let rows = self.rows.iter().filter(can_read).chain(&self.stand_ins);
+        rows.cloned().collect()
+    }
+
+    /// The picture that is shown on a monitor because its own cannot be read.
+    pub(super) fn stands_in(&self, monitor: &str) -> Option<&Assignment> {
+        self.stand_ins.iter().find(|row| row.monitor == monitor)
+    }
+
+    /// Whether the picture of a monitor was deleted or cannot be read, and nothing stands in for it.
+    pub(super) fn has_lost_picture(&self, monitor: &str, slots: &Slots) -> bool {
+        let mut shown = slots.iter().filter_map(|(_, slot)| slot.shown.get(monitor));
+        self.deleted.iter().any(|name| name == monitor)
+            || shown.any(|one| orphan::file_is_missing(&one.path))
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -147,12 +178,6 @@ impl WorldState {
             .find(|picture| picture.row.monitor == monitor)
     }
 
-    /// The assignments as shown, by monitor, with the pictures of workspaces in place.
-    fn shown_rows(&self) -> Vec<Assignment> {
-        let pictures = self.workspaces.iter().map(|picture| picture.row.clone());
-        workspaces::over(self.rows.clone(), pictures)
-    }
-
     pub(super) fn connected(&self) -> Vec<&str> {
         self.outputs
             .iter()
@@ -160,64 +185,15 @@ impl WorldState {
             .collect()
     }
 
-    /// Everything that should be shown.
-    pub(super) fn desired(&self, current: &Placements) -> Placements {
-        let choose = |kind| backend_choice::choose(&self.preference, &self.available, kind).ok();
-        let rows = self.shown_rows();
-        let mut desired = assignments::desired(&rows, &self.pictures, &self.outputs, choose);
-        self.exclude_missing(&mut desired);
-        plan::keep_current(current, &mut desired, &self.outputs);
-        self.lay_out(&mut desired);
-        desired
-    }
-
-    /// Sets the outputs that each stretched picture spans. An output on which a workspace hides the
-    /// picture counts, so that the others keep their part. A picture that has left the library has no
-    /// assignments, so the outputs that show it count.
-    fn lay_out(&self, desired: &mut Placements) {
-        let shown: Vec<_> = desired.values().flatten().cloned().collect();
-        for placement in desired.values_mut().flatten() {
-            let (id, over) = (placement.image_id, placement.extended_over.clone());
-            let is_spanned = |output: &&Output| {
-                let mut shown = shown.iter().filter(|one| one.output.name == output.name);
-                shown.any(|one| one.image_id == id && one.extended_over == over)
-                    || self
-                        .row(&output.name)
-                        .is_some_and(|row| row.image_id == id && row.together == over)
-            };
-            placement.span = match over.is_empty() {
-                true => Vec::new(),
-                false => self.outputs.iter().filter(is_spanned).cloned().collect(),
-            };
-        }
-    }
-
-    /// Removes pictures whose files are missing and not retained, so that the others are shown.
-    fn exclude_missing(&self, desired: &mut Placements) {
-        for (key, placements) in desired.iter_mut() {
-            let cache = self.backends.cache_of(key.backend, key.output.as_deref());
-            let links = Links::new(&cache);
-            placements.retain(|placement| {
-                !self.missing.contains(&placement.image_id) || links.has(placement)
-            });
-        }
-        desired.retain(|_, placements| !placements.is_empty());
-    }
-
-    /// Replaces the assignments of the monitors of these pictures.
-    pub(super) fn with(mut self, pictures: &[Picture]) -> Self {
-        for Picture { image, rows, .. } in pictures {
-            self.pictures.insert(image.id, Arc::clone(image));
-            self.rows
-                .retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
-            self.rows.extend(rows.iter().cloned());
-        }
-        self
+    /// The backend for a kind of content.
+    pub(super) fn choice(&self, kind: Kind) -> Option<Choice> {
+        backend_choice::choose(&self.preference, &self.available, kind).ok()
     }
 
     /// The backend that covers every output, if one of the shown or `new` images needs it.
     pub(super) fn covering<'a>(
         &'a self,
+        wishes: &'a Wishes,
         new: impl Iterator<Item = (&'a Image, &'a [String])>,
     ) -> Option<BackendName> {
         let mut images: BTreeMap<&str, &Image> = BTreeMap::new();
@@ -225,6 +201,8 @@ impl WorldState {
             let image = self
                 .shown_row(name)
                 .and_then(|row| self.pictures.get(&row.image_id));
+            let wish = wishes.get(name).filter(|_| self.hidden_by(name).is_none());
+            let image = wish.map(|wish| &wish.image).or(image);
             images.extend(image.map(|image| (name, &**image)));
         }
         for (image, monitors) in new {
@@ -235,7 +213,7 @@ impl WorldState {
         }
         let choose = |image: &&Image| {
             let kind = Kind::of(image.media_type, image.animated);
-            let choice = backend_choice::choose(&self.preference, &self.available, kind).ok()?;
+            let choice = self.choice(kind)?;
             registration(choice.backend)
                 .covers_all
                 .then_some(choice.backend)
@@ -295,31 +273,24 @@ impl WorldState {
 
     /// The images of connected monitors that are not shown and that no available backend can show, with
     /// the reason. If there is no backend at all, that is reported elsewhere.
-    pub(super) fn unshowable(&self, current: &Placements) -> Vec<(&str, &Image, Error)> {
+    pub(super) fn unshowable(&self, slots: &Slots) -> Vec<(&str, &Image, Error)> {
         let mut found = Vec::new();
-        for output in self.outputs.iter() {
-            let name = output.name.as_str();
-            let image = self
-                .shown_row(name)
-                .and_then(|row| self.pictures.get(&row.image_id))
-                .map(|image| &**image);
-            let mut shown = current.values().flatten();
-            let Some(image) = image.filter(|image| {
-                shown.all(|one| (&*one.output.name, one.image_id) != (name, image.id))
-            }) else {
+        for name in self.connected() {
+            let row = self.shown_row(name);
+            let image = row.and_then(|row| self.pictures.get(&row.image_id));
+            let Some(image) = image.filter(|image| slots.showing(name, image.id).is_none()) else {
                 continue;
             };
             let kind = Kind::of(image.media_type, image.animated);
             if let Err(why @ Error::Incompatible { .. }) = self.choose(image, kind) {
-                found.push((name, image, why));
+                found.push((name, &**image, why));
             }
         }
         found
     }
 
     pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
-        let kind = Kind::of(media_type, animated);
-        backend_choice::choose(&self.preference, &self.available, kind).is_ok()
+        self.choice(Kind::of(media_type, animated)).is_some()
     }
 
     /// The assignment of a monitor.
@@ -329,8 +300,9 @@ impl WorldState {
 
     /// The assignment of a monitor, or the picture of a workspace that hides it.
     pub(super) fn shown_row(&self, monitor: &str) -> Option<&Assignment> {
-        self.hidden_by(monitor)
-            .map(|picture| &picture.row)
+        let hidden = self.hidden_by(monitor).map(|picture| &picture.row);
+        hidden
+            .or_else(|| self.stands_in(monitor))
             .or_else(|| self.row(monitor))
     }
 
@@ -345,57 +317,6 @@ impl WorldState {
                 }
                 why => why,
             })
-    }
-
-    /// The pictures that these steps show again, grouped by image, look and backend, including rewritten
-    /// ones. Placements that are only moved or resized do not count.
-    pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
-        let look = |row: &Assignment| (row.mode, row.fit, row.position);
-        let mut restored: Vec<Picture> = Vec::new();
-        for Step { key, placements } in steps {
-            let backend = key.backend;
-            for placement in placements {
-                let name = &placement.output.name;
-                let before = current
-                    .get(key)
-                    .and_then(|old| plan::same_picture(old, placement));
-                let was_shown = match before {
-                    Some(before) if before.content == placement.content => continue,
-                    before => before.is_some() || drawn_by_another(current, key, placement),
-                };
-                let Some(row) = self.shown_row(name) else {
-                    continue;
-                };
-                let of_workspace = self.hidden_by(name).is_some();
-                let Some(image) = self.pictures.get(&row.image_id) else {
-                    continue;
-                };
-                let row = Assignment {
-                    backend: backend.to_string(),
-                    ..row.clone()
-                };
-                let group = restored.iter_mut().find(|group| {
-                    group.image.id == image.id
-                        && (group.backend, group.was_shown) == (backend, was_shown)
-                        && group.of_workspace == of_workspace
-                        && look(&group.rows[0]) == look(&row)
-                });
-                match group {
-                    Some(group) => group.rows.push(row),
-                    None => {
-                        let (image, rows) = (Arc::clone(image), vec![row]);
-                        restored.push(Picture {
-                            image,
-                            backend,
-                            rows,
-                            was_shown,
-                            of_workspace,
-                        });
-                    }
-                }
-            }
-        }
-        restored
     }
 }
 
@@ -412,15 +333,4 @@ fn of_entry(monitor: String, entry: HistoryEntry) -> Assignment {
         position: entry.position,
         sound: None,
     }
-}
-
-/// Whether the monitor shows the same image by another backend.
-fn drawn_by_another(current: &Placements, key: &WorkerKey, placement: &Placement) -> bool {
-    let others = current
-        .iter()
-        .filter(|(other, _)| other.backend != key.backend);
-    let is_same = |one: &Placement| {
-        (&one.output.name, one.image_id) == (&placement.output.name, placement.image_id)
-    };
-    others.flat_map(|(_, shown)| shown).any(is_same)
 }

@@ -1,17 +1,18 @@
 //! Tests the reconciler, without its thread, with scripted backends: orders that fail, outputs that
-//! change during a job, and settings.
+//! change during an order, and settings.
 
+mod announced;
 mod changes;
 mod failures;
 mod random;
+mod rules;
 mod stage;
-mod unreported;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crossbeam_channel::{Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
 use crate::backends::{self, Backend};
@@ -20,10 +21,11 @@ use crate::config::BackendName::Mpvpaper;
 use crate::config::Config;
 use crate::events::{EventFilter, Subscription};
 use crate::sys::Cancel;
-use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::status::Changes;
 use crate::wallpaper::tests::{Room, outputs, reply, request};
-use crate::wallpaper::worker::News;
+use crate::wallpaper::worker::{News, Report};
+use crate::wallpaper::worker_key::tests::placement;
+use crate::wallpaper::worker_key::{Placements, WorkerKey};
 use crate::wire::{EventKind, Format};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -116,14 +118,13 @@ impl Desk {
         let desktop = desktop::Handle::default();
         let status = SharedStatus::default();
         let backends = room.backends.clone();
-        let mut reconciler = Reconciler::new(
-            spawner.clone(),
+        let tools = Tools {
             store,
             bus,
             desktop,
-            backends.clone(),
-            status,
-        );
+            backends: backends.clone(),
+        };
+        let mut reconciler = Reconciler::new(spawner.clone(), tools, status);
         let script = Arc::new(Mutex::new(Script::default()));
         let of = Arc::clone(&script);
         let (tell, paused) = unbounded();
@@ -136,8 +137,7 @@ impl Desk {
                 _bell: bell,
             })
         };
-        (reconciler.workers, reconciler.reports) =
-            Workers::with(spawner, backends, Arc::new(build));
+        reconciler.workers = Workers::with(spawner, backends, Arc::new(build));
         let events = room.bus.subscribe(EventFilter::ALL, || ());
         Self {
             room,
@@ -152,7 +152,7 @@ impl Desk {
         self.room.add_as(name, |image| image.format = Format::Mp4)
     }
 
-    /// Sets an image as a client does; returns the answer once no job is in progress.
+    /// Sets an image as a client does; returns the answer once no order is in flight.
     fn set(&mut self, image: i64, monitors: &[&str]) -> Result<Applied, Error> {
         let answer = self.ask(image, monitors);
         self.settle();
@@ -188,14 +188,17 @@ impl Desk {
     }
 
     fn settle(&mut self) {
-        while !self.reconciler.jobs.is_empty() {
-            let report = self
-                .reconciler
-                .reports
-                .recv_timeout(PATIENCE)
-                .expect("a report");
+        while !self.reconciler.slots.are_idle() {
+            let reports = self.reconciler.workers.reports();
+            let report = reports.recv_timeout(PATIENCE).expect("a report");
             self.reconciler.on_report(report);
         }
+    }
+
+    /// The image that a worker shows on an output.
+    fn image(&self, backend: BackendName, output: &str) -> Option<i64> {
+        let slot = self.reconciler.slots.get(&WorkerKey::of(backend, output))?;
+        Some(slot.shown.get(output)?.image_id)
     }
 
     fn fail(&self, backend: BackendName, output: &str, error: backends::Error) {
@@ -225,7 +228,7 @@ impl Desk {
 
     fn connect(&mut self, outputs: Vec<Output>) {
         let session = self.room.backends.outputs.session().unwrap();
-        self.reconciler.backends.outputs = Outputs::fixed(session, outputs);
+        self.reconciler.tools.backends.outputs = Outputs::fixed(session, outputs);
     }
 }
 

@@ -249,32 +249,6 @@ fn random_images_suit_their_monitors_and_differ() {
 }
 
 #[test]
-fn picked_image_stays_picked() {
-    let room = Room::of(outputs(&["A", "B", "C"]));
-    let [one, two] = ["one", "two"].map(|name| room.add(name));
-    let picked = [("A".to_owned(), two), ("B".to_owned(), one)].into();
-    let applied = each(&room, Ask::Picked(picked), &[]).unwrap();
-    // C was connected while the request waited.
-    assert_eq!(images_of(&applied), [("A", two), ("B", one), ("C", two)]);
-    let mut asked = request(Ask::Random, &[]);
-    asked.settle(&applied);
-    assert_eq!(asked.ask, Ask::Image(two));
-    for ask in [Ask::Random, Ask::Each(vec![one])] {
-        let mut asked = Request {
-            mode: Mode::Each,
-            ..request(ask, &[])
-        };
-        asked.settle(&applied);
-        assert_eq!(asked.ask, Ask::Picked(applied.images.clone()));
-    }
-    for ask in [Ask::Image(one), Ask::Back(2)] {
-        let mut asked = request(ask.clone(), &[]);
-        asked.settle(&applied);
-        assert_eq!(asked.ask, ask);
-    }
-}
-
-#[test]
 fn back_goes_through_the_history() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));

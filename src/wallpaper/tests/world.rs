@@ -10,13 +10,10 @@ use crate::store::assignments::{self, Assignment};
 use crate::store::images;
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{playlists, purge};
-use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::backend_choice::Choice;
-use crate::wallpaper::links::Links;
 use crate::wallpaper::orphan;
-use crate::wallpaper::plan::WorkerKey;
-use crate::wallpaper::plan::tests::placement;
-use crate::wallpaper::plan::{Placements, Step};
+use crate::wallpaper::scene::assigned;
+use crate::wallpaper::worker_key::WorkerKey;
 use crate::wire::{EventKind, Fit, NewPlaylistItem, OrphanReason, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {
@@ -145,11 +142,7 @@ fn image_that_may_come_back_stays() {
         away(&room);
         let world = room.world();
         assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), id)]), "{why}");
-        assert_eq!(
-            world.desired(&Placements::new()),
-            Placements::new(),
-            "{why}"
-        );
+        assert_eq!(desired(&world), Placements::new(), "{why}");
         let purged = || orphan::purge(&room.store, &room.bus, id, OrphanReason::FileMissing);
         assert!(!purged().unwrap(), "{why}");
         // A request for the image does not purge it either.
@@ -212,32 +205,27 @@ fn references_to_a_lost_row_are_removed_once() {
 }
 
 #[test]
-fn image_without_a_file_is_shown_as_long_as_it_is_retained() {
+fn picture_whose_file_cannot_be_read_is_replaced_until_the_file_is_back() {
     let room = Room::of(outputs(&["A", "B"]));
-    let [own, other] =
-        ["own", "other"].map(|name| room.add_as(name, |image| image.in_place = name == "own"));
+    let [own, other, before] =
+        ["own", "other", "before"].map(|name| room.add_as(name, |image| image.in_place = true));
+    room.set(request(Ask::Image(before), &["A"]));
     room.set(request(Ask::Image(own), &["A"]));
     room.set(request(Ask::Image(other), &["B"]));
     let shown = || {
-        let desired = room.world().desired(&Placements::new());
-        let placements = desired.get(&builtin()).cloned().unwrap_or_default();
-        placements
-            .into_iter()
-            .map(|one| (one.output.name, one.image_id))
-            .collect::<Vec<_>>()
+        let placements = desired(&room.world()).remove(&builtin()).unwrap();
+        let shown = placements.into_iter();
+        shown.map(|one| one.image_id).collect::<Vec<_>>()
     };
-    let both = vec![("A".to_owned(), own), ("B".to_owned(), other)];
-    assert_eq!(shown(), both);
-    let keepalive = Links::new(&room.backends.cache_of(BackendName::Builtin, None));
-    let desired = room.world().desired(&Placements::new());
-    let placement = &desired[&builtin()][0];
-    assert!(!keepalive.has(placement));
-    keepalive.retain(vec![placement.clone()]);
-    assert!(keepalive.has(placement));
-    fs::remove_file(room.path("own")).unwrap();
-    assert_eq!(shown(), both);
-    keepalive.tidy(&[]);
-    assert_eq!(shown(), both[1..]);
+    let remove = |name: &str| fs::remove_file(room.path(name)).unwrap();
+    assert_eq!(shown(), [own, other]);
+    remove("own");
+    assert_eq!(shown(), [before, other], "the newest of the history");
+    remove("before");
+    assert_eq!(shown(), [other, other], "that of another monitor");
+    assert_eq!(room.rows()["A"], own, "the assignment stays");
+    fs::write(room.path("own"), "").unwrap();
+    assert_eq!(shown(), [own, other]);
 }
 
 #[test]
@@ -357,88 +345,6 @@ fn unusable_hyprpaper_is_named_with_the_reason() {
 }
 
 #[test]
-fn picture_is_restored_where_it_was_not_shown_before() {
-    let room = Room::of(outputs(&["A", "B", "C"]));
-    let [one, two] = ["one", "two"].map(|name| room.add(name));
-    room.set(request(Ask::Image(one), &["A", "B"]));
-    room.set(Request {
-        fit: Some(Fit::Fill),
-        ..request(Ask::Image(two), &["C"])
-    });
-    let elsewhere = "UPDATE assignments SET backend = 'feh'";
-    room.store
-        .write(|c| Ok::<_, crate::store::Error>(c.execute(elsewhere, [])?))
-        .unwrap();
-    let world = room.world();
-    let desired = world.desired(&Placements::new());
-    let shown = &desired[&builtin()];
-    assert_eq!(shown.len(), 3);
-    let mut more = shown.clone();
-    // D has no assignment.
-    more.push(placement("D", one));
-    let steps = [
-        Step {
-            key: WorkerKey::of(BackendName::Feh, "A"),
-            placements: Vec::new(),
-        },
-        Step {
-            key: builtin(),
-            placements: more,
-        },
-    ];
-    let restored = |change: &dyn Fn(&mut Vec<crate::backends::Placement>)| {
-        let mut before = shown.clone();
-        change(&mut before);
-        let current = Placements::from([(builtin(), before)]);
-        let pictures = world.restored(&current, &steps).into_iter();
-        let seen = pictures.map(|picture| {
-            let monitors: Vec<String> = picture.monitors().map(str::to_owned).collect();
-            assert!(
-                picture.rows.iter().all(|row| row.backend == "builtin"),
-                "by whom it is shown now"
-            );
-            (picture.image.id, monitors.join(" "), picture.was_shown)
-        });
-        seen.collect::<Vec<_>>()
-    };
-    let of = |id, monitors: &str, rewritten| (id, monitors.to_owned(), rewritten);
-    assert_eq!(restored(&|_| ()), []);
-    let all = [of(one, "A B", false), of(two, "C", false)];
-    assert_eq!(restored(&|before| before.clear()), all);
-    assert_eq!(
-        restored(&|before| drop(before.remove(1))),
-        [of(one, "B", false)]
-    );
-    // A moved or resized output does not change its picture.
-    assert_eq!(restored(&|before| before[0].output.x = 7), []);
-    assert_eq!(
-        restored(&|before| before[0].image_id = two),
-        [of(one, "A", false)]
-    );
-    let stretched = names(&["A", "B"]);
-    let was = restored(&|before| before[0].extended_over.clone_from(&stretched));
-    assert_eq!(was, [of(one, "A", false)]);
-    // The content of its file has changed.
-    let was = restored(&|before| before[2].content = "other".to_owned());
-    assert_eq!(was, [of(two, "C", true)]);
-    let was = restored(&|before| {
-        before[0].content = "other".to_owned();
-        before.remove(1);
-    });
-    assert_eq!(was, [of(one, "A", true), of(one, "B", false)]);
-    // A picture that moves to another backend is restored, and its row names the new backend.
-    let pictures = world.restored(&Placements::new(), &steps);
-    assert!(
-        pictures
-            .iter()
-            .flat_map(|one| &one.rows)
-            .all(|row| row.backend == "builtin")
-    );
-    let elsewhere = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), shown.clone())]);
-    assert_eq!(world.restored(&elsewhere, &steps).len(), 2);
-}
-
-#[test]
 fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
@@ -447,12 +353,7 @@ fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
         ..request(Ask::Image(one), &[])
     });
     let mut world = room.world();
-    let placed = |world: &WorldState| {
-        world
-            .desired(&Placements::new())
-            .remove(&builtin())
-            .unwrap()
-    };
+    let placed = |world: &WorldState| desired(world).remove(&builtin()).unwrap();
     let before = placed(&world);
     assert_eq!(before[0].span, outputs(&["A", "B"]));
     let image = room.store.read(|c| images::get(c, two)).unwrap().unwrap();
@@ -491,10 +392,7 @@ fn requested_position_overrides_that_of_the_image() {
             })
         };
         let desired = assigned(&rows, &pictures, &outputs(&["A"]), choose);
-        assert_eq!(
-            desired.into_values().flatten().next().unwrap().position,
-            expected
-        );
+        assert_eq!(desired["A"].placement.position, expected);
     };
     check(Mode::Clone, None, own);
     check(Mode::Each, asked, asked);
@@ -525,11 +423,8 @@ fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
         }
         let choose = |kind| Some(Choice { backend, kind });
         let desired = assigned(&rows, &pictures, &outputs(&["A", "B"]), choose);
-        desired
-            .into_values()
-            .flatten()
-            .map(|one| one.fit)
-            .collect::<Vec<_>>()
+        let placed = desired.into_values().map(|wanted| wanted.placement);
+        placed.map(|one| one.fit).collect::<Vec<_>>()
     };
     assert_eq!(fits(BackendName::Feh, 0), [Some(Fit::Fill); 2]);
     assert_eq!(fits(BackendName::Feh, 1), [Some(Fit::Contain); 2]);

@@ -79,7 +79,7 @@ fn waiting_video_is_restarted_above_a_still_whose_backend_restarts() {
 
 #[test]
 fn random_request_skips_a_limited_number_of_missing_files() {
-    let desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let gone: Vec<i64> = (0..PICKS + 2)
         .map(|at| desk.room.add(&format!("gone{at}")))
         .collect();
@@ -88,13 +88,10 @@ fn random_request_skips_a_limited_number_of_missing_files() {
     }
     // An empty directory would count as an unmounted disk.
     std::fs::write(desk.room.path("other"), "").unwrap();
-    let rows = || desk.room.store.read(store::images::ids).unwrap().len();
-    let marked = || desk.room.store.missing().len();
-    let feasible = |ask| {
-        desk.reconciler
-            .feasible(&request(ask, &[]))
-            .map(|(found, _)| found)
-    };
+    let store = desk.room.store.clone();
+    let rows = || store.read(store::images::ids).unwrap().len();
+    let marked = || store.missing().len();
+    let mut feasible = |ask| desk.reconciler.feasible(&request(ask, &[]));
     assert!(matches!(
         feasible(Ask::Image(gone[0])),
         Err(Error::FileGone { .. })
@@ -183,7 +180,7 @@ fn activated_backend_is_used_until_the_settings_change() {
     let mut config = Config::clone(&(desk.room.backends.settings)());
     config.backend.selection_mode = SelectionMode::Auto;
     let config = Arc::new(config);
-    desk.reconciler.backends.settings = Arc::new(move || Arc::clone(&config));
+    desk.reconciler.tools.backends.settings = Arc::new(move || Arc::clone(&config));
     assert_eq!(desk.change(settings_of(&[])), back);
 }
 
@@ -214,18 +211,24 @@ fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
         display: ":7".to_owned(),
     };
     room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
-    let left = Placements::from([(WorkerKey::of(Feh, "A"), vec![placement("A", 99)])]);
+    let path = room.path("file");
+    std::fs::write(&path, "").unwrap();
+    let shown = Placement {
+        path,
+        ..placement("A", 99)
+    };
+    let left = Placements::from([(WorkerKey::of(Feh, "A"), vec![shown])]);
     Recovery::open(&room.backends).note(&left);
     let mut desk = Desk::of(room);
     desk.reconcile();
     assert_eq!(desk.orders(), ["feh: A=99"]);
-    assert_eq!(desk.reconciler.current, left);
+    assert_eq!(desk.reconciler.slots.shown(), left);
     desk.reconcile();
     assert_eq!(desk.orders(), [""; 0]);
 }
 
 #[test]
-fn clearing_does_not_wait_for_jobs_in_progress() {
+fn clearing_does_not_wait_for_orders_in_flight() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
     let video = desk.video("video");
     desk.set(video, &["B"]).unwrap();
@@ -240,7 +243,7 @@ fn clearing_does_not_wait_for_jobs_in_progress() {
     desk.settle();
     cleared.try_recv().unwrap().unwrap();
     assert!(desk.orders().contains(&"mpvpaper on B: -".to_owned()));
-    assert!(desk.reconciler.current.is_empty());
+    assert!(desk.reconciler.slots.shown().is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::compositor::ipc::Visible;
 use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
 use crate::config::SelectionMode;
 use crate::store::purge;
+use crate::wallpaper::backoff::Backoffs;
 
 const NAMES: [&str; 3] = ["A", "B", "C"];
 /// The first images are stills, and the others are videos.
@@ -166,18 +167,16 @@ impl Play {
             outputs: self.listed(),
             ..self.room.backends.clone()
         };
-        let mut reconciler = Reconciler::new(
-            spawner.clone(),
-            self.room.store.clone(),
-            self.room.bus.clone(),
-            desktop::Handle::default(),
-            backends.clone(),
-            SharedStatus::default(),
-        );
+        let tools = Tools {
+            store: self.room.store.clone(),
+            bus: self.room.bus.clone(),
+            desktop: desktop::Handle::default(),
+            backends: backends.clone(),
+        };
+        let mut reconciler = Reconciler::new(spawner.clone(), tools, SharedStatus::default());
         let stage = self.stage.clone();
         let build = move |key: &WorkerKey, bell| stage.backend(key, bell);
-        (reconciler.workers, reconciler.reports) =
-            Workers::with(spawner, backends, Arc::new(build));
+        reconciler.workers = Workers::with(spawner, backends, Arc::new(build));
         let running = self
             .stage
             .screen()
@@ -214,25 +213,24 @@ impl Play {
     fn on_outputs(&mut self) {
         let outputs = self.listed();
         let reconciler = self.reconciler();
-        reconciler.backends.outputs = outputs;
+        reconciler.tools.backends.outputs = outputs;
         reconciler.reconcile();
     }
 
-    /// The orders in flight, and whether each shows something.
+    /// The orders in flight, the oldest first, and whether each shows something.
     fn in_flight(&mut self) -> Vec<(WorkerKey, bool)> {
-        let reconciler = self.reconciler();
-        let jobs = reconciler.jobs.take_all();
-        let of = |step: &Step| (step.key.clone(), !step.placements.is_empty());
-        let all = jobs.iter().flat_map(|job| job.in_progress.iter().map(of));
-        let all = all.collect();
-        jobs.into_iter().for_each(|job| reconciler.jobs.push(job));
-        all
+        let slots = self.reconciler().slots.iter();
+        let mut sent: Vec<_> = slots.filter_map(|(_, slot)| slot.sent.as_ref()).collect();
+        sent.sort_by_key(|order| order.number);
+        let of =
+            |order: &&crate::wallpaper::slots::Order| (order.key.clone(), !order.scene.is_empty());
+        sent.iter().map(of).collect()
     }
 
     /// Receives reports until one of this worker has arrived.
     fn await_report(&mut self, key: &WorkerKey) {
         while self.arrived.iter().all(|report| report.key != *key) {
-            let reports = self.reconciler().reports.clone();
+            let reports = self.reconciler().workers.reports();
             let report = reports.recv_timeout(PATIENCE).expect("a report");
             if self.reconciler().workers.know(&report) {
                 self.arrived.push(report);
@@ -355,8 +353,7 @@ impl Play {
             }
             Op::Retry => {
                 let reconciler = self.reconciler();
-                let at = reconciler.backoffs.next_retry();
-                at.into_iter().for_each(|at| reconciler.backoffs.wake(at));
+                reconciler.slots.backoffs.hurry();
                 reconciler.retry();
             }
             Op::Restart => {
@@ -465,11 +462,12 @@ impl Play {
             screen.surfaces
         );
         drop(screen);
-        let is_cleared = self.reconciler().is_cleared;
+        let is_cleared = self.reconciler().inputs.is_cleared;
         self.covered = if is_cleared { BTreeSet::new() } else { now };
         if self.in_flight().is_empty() {
             self.excused.clear();
         }
+        let mut told = BTreeMap::new();
         for message in self.events.receiver().try_iter() {
             assert_eq!(message.lost, 0);
             let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
@@ -479,8 +477,26 @@ impl Play {
                     let own = event["images"][&name].as_i64();
                     let image = own.or_else(|| event["image_id"].as_i64()).unwrap();
                     self.trace.push(format!("  event: {name}={image}"));
-                    self.announced.insert(name, image);
+                    self.announced.insert(name.clone(), image);
+                    told.insert(name, (image, event["source"].clone()));
                 }
+            }
+        }
+        self.check_told(&told);
+    }
+
+    /// Checks that rows and history agree with the events that have just been published.
+    fn check_told(&self, told: &BTreeMap<String, (i64, serde_json::Value)>) {
+        let (rows, history) = (self.room.rows(), self.room.history());
+        for (name, (image, source)) in told.iter().filter(|(_, told)| told.1 != "workspace") {
+            assert_eq!(rows.get(name), Some(image), "event about {name}");
+            let mut of_it = history.iter().filter(|entry| entry.monitors.contains(name));
+            if source == "manual" {
+                assert_eq!(
+                    of_it.next().map(|entry| entry.image_id),
+                    Some(*image),
+                    "{name}"
+                );
             }
         }
     }
@@ -493,7 +509,7 @@ impl Play {
         self.check_above();
         for _ in 0..20 {
             let before = self.stage.screen().orders;
-            self.reconciler().backoffs = Backoffs::default();
+            self.reconciler().slots.backoffs = Backoffs::default();
             self.note(settings_of(&[]));
             self.end_all(Outcome::Done);
             let waiting = self.stage.screen().unseen();
@@ -506,11 +522,22 @@ impl Play {
         panic!("orders never end although all succeed");
     }
 
-    /// Checks that pictures which are not visible yet lie above all others.
+    /// Checks that desired pictures which are not visible yet lie above all others.
     fn check_above(&mut self) {
+        let world = self.reconciler().world().unwrap();
+        let desired = self.reconciler().desired(&world);
+        let slots = &self.reconciler.as_ref().unwrap().slots;
+        // Whoever has failed is not told again before something changes.
+        let is_desired = |key: &WorkerKey, name: &String| {
+            desired.get(name).is_some_and(|one| one.key == *key)
+                && slots.get(key).is_some_and(|slot| slot.done > 0)
+        };
         let screen = self.stage.screen();
         for (key, shown) in &screen.surfaces {
             for (name, surface) in shown.iter().filter(|(_, surface)| surface.is_unseen) {
+                if !is_desired(key, name) {
+                    continue;
+                }
                 let others = screen.surfaces.iter().filter(|(other, _)| *other != key);
                 let above = others.filter_map(|(_, shown)| shown.get(name));
                 let above: Vec<_> = above.filter(|other| other.age > surface.age).collect();
@@ -529,7 +556,8 @@ impl Play {
         }
         let (rows, outputs) = (self.room.rows(), self.outputs.clone());
         let announced = self.announced.clone();
-        let world = self.reconciler().world_state().unwrap();
+        assert!(self.reconciler().tickets.is_empty());
+        let world = self.reconciler().world().unwrap();
         let desired = self.reconciler().desired(&world);
         let screen = self.stage.screen();
         for output in &outputs {
@@ -558,7 +586,7 @@ impl Play {
                 (image.id, &image.checksum_text()),
                 "{name}"
             );
-            assert!(desired.contains_key(key), "{name} is shown by {key}");
+            assert_eq!(desired[name].key, *key, "{name}");
             // An event may name the assignment although a workspace hides it.
             if world.hidden_by(name).is_none() {
                 assert_eq!(rows.get(name), Some(&image.id), "row of {name}");

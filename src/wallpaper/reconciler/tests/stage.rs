@@ -11,7 +11,7 @@ use super::PATIENCE;
 use crate::backends::{self, Backend, Placement, registration};
 use crate::config::BackendName::Mpvpaper;
 use crate::sys::Cancel;
-use crate::wallpaper::plan::WorkerKey;
+use crate::wallpaper::worker_key::WorkerKey;
 
 /// How an order ends.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,0 +1,142 @@
+//! What clients were last told about each monitor. Pure.
+//!
+//! A picture is announced once it is shown and desired. Nothing is announced on monitors of open
+//! requests, which announce their pictures themselves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::picture::Picture;
+use super::scene::{Desired, Wanted};
+use super::slots::Slots;
+use super::tickets::Tickets;
+use super::worker_key::WorkerKey;
+use super::world_state::WorldState;
+use crate::backends::Placement;
+use crate::store::assignments::Assignment;
+use crate::wire::Image;
+
+/// A picture as it was announced.
+#[derive(Debug)]
+struct Told {
+    key: WorkerKey,
+    image_id: i64,
+    content: String,
+    extended_over: Vec<String>,
+    of_workspace: bool,
+}
+
+impl Told {
+    fn is_of(&self, key: &WorkerKey, placement: &Placement) -> bool {
+        self.key == *key
+            && self.image_id == placement.image_id
+            && self.content == placement.content
+            && self.extended_over == placement.extended_over
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Announced {
+    pictures: BTreeMap<String, Told>,
+    /// Monitors and their images that were reported because no backend can show them any more.
+    unshowable: BTreeMap<String, i64>,
+}
+
+impl Announced {
+    pub(super) fn note(&mut self, key: &WorkerKey, placement: &Placement, of_workspace: bool) {
+        let told = Told {
+            key: key.clone(),
+            image_id: placement.image_id,
+            content: placement.content.clone(),
+            extended_over: placement.extended_over.clone(),
+            of_workspace,
+        };
+        self.pictures.insert(placement.output.name.clone(), told);
+    }
+
+    /// Forgets monitors whose pictures are gone.
+    pub(super) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.pictures.retain(|monitor, _| is_there(monitor));
+    }
+
+    /// The pictures that are shown and were not announced, grouped by image, look and backend.
+    /// Placements that are only moved or resized do not count.
+    pub(super) fn news(
+        &self,
+        world: &WorldState,
+        desired: &Desired,
+        (slots, tickets): (&Slots, &Tickets),
+    ) -> Vec<Picture> {
+        let mut news: Vec<Picture> = Vec::new();
+        for (monitor, wanted) in desired {
+            let is_settled = wanted.ticket.is_none() && !tickets.concern(monitor);
+            if is_settled && is_shown(wanted, slots) && is_its_own(wanted, world) {
+                self.add(&mut news, wanted, world);
+            }
+        }
+        news
+    }
+
+    fn add(&self, news: &mut Vec<Picture>, wanted: &Wanted, world: &WorldState) {
+        let (monitor, id) = (&wanted.row.monitor, wanted.row.image_id);
+        let before = self.pictures.get(monitor);
+        if before.is_some_and(|told| told.is_of(&wanted.key, &wanted.placement)) {
+            return;
+        }
+        let Some(image) = world.pictures().get(&id) else {
+            return;
+        };
+        let (backend, of_workspace) = (wanted.key.backend, world.hidden_by(monitor).is_some());
+        // An assignment that a workspace has hidden keeps its reason.
+        let was_shown = before.is_some_and(|told| told.image_id == id || told.of_workspace);
+        let row = Assignment {
+            backend: backend.to_string(),
+            ..wanted.row.clone()
+        };
+        let look = |row: &Assignment| (row.mode, row.fit, row.position);
+        let group = news.iter_mut().find(|group| {
+            group.image.id == id
+                && (group.backend, group.was_shown) == (backend, was_shown)
+                && group.of_workspace == of_workspace
+                && look(&group.rows[0]) == look(&row)
+        });
+        match group {
+            Some(group) => group.rows.push(row),
+            None => news.push(Picture {
+                image: Arc::clone(image),
+                backend,
+                rows: vec![row],
+                was_shown,
+                of_workspace,
+            }),
+        }
+    }
+
+    /// Notes the monitors whose pictures no backend can show; returns those that are new.
+    pub(super) fn note_unshowable<'a, T>(
+        &mut self,
+        found: Vec<(&'a str, &'a Image, T)>,
+    ) -> Vec<(&'a str, &'a Image, T)> {
+        let now = found
+            .iter()
+            .map(|(monitor, image, _)| ((*monitor).to_owned(), image.id));
+        let before = std::mem::replace(&mut self.unshowable, now.collect());
+        let mut found = found;
+        found.retain(|(monitor, image, _)| before.get(*monitor) != Some(&image.id));
+        found
+    }
+}
+
+/// Whether the backend of this daemon shows it.
+fn is_shown(wanted: &Wanted, slots: &Slots) -> bool {
+    slots.get(&wanted.key).is_some_and(|slot| {
+        slot.done > 0 && slot.shown.get(&wanted.row.monitor) == Some(&wanted.placement)
+    })
+}
+
+/// Whether the picture does not only stand in for one that cannot be read.
+fn is_its_own(wanted: &Wanted, world: &WorldState) -> bool {
+    let monitor = &wanted.row.monitor;
+    let own = world.row(monitor);
+    world.hidden_by(monitor).is_some() || own.is_none_or(|row| row.image_id == wanted.row.image_id)
+}

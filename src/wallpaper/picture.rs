@@ -1,0 +1,129 @@
+//! The pictures of a request, or that are shown again: their rows, history entries and events.
+//!
+//! Runs on the thread `reconciler`, which writes rows here once the pictures are shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::request::Applied;
+use crate::config::BackendName;
+use crate::desktop::WallpaperChange;
+use crate::store::assignments::Assignment;
+use crate::store::{self, Connection, Store};
+use crate::wire::{Event, HistorySource, Image, Mode, Source};
+
+/// A change that is written and must still be published.
+pub(super) struct Changed {
+    pub(super) change: WallpaperChange,
+    pub(super) events: Vec<Event>,
+}
+
+/// A picture, and the rows of the monitors that show it.
+#[derive(Clone, Debug)]
+pub(super) struct Picture {
+    pub(super) image: Arc<Image>,
+    pub(super) backend: BackendName,
+    /// The rows to write once the picture is shown; at least one. For a picture that is shown again,
+    /// only the backend in them is new.
+    pub(super) rows: Vec<Assignment>,
+    /// The picture was shown before, with an older content of its file or by another backend.
+    pub(super) was_shown: bool,
+    /// A workspace shows it in place of the assignment.
+    pub(super) of_workspace: bool,
+}
+
+impl Picture {
+    pub(super) fn monitors(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|row| row.monitor.as_str())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.monitors().map(str::to_owned).collect()
+    }
+
+    /// The image of each monitor, if each monitor has its own.
+    pub(super) fn images(&self, applied: &Applied) -> BTreeMap<String, i64> {
+        match self.rows[0].mode {
+            Mode::Each => applied.images.clone(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Writes its entry into the history.
+    pub(super) fn enter(
+        &self,
+        transaction: &Connection,
+        source: &HistorySource,
+        applied: &Applied,
+    ) -> Result<(), store::Error> {
+        let row = &self.rows[0];
+        store::history::insert(
+            transaction,
+            &store::history::NewEntry {
+                image_id: self.image.id,
+                image_name: &self.image.name,
+                monitors: &self.names(),
+                mode: row.mode,
+                set_at: row.set_at,
+                source,
+                backend: self.backend.as_str(),
+                fit: row.fit,
+                position: row.position,
+                images: &self.images(applied),
+            },
+        )
+    }
+
+    /// Writes which backend shows the picture now, without a history entry; returns the change to
+    /// publish. Writes nothing for the picture of a workspace.
+    pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
+        if self.of_workspace {
+            return Ok(self.changed(Source::Workspace, BTreeMap::new()));
+        }
+        store.write(|transaction| {
+            self.rows
+                .iter()
+                .try_for_each(|row| store::assignments::put(transaction, row))
+        })?;
+        let own = |row: &Assignment| (row.monitor.clone(), row.image_id);
+        let each = self.rows.iter().filter(|row| row.mode == Mode::Each);
+        Ok(self.changed(Source::Restore, each.map(own).collect()))
+    }
+
+    pub(super) fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {
+        let Self {
+            image,
+            backend,
+            rows,
+            ..
+        } = self;
+        let event = Event::WallpaperChanged {
+            image_id: image.id,
+            media_type: image.media_type,
+            path: image.library_path(),
+            tags: image.tags.clone(),
+            monitors: self.names(),
+            mode: rows[0].mode,
+            source,
+            backend: backend.to_string(),
+            colors: image.color_texts(),
+            image_name: image.name.clone(),
+            color: image.color(),
+            images,
+        };
+        let change = WallpaperChange {
+            image: Arc::clone(image),
+            shown: rows
+                .iter()
+                .map(|row| (row.monitor.clone(), row.set_at))
+                .collect(),
+            backend: backend.to_string(),
+            source,
+            by_hook: false,
+        };
+        Changed {
+            change,
+            events: vec![event],
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Writes what is shown into the database, and publishes it, as well as what cannot be shown.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::Reconciler;
+use crate::backends::{self, Placement};
+use crate::config::BackendName;
+use crate::error_chain::chain;
+use crate::store::{self, Connection, images};
+use crate::wallpaper::Error;
+use crate::wallpaper::picture::{Changed, Picture};
+use crate::wallpaper::request::Applied;
+use crate::wallpaper::scene::Desired;
+use crate::wallpaper::tickets::{End, Ticket};
+use crate::wallpaper::worker_key::WorkerKey;
+use crate::wallpaper::workspaces::Refusal;
+use crate::wallpaper::world_state::WorldState;
+use crate::wire::{ApplyFailure, Event, GalleryDomain, Image, SetStatus, Timestamp};
+
+impl Reconciler {
+    /// Answers a request that has ended.
+    pub(super) fn conclude(&mut self, ticket: Ticket, end: End) {
+        match end {
+            End::Settled => self.settled(ticket),
+            End::Superseded => {
+                let outcome = SetStatus::Superseded;
+                let applied = ticket.feasible.applied;
+                (ticket.reply)(Ok(Applied { outcome, ..applied }));
+            }
+            End::Failed(error) => self.refuse(&ticket.request, &error, ticket.reply),
+        }
+    }
+
+    /// Writes the rows of a request that has settled, and publishes it.
+    fn settled(&mut self, mut ticket: Ticket) {
+        let mut changed = match ticket.commit(&self.tools.store) {
+            Ok(changed) => changed,
+            Err(error) => return self.refuse(&ticket.request, &error, ticket.reply),
+        };
+        let monitors = &ticket.feasible.applied.monitors;
+        self.tickets.note_written(ticket.revision, monitors);
+        self.inputs.pause.note_asked(monitors);
+        self.note_settled(&ticket);
+        let by_hook = self.status.is_by_hook(&ticket.request.source);
+        changed
+            .iter_mut()
+            .for_each(|one| one.change.by_hook |= by_hook);
+        if changed.is_empty() {
+            let domain = GalleryDomain::History;
+            self.tools.bus.publish(&Event::GalleryChanged { domain });
+        }
+        let (applied, reply) = (ticket.feasible.applied, ticket.reply);
+        self.publish_changes(changed, move || reply(Ok(applied)));
+    }
+
+    fn note_settled(&mut self, ticket: &Ticket) {
+        let applied = &ticket.feasible.applied;
+        let monitors = applied.monitors.iter().map(String::as_str);
+        self.status.note_shown(monitors, false);
+        let seen = applied.images.iter().filter(|(monitor, _)| {
+            !applied.hidden_by.contains_key(*monitor) && !ticket.is_replaced(monitor)
+        });
+        for (monitor, image_id) in seen {
+            if let Some((key, shown)) = self.slots.showing(monitor, *image_id) {
+                self.announced.note(key, shown, false);
+            }
+        }
+    }
+
+    /// Writes and publishes the pictures that are shown without a request.
+    pub(super) fn announce(&mut self, world: &WorldState, desired: &Desired) {
+        let open = (&self.slots, &self.tickets);
+        let mut changed = Vec::new();
+        for picture in self.announced.news(world, desired, open) {
+            match picture.commit_restored(&self.tools.store) {
+                Ok(one) => changed.push(one),
+                Err(error) => {
+                    log::error!("cannot save the current wallpapers: {}", chain(&error));
+                    continue;
+                }
+            }
+            // A rewritten file or another backend does not change the reason why an image is shown.
+            if !picture.was_shown && !picture.of_workspace {
+                self.status.note_shown(picture.monitors(), true);
+            }
+            for wanted in picture.monitors().filter_map(|name| desired.get(name)) {
+                let (key, placement) = (&wanted.key, &wanted.placement);
+                self.announced.note(key, placement, picture.of_workspace);
+            }
+        }
+        if !changed.is_empty() {
+            self.publish_changes(changed, || ());
+        }
+    }
+
+    /// Publishes changes once the files for other programs are up to date, then calls `answer`.
+    pub(super) fn publish_changes(
+        &self,
+        changed: Vec<Changed>,
+        answer: impl FnOnce() + Send + 'static,
+    ) {
+        let (changes, events): (Vec<_>, Vec<_>) = changed
+            .into_iter()
+            .map(|one| (one.change, one.events))
+            .unzip();
+        let bus = self.tools.bus.clone();
+        let publish = move || {
+            events.iter().flatten().for_each(|event| bus.publish(event));
+            answer();
+        };
+        self.tools.desktop.changed(changes, Box::new(publish));
+    }
+
+    /// Reports each picture once that no available backend can show any more, for example because a
+    /// program was removed.
+    pub(super) fn announce_unshowable(&mut self, world: &WorldState) {
+        let no_compositor = self.tools.backends.compositor().is_none();
+        if no_compositor || self.waiting.activation().is_some() {
+            return;
+        }
+        let found = world.unshowable(&self.slots);
+        let mut reported = Vec::new();
+        for (monitor, image, why) in self.announced.note_unshowable(found) {
+            let Error::Incompatible { backend, .. } = why else {
+                continue;
+            };
+            let error = why.to_string();
+            let failure = failure(image, backend, error.clone());
+            self.status.note_failure([monitor].into_iter(), failure);
+            if !reported.contains(&image.id) {
+                reported.push(image.id);
+                log::warn!("{error}; no other backend can either");
+                let backend = backend.to_string();
+                let event = Event::WallpaperRestoreFailed { backend, error };
+                self.tools.bus.publish(&event);
+            }
+        }
+    }
+
+    /// Writes which workspaces hide assignments now.
+    pub(super) fn note_workspaces(&mut self, world: &WorldState) {
+        let now = world.over_assignments();
+        if self.inputs.workspaces == now {
+            return;
+        }
+        let noted = self
+            .tools
+            .store
+            .note(|c| store::workspaces::replace(c, now));
+        match noted {
+            Ok(()) => self.inputs.workspaces = now.to_vec(),
+            // The next turn tries again.
+            Err(error) => log::error!(
+                "cannot save the wallpapers of workspaces: {}",
+                chain(&error)
+            ),
+        }
+    }
+
+    /// Answers a request whose picture could not be shown.
+    pub(super) fn apply_failed(&self, ticket: Ticket, source: backends::Error) {
+        let applied = &ticket.feasible.applied;
+        let (backend, image_id) = (applied.backend, applied.image.id);
+        for Picture {
+            image,
+            backend,
+            rows,
+            ..
+        } in &ticket.feasible.pictures
+        {
+            let monitors = rows.iter().map(|row| row.monitor.as_str());
+            let failure = failure(image, *backend, chain(&source));
+            self.status.note_failure(monitors, failure);
+        }
+        self.tools.bus.publish(&Event::WallpaperApplyFailed {
+            image_id,
+            error: source.to_string(),
+            backend: backend.to_string(),
+        });
+        (ticket.reply)(Err(Error::Backend { backend, source }));
+    }
+
+    /// Reports an outage once, and sets the time for each retry.
+    pub(super) fn restore_failed(
+        &mut self,
+        key: &WorkerKey,
+        blamed: &[Placement],
+        error: &backends::Error,
+    ) {
+        self.note_failures(key, blamed, &chain(error));
+        self.refuse_for_workspaces(blamed, error);
+        let is_news = self.slots.backoffs.is_news(key);
+        let backend = key.backend;
+        if is_news {
+            self.tools.bus.publish(&Event::WallpaperRestoreFailed {
+                backend: backend.to_string(),
+                error: error.to_string(),
+            });
+        }
+        if matches!(error, backends::Error::Unavailable(_)) {
+            let retry = self.slots.backoffs.of(key).failed(Instant::now());
+            if is_news || retry.is_none() {
+                let message = format!("{backend} does not start: {error}");
+                self.report_unavailable(backend, message, retry.is_some());
+            }
+        }
+    }
+
+    /// Shows the assignment again if the picture of a workspace cannot be shown in its place.
+    fn refuse_for_workspaces(&mut self, blamed: &[Placement], error: &backends::Error) {
+        let Some(world) = self.world.take() else {
+            return;
+        };
+        for placement in blamed {
+            let (monitor, id) = (&placement.output.name, placement.image_id);
+            let hidden = world.hidden_by(monitor).map(|picture| &picture.row);
+            let row = hidden.filter(|row| row.image_id == id);
+            if let Some((row, image)) = row.zip(world.pictures().get(&id)) {
+                let refusal = Refusal::of(image, row.set_at, error.to_string());
+                self.inputs.refusals.insert(monitor.clone(), refusal);
+            }
+        }
+    }
+
+    /// Gives a worker up until the next change, and notes why the screen is empty.
+    pub(super) fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
+        let message = format!("{key} {why}: not restarting it until the next change");
+        log::error!("{message}");
+        self.note_failures(key, pictures, &message);
+        self.report_unavailable(key.backend, message, false);
+    }
+
+    fn note_failures(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
+        let mut monitors: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
+        for placement in pictures {
+            let of_image = monitors.entry(placement.image_id).or_default();
+            of_image.push(&placement.output.name);
+        }
+        for (id, monitors) in monitors {
+            let read = |connection: &Connection| images::assigned(connection, id);
+            if let Ok(Some(image)) = self.tools.store.read(read) {
+                let failure = failure(&image, key.backend, why.to_owned());
+                self.status.note_failure(monitors.into_iter(), failure);
+            }
+        }
+    }
+
+    fn report_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
+        let (backend, checked) = (Some(backend.to_string()), Vec::new());
+        self.tools.bus.publish(&Event::BackendUnavailable {
+            message,
+            backend,
+            retrying,
+            checked,
+        });
+    }
+
+    /// Notes the backend in use; reports it once if there is none any more.
+    pub(super) fn note_active(&self, world: &WorldState) {
+        let backends = &self.tools.backends;
+        // Without a compositor it is not known which backends fit. A backend that is being activated is
+        // in use once it shows everything.
+        if backends.compositor().is_none() || self.waiting.activation().is_some() {
+            return;
+        }
+        let active = world.active();
+        let checked = match active {
+            None => backends.programs(None),
+            Some(_) => Vec::new(),
+        };
+        if self.status.set_active(active, &checked) {
+            let message = Error::no_backend(backends).to_string();
+            log::warn!("{message}");
+            let event = Event::BackendUnavailable {
+                message,
+                backend: None,
+                retrying: false,
+                checked,
+            };
+            self.tools.bus.publish(&event);
+        }
+    }
+
+    /// Makes what a backend shows visible to other threads and the next daemon.
+    pub(super) fn publish_current(&self, backend: BackendName) {
+        self.recovery.note(&self.slots.shown());
+        self.status
+            .set_current(backend, self.slots.shown_by(backend));
+    }
+}
+
+fn failure(image: &Image, backend: BackendName, error: String) -> ApplyFailure {
+    let (image_id, image_name) = (image.id, image.name.clone());
+    let (backend, at) = (backend.to_string(), Timestamp::now());
+    ApplyFailure {
+        image_id,
+        image_name,
+        backend,
+        error,
+        at,
+    }
+}

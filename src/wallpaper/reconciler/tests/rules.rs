@@ -1,0 +1,145 @@
+//! Tests the rules for orders that avoid flashes and failures for another's picture. The random
+//! sequences find none of these.
+
+use super::*;
+use crate::config::BackendName::{Mpvpaper, Swaybg};
+use crate::config::SelectionMode;
+
+fn desk(names: &[&str]) -> Desk {
+    Desk::new(names, &["swaybg", "mpvpaper"], |config| {
+        config.backend.selection_mode = SelectionMode::Auto;
+        config.auto_priorities.image = vec![Swaybg];
+    })
+}
+
+impl Desk {
+    /// Handles the next report.
+    fn hear(&mut self) {
+        let reports = self.reconciler.workers.reports();
+        let report = reports.recv_timeout(PATIENCE).expect("a report");
+        self.reconciler.on_report(report);
+    }
+
+    /// Whether an order to the worker is in flight.
+    fn is_told(&self, backend: BackendName, output: &str) -> bool {
+        let slot = self.reconciler.slots.get(&WorkerKey::of(backend, output));
+        slot.is_some_and(|slot| slot.sent.is_some())
+    }
+}
+
+#[test]
+fn order_carries_one_request() {
+    let mut desk = desk(&["A", "B"]);
+    let [one, two, three, four] = ["one", "two", "three", "four"].map(|name| desk.room.add(name));
+    desk.set(one, &[]).unwrap();
+    desk.script.lock().unwrap().orders.clear();
+    let asked = [(two, "A"), (three, "A"), (four, "B")];
+    let answers = asked.map(|(image, monitor)| desk.ask(image, &[monitor]));
+    desk.settle();
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.try_recv().unwrap().is_ok())
+    );
+    let order = |a, b| format!("swaybg: A={a} B={b}");
+    let orders = desk.script.lock().unwrap().orders.clone();
+    assert_eq!(
+        orders,
+        [order(two, one), order(three, one), order(three, four)]
+    );
+}
+
+#[test]
+fn worker_waits_while_another_brings_something_new_to_its_output() {
+    let mut desk = desk(&["A"]);
+    let (video, still) = (desk.video("video"), desk.room.add("still"));
+    let (first, second) = (desk.ask(video, &["A"]), desk.ask(still, &["A"]));
+    assert!(desk.is_told(Mpvpaper, "A") && !desk.is_told(Swaybg, "A"));
+    desk.hear();
+    assert!(first.try_recv().unwrap().is_ok() && desk.is_told(Swaybg, "A"));
+    desk.settle();
+    assert!(second.try_recv().unwrap().is_ok());
+}
+
+#[test]
+fn worker_leaves_an_output_only_for_the_desired_picture() {
+    let mut desk = desk(&["A"]);
+    let still = desk.room.add("still");
+    let [older, newer] = ["older", "newer"].map(|name| desk.video(name));
+    desk.set(still, &[]).unwrap();
+    let answers = [older, newer].map(|video| desk.ask(video, &["A"]));
+    desk.hear();
+    assert_eq!(desk.image(Mpvpaper, "A"), Some(older));
+    assert!(desk.is_told(Mpvpaper, "A") && !desk.is_told(Swaybg, "A"));
+    desk.hear();
+    assert!(desk.is_told(Swaybg, "A"));
+    desk.settle();
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.try_recv().unwrap().is_ok())
+    );
+}
+
+#[test]
+fn superseded_request_leaves_no_trace_and_a_request_settles_where_it_is_not_overtaken() {
+    let mut desk = desk(&["A", "B"]);
+    let [one, two, three, four] = ["one", "two", "three", "four"].map(|name| desk.room.add(name));
+    let answers = [
+        desk.ask(one, &[]),
+        desk.ask(two, &[]),
+        desk.ask(three, &["A", "B"]),
+        desk.ask(four, &["B"]),
+    ];
+    desk.settle();
+    let told = answers.map(|answer| {
+        let applied = answer.try_recv().unwrap().unwrap();
+        (applied.outcome.as_str(), applied.monitors.join(" "))
+    });
+    let told: Vec<_> = told
+        .iter()
+        .map(|(status, names)| (*status, names.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("set", "A B"),
+            ("superseded", "A B"),
+            ("set", "A"),
+            ("set", "B")
+        ]
+    );
+    let rows = [("A".to_owned(), three), ("B".to_owned(), four)];
+    assert_eq!(desk.room.rows(), rows.into());
+    let history: Vec<i64> = desk
+        .room
+        .history()
+        .iter()
+        .map(|entry| entry.image_id)
+        .collect();
+    assert_eq!(history, [four, three, one]);
+}
+
+#[test]
+fn step_back_over_a_waiting_picture_leads_to_the_one_that_is_shown() {
+    let mut desk = desk(&["A"]);
+    let ids = ["one", "two", "three", "four"].map(|name| desk.room.add(name));
+    for id in &ids[..3] {
+        desk.set(*id, &["A"]).unwrap();
+    }
+    let back = |desk: &mut Desk| {
+        let (reply, answer) = reply();
+        let command = Command::Set(request(Ask::Back(1), &["A"]), reply);
+        desk.reconciler.on_command(command);
+        answer
+    };
+    // The first is in flight, so that the others wait.
+    let shown = desk.ask(ids[3], &["A"]);
+    let backs = [(); 3].map(|()| back(&mut desk));
+    desk.settle();
+    assert!(shown.try_recv().unwrap().is_ok());
+    let outcomes = backs.map(|one| one.try_recv().unwrap().unwrap().outcome.as_str());
+    assert_eq!(outcomes, ["superseded", "superseded", "set"]);
+    // From the fourth to the third, to the second, to the first.
+    assert_eq!(desk.room.rows()["A"], ids[0]);
+}
