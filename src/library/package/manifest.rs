@@ -81,6 +81,11 @@ struct General {
     properties: Option<Map<String, Value>>,
 }
 
+/// Whether a directory is a package.
+pub(crate) fn has_manifest(directory: &Path) -> bool {
+    NAMES.iter().any(|name| directory.join(name).exists())
+}
+
 /// Whether a directory that contains a file of this name is a package.
 pub(crate) fn is_manifest(name: &OsStr) -> bool {
     NAMES.iter().any(|one| name == *one)

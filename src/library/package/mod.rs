@@ -29,8 +29,8 @@ use crate::wire::{Format, MediaType, Resolution, WebMeta};
 
 use look::{package_look, preview_of};
 pub(super) use look::{package_still, package_thumbnail};
-pub(super) use manifest::is_manifest;
 use manifest::{Kind, Manifest, Refusal};
+pub(super) use manifest::{has_manifest, is_manifest};
 
 impl ImportContext {
     /// Copies a package that is a page, named by its directory or by a file in it.

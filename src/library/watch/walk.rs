@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use rustix::io::Errno;
 
 use super::super::disk::stamp;
-use super::super::package::is_manifest;
+use super::super::package::{has_manifest, is_manifest};
 use super::super::walk::{NO_MEDIA, is_skipped_name};
 use super::compare::{Found, Root, Seen};
 use super::notices::Watches;
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
         let above = path.ancestors().skip(1);
         above
             .take_while(|above| *above != self.directory && above.starts_with(self.directory))
-            .any(|above| above.join(NO_MEDIA).exists() || is_package(above))
+            .any(|above| above.join(NO_MEDIA).exists() || has_manifest(above))
     }
 
     fn find(&mut self, path: PathBuf, is_link: bool, meta: Metadata) {
@@ -216,13 +216,6 @@ impl<'a> Walk<'a> {
             }
         }
     }
-}
-
-fn is_package(directory: &Path) -> bool {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .into_iter()
-        .any(|entry| is_manifest(&entry.file_name()))
 }
 
 fn seen(path: PathBuf, meta: &Metadata) -> Seen {
