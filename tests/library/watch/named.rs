@@ -83,7 +83,11 @@ fn file_that_was_imported_in_place_is_followed() {
     assert_eq!(delete(daemon, id, true), 409);
     assert!(own.exists());
     fs::write(&twin, picture(7)).unwrap();
-    wait_until("both files are known", || delete(daemon, id, true) == 200);
+    // While the other file was no picture, it was none of the image.
+    let files = json!([own, twin]);
+    wait_until("both files are known", || {
+        image()["files"] == files && delete(daemon, id, true) == 200
+    });
     assert!(!own.exists() && !twin.exists());
     // If one of two equal files goes, the other stands for the image; if the other changes, it is a new
     // image.
