@@ -122,17 +122,15 @@ impl Player {
         };
         one.steps.iter_mut().for_each(|step| step.edit(&spec));
         (one.spec, one.state) = (spec, *state);
+        // A request on its way may be for an image that cannot be shown.
+        let shows_nothing = one.nothing_compatible.is_some();
         if lost {
             self.replace_lost(id);
         } else if self.run_if_due(id, true) {
             self.save(&[id]);
-        }
-        if self
-            .running
-            .get(&id)
-            .is_some_and(|one| one.nothing_compatible.is_some())
-        {
-            self.fill_monitors(id);
+        } else if shows_nothing && self.is_free(id) {
+            self.apply(id, false, Vec::new());
+            self.save(&[id]);
         }
     }
 }
