@@ -227,11 +227,13 @@ pub(crate) fn images_below(
     images(&mut statement, params![from, to])
 }
 
-/// Returns the files of images in place, including other watched files with their content.
+/// Returns the files of images in place, including other watched files with their content, and files
+/// that cannot be decoded now.
 pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT path FROM image WHERE in_place UNION SELECT file.path FROM watched_file AS file \
-         JOIN image ON image.id = file.image_id WHERE image.in_place",
+         LEFT JOIN image ON image.id = file.image_id \
+         WHERE image.in_place OR file.image_id IS NULL AND file.checksum IS NULL",
     )?;
     let paths = statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?;
     Ok(paths.collect::<Result<_, _>>()?)
