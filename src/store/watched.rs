@@ -287,8 +287,9 @@ pub(crate) fn displace(
 /// Returns the image in place that had its file at this path and is missing, if one is: the latest.
 pub(crate) fn missing_at(connection: &Connection, path: &Path) -> Result<Option<i64>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT id FROM image WHERE missing_since IS NOT NULL AND path = ?1 AND in_place \
-         ORDER BY id DESC LIMIT 1",
+        // Otherwise SQLite reads the whole table in the order of the ids.
+        "SELECT id FROM image INDEXED BY image_missing \
+         WHERE missing_since IS NOT NULL AND path = ?1 AND in_place ORDER BY id DESC LIMIT 1",
     )?;
     let id = statement.query_row([text(path)], |row| row.get(0));
     Ok(id.optional()?)
