@@ -1,7 +1,7 @@
 //! The context that all parts of the library share: its settings, paths, names and caches.
 //!
-//! The import workers, the threads `library`, `remove` and `watch-1..n`, and the handle use it. It starts
-//! nothing, and knows no thread.
+//! The import workers, the threads `library`, `remove` and `watch-1..n`, and the handle use it. It
+//! starts nothing, and knows no thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -213,8 +213,8 @@ impl Library {
         self.context.mark_missing()
     }
 
-    /// Removes all copies and single files in place that are missing; returns how many. Images of watched
-    /// directories stay: their threads remove them, unless their disk is unmounted.
+    /// Removes all copies and single files in place that are missing; returns how many. Images of
+    /// watched directories stay: their threads remove them, unless their disk is unmounted.
     pub fn purge_missing(&self) -> Result<usize, Error> {
         self.context.mark_missing()?;
         let roots = self.context.watched.roots();
@@ -249,8 +249,8 @@ impl Library {
         }
     }
 
-    /// The row of an image, if there is one. Has the file of one in place looked at: a network disk reports
-    /// no changes.
+    /// The row of an image, if there is one. Has the file of one in place looked at: a network disk
+    /// reports no changes.
     pub(crate) fn image_now(&self, id: i64) -> Result<Option<Image>, Error> {
         let image = self.store.read(|c| images::get(c, id))?;
         if let Some(image) = image.as_ref().filter(|image| image.in_place) {

@@ -1,12 +1,11 @@
 //! The library: imports images, keeps their rows and files together, and deletes them.
 //!
 //! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `remove`, `watch`
-//! and `watch-1..n`. A worker prepares a file (`import_file`), and `library`, the only thread that names files,
-//! lands it as a whole or not at all (`owner`, `landing`). `remove` removes files whose rows are gone,
-//! and compares rows and files after a start, while requests are served.
-//! Thumbnails are a cache ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are
-//! decoded in processes of their own. Nothing here waits for a client or a backend, and no source file
-//! is ever changed.
+//! and `watch-1..n`. A worker prepares a file (`import_file`), and `library`, the only thread that names
+//! files, lands it as a whole or not at all (`owner`, `landing`). `remove` removes files whose rows are
+//! gone, and compares rows and files after a start, while requests are served. Thumbnails are a cache
+//! ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are decoded in processes of
+//! their own. Nothing here waits for a client or a backend, and no source file is ever changed.
 
 mod batch;
 mod context;

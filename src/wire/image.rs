@@ -81,7 +81,8 @@ impl Image {
             .map_or(&self.path, |meta| &meta.package_root)
     }
 
-    /// Whether the image is in place and its file is missing. Another image may have the file at its path.
+    /// Whether the image is in place and its file is missing. Another image may have the file at its
+    /// path.
     pub(crate) fn is_absent(&self) -> bool {
         self.in_place && self.missing_since.is_some()
     }

@@ -1,5 +1,6 @@
-//! The thread `watch-N` of one watched directory, or of all single files in place: looks at the directory
-//! after changes, has rows follow the files, and gives files to the imports that are to be read.
+//! The thread `watch-N` of one watched directory, or of all single files in place: looks at the
+//! directory after changes, has rows follow the files, and gives files to the imports that are to be
+//! read.
 //!
 //! It waits for its own disk, and for no other. It sleeps until something has changed, and wakes by
 //! itself only while a change settles or a file is missing. The imports' processes read the files.
@@ -175,8 +176,8 @@ impl DirectoryThread {
         }
     }
 
-    /// Looks at everything later, as rows could not be written. Until then no image expires: its file may
-    /// be one of those that were found.
+    /// Looks at everything later, as rows could not be written. Until then no image expires: its file
+    /// may be one of those that were found.
     fn fail(&mut self) {
         self.is_unsaved = true;
         self.wish = Some((Scope::All, Instant::now() + LATER));
@@ -544,8 +545,9 @@ impl DirectoryThread {
         }
     }
 
-    /// Places the hashed files: first those that still have their own content, then other known contents.
-    /// The rest is decoded. So a renamed file finds its image before its old name gets a new one.
+    /// Places the hashed files: first those that still have their own content, then other known
+    /// contents. The rest is decoded. So a renamed file finds its image before its old name gets a new
+    /// one.
     fn place_hashed(&mut self) -> Result<(), Error> {
         let hashed = std::mem::take(&mut self.files.hashed);
         let mut left: Vec<(PathBuf, Stamp, Checksum)> = hashed

@@ -86,8 +86,8 @@ impl Watching {
         named.for_each(|one| one.scan());
     }
 
-    /// Sets the directories to watch. Those with unchanged settings keep their threads. Waits for no disk
-    /// but the database's.
+    /// Sets the directories to watch. Those with unchanged settings keep their threads. Waits for no
+    /// disk but the database's.
     pub(crate) fn configure(&self, settings: WatchSettings) {
         let mut current = lock(&self.0.settings);
         let list = &self.0.context.watched;

@@ -1,5 +1,5 @@
-//! Reports changes in watched directories: the thread `watch` reads one inotify instance for all of them,
-//! and the table of mounts.
+//! Reports changes in watched directories: the thread `watch` reads one inotify instance for all of
+//! them, and the table of mounts.
 //!
 //! Each directory's own thread adds its watches, as its disk may not answer. An event names a watch, and
 //! a watch may stand for several paths: the same directory may be watched twice, or lie on the path to
@@ -43,8 +43,8 @@ struct Interest {
     walk: (u64, u64),
     /// The path by which the directory is known.
     path: PathBuf,
-    /// The only names that matter, of a directory on the path to the watched one: they may lead elsewhere
-    /// now. None if its files are watched.
+    /// The only names that matter, of a directory on the path to the watched one: they may lead
+    /// elsewhere now. None if its files are watched.
     names: Option<BTreeSet<OsString>>,
 }
 
@@ -135,8 +135,8 @@ impl Notices {
         });
     }
 
-    /// The body of the thread `watch`. `tell` is called as by [`Self::read`]; mounted and unmounted disks
-    /// may concern any directory.
+    /// The body of the thread `watch`. `tell` is called as by [`Self::read`]; mounted and unmounted
+    /// disks may concern any directory.
     pub(super) fn run(&self, end: &Cancel, tell: &dyn Fn(Option<u64>, &Path)) {
         let mounts = File::open("/proc/self/mountinfo");
         let mounts = mounts.inspect_err(|error| log::warn!("cannot notice mounted disks: {error}"));

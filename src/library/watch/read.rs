@@ -17,8 +17,8 @@ use crate::store::watched::{self, Stamp};
 use crate::transcode;
 
 impl ImportContext {
-    /// Reads a file or package of a watched directory. Fails with [`Error::NothingToDo`] if its row is up
-    /// to date, or if it is gone, which the next walk finds.
+    /// Reads a file or package of a watched directory. Fails with [`Error::NothingToDo`] if its row is
+    /// up to date, or if it is gone, which the next walk finds.
     pub(crate) fn read_watched(
         &self,
         path: &Path,
@@ -56,8 +56,8 @@ impl ImportContext {
         }
     }
 
-    /// Reads a file that is imported in place by its path, also one that was deleted in murald but kept on
-    /// the disk.
+    /// Reads a file that is imported in place by its path, also one that was deleted in murald but kept
+    /// on the disk.
     pub(crate) fn read_named(
         &self,
         path: &Path,

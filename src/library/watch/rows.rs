@@ -173,8 +173,8 @@ impl<'a> Rows<'a> {
         self.settle_losers()
     }
 
-    /// Removes the rows of unusable files that are gone. An image that was kept for such a file is missing
-    /// from now on.
+    /// Removes the rows of unusable files that are gone. An image that was kept for such a file is
+    /// missing from now on.
     pub(super) fn drop_unusable(&mut self, paths: &[PathBuf]) -> Result<(), Error> {
         for path in paths {
             let row = watched::get(self.c, path)?;
@@ -254,8 +254,8 @@ impl<'a> Rows<'a> {
         Ok(image.map(|image| Imported::new(image, is_known)))
     }
 
-    /// Returns the image of the file, and whether the file was one of it before. A client that names a file
-    /// of an image that is known is told so, too.
+    /// Returns the image of the file, and whether the file was one of it before. A client that names a
+    /// file of an image that is known is told so, too.
     fn carry_out(
         &mut self,
         placement: Placement,
@@ -497,7 +497,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Gives a file to an image. The image's name and folder follow it, unless the user has chosen others.
+    /// Gives a file to an image. The image's name and folder follow it, unless the user has chosen
+    /// others.
     fn give_file(&mut self, image: &Image, to: &Path) -> Result<(), Error> {
         self.vacate(to, Some(image.id))?;
         self.effects.departed.moved += 1;

@@ -90,8 +90,8 @@ impl Watched {
         }
     }
 
-    /// Notes that something has happened at a path, or anywhere below it. Only the first change wakes the
-    /// thread, which hears of all of them when they have settled.
+    /// Notes that something has happened at a path, or anywhere below it. Only the first change wakes
+    /// the thread, which hears of all of them when they have settled.
     pub(super) fn changed(&self, path: &Path, now: Instant) {
         let mut inbox = lock(&self.inbox);
         let is_first = inbox.changes.is_none();
