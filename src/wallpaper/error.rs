@@ -40,7 +40,7 @@ pub enum Error {
         remedy: Remedy,
     },
     /// The backend has no such fit, or no such transition.
-    #[error("{what} must be {} with {backend}, not {word:?}", allowed.join(", "))]
+    #[error("{what} must be {} with {backend}, not {word:?}", one_of(allowed))]
     NoWord {
         what: &'static str,
         word: String,
@@ -100,6 +100,11 @@ pub enum Remedy {
     Install(Vec<BackendName>),
     /// No backend can show it in this session.
     None,
+}
+
+fn one_of(words: &[&str]) -> String {
+    let several = if words.len() > 1 { "one of " } else { "" };
+    format!("{several}{}", words.join(", "))
 }
 
 impl fmt::Display for Remedy {

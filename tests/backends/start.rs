@@ -257,7 +257,7 @@ fn refused_transition_names_those_of_the_backend() {
     let builtin = "[backend]\ntype = 'builtin'\n";
     let said = refused(&Desktop::wayland(&["1"]), builtin);
     let expected =
-        "--transition must be none, fade, wipe, grow, random with builtin, not \"spiral\"";
+        "--transition must be one of none, fade, wipe, grow, random with builtin, not \"spiral\"";
     assert!(said.contains(expected), "{said}");
     let said = refused(&Desktop::x11(&["1"]), builtin);
     let expected = "--transition must be none with builtin, not \"spiral\"";
