@@ -27,7 +27,7 @@ use crate::wire::{Event, GalleryDomain, Image, Timestamp};
 #[derive(Default)]
 pub(crate) struct Effects {
     departed: Departed,
-    /// Files whose content has to be read again.
+    /// Files to be looked at again, by the threads of their directories.
     again: Vec<PathBuf>,
     folders_changed: bool,
     /// Images with new content, as they were before.
@@ -488,10 +488,13 @@ impl<'a> Rows<'a> {
     fn settle_losers(&mut self) -> Result<(), Error> {
         while let Some(id) = self.losers.pop() {
             let image = self.image(id)?;
-            if let Some(image) = image.filter(|image| image.missing_since.is_some())
-                && let Some(other) = self.other_file(id)?
-            {
-                self.give_file(&image, &other)?;
+            let Some(image) = image.filter(|image| image.missing_since.is_some()) else {
+                continue;
+            };
+            match self.other_file(id)? {
+                Some(other) => self.give_file(&image, &other)?,
+                // That look also notes when the time of the image is over.
+                None => self.effects.again.push(image.path),
             }
         }
         Ok(())

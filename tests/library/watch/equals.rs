@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
@@ -132,4 +133,16 @@ fn picture_keeps_its_other_file_when_a_copy_of_another_is_renamed_over_it() {
     let moved = "SELECT count(*) FROM image WHERE path LIKE '%/x-copy.png'";
     wait_until("the other file", || count(moved) == 1);
     wait_for(&walls, &[1, 2]);
+}
+
+#[test]
+fn picture_that_is_overwritten_with_another_one_is_removed() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
+    // A file of another size, which cannot be one with a new name.
+    let file = fs::OpenOptions::new().append(true).open(walls.at("b.png"));
+    file.unwrap().write_all(&[0; 100]).unwrap();
+    walls.daemon.start();
+    wait_until("the images", || walls.images().len() == 3);
+    walls.draw("b.png", 1);
+    wait_for(&walls, &[1, 3]);
 }
