@@ -69,6 +69,8 @@ struct Files {
     queue: BTreeMap<PathBuf, Stamp>,
     /// The files that the imports read now.
     in_hand: HashMap<PathBuf, Stamp>,
+    /// Those of them that a look has missed: rows that are made for them need another look.
+    missed: BTreeSet<PathBuf>,
 }
 
 /// What is known about the directory itself.
@@ -145,6 +147,7 @@ impl DirectoryThread {
             hashed,
             queue,
             in_hand,
+            ..
         } = &self.files;
         let is_reading = !(candidates.is_empty() && hashed.is_empty());
         is_reading || !(queue.is_empty() && in_hand.is_empty()) || self.wish.is_some()
@@ -160,6 +163,10 @@ impl DirectoryThread {
                 }
             }
             drop(unsettled);
+            let missed = std::mem::take(&mut self.files.missed);
+            if !missed.is_empty() {
+                self.wish_for(Scope::Paths(missed), Instant::now());
+            }
             if is_unsaved {
                 self.fail();
             } else if self.state.is_away {
@@ -420,12 +427,15 @@ impl DirectoryThread {
         files.candidates.retain(|path, _| !scope.has(path));
         files.hashed.retain(|path, _| !scope.has(path));
         files.queue.retain(|path, _| !scope.has(path));
+        let sought = in_hand.keys().filter(|path| scope.has(path));
+        files.missed.extend(sought.cloned());
         let lists = [
             (&difference.first, &mut files.candidates),
             (&difference.read, &mut files.queue),
         ];
         for (found, list) in lists {
             for (path, stamp) in found {
+                files.missed.remove(path);
                 if files
                     .in_hand
                     .get(path)
@@ -585,6 +595,7 @@ impl DirectoryThread {
             hashed,
             queue,
             in_hand,
+            ..
         } = &self.files;
         candidates.is_empty() && hashed.is_empty() && in_hand.is_empty() && !queue.is_empty()
     }
@@ -688,4 +699,41 @@ pub(super) fn forget(
         slice(owner, &whole, &gone, move |rows| rows.forget_images(&some))?;
     }
     slice(owner, &whole, &gone, |rows| rows.clear_folders())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::tests::{Scene, png};
+    use crate::thread::Spawner;
+
+    #[test]
+    fn files_that_vanish_while_they_are_read_are_looked_at_again() {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let [a, b] = ["a.png", "b.png"].map(|name| scene.source(name, png(1)));
+        let directory = Directory::of(a.parent().unwrap(), Which::All);
+        let watched = Arc::new(Watched::new(1, "w".to_owned(), directory));
+        let (spawner, _deaths) = Spawner::new();
+        let kernel = Kernel::new(spawner, alive.context().watched.clone());
+        let shared = (Arc::clone(alive.context()), alive.owner());
+        let mut thread = DirectoryThread::new(watched, shared, kernel, Vec::new());
+        thread.wish = None;
+        thread.look(&Scope::All).unwrap();
+        thread.files.in_hand = std::mem::take(&mut thread.files.queue)
+            .into_iter()
+            .collect();
+        std::fs::remove_file(&b).unwrap();
+        let changed = Scope::Paths([a, b.clone()].into());
+        thread.look(&changed).unwrap();
+        assert_eq!(thread.wish, None);
+        thread.hear(Waiting {
+            ended: Some(false),
+            ..Waiting::default()
+        });
+        let wish = thread.wish.take().map(|(scope, _)| scope);
+        assert_eq!(wish, Some(Scope::Paths([b].into())));
+        alive.end();
+    }
 }
