@@ -13,12 +13,12 @@ use std::time::SystemTime;
 
 use super::Error;
 use super::decode::Tools;
-use super::disk::Scratch;
+use super::disk::{Scratch, stamp};
 use super::package::package_thumbnail;
 use crate::decode::Decoder;
 use crate::digest;
 use crate::paths::remove_leftover;
-use crate::store::{Store, images};
+use crate::store::{Store, images, watched};
 use crate::sys::lock;
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, Resolution};
@@ -212,12 +212,17 @@ impl Thumbnails {
         self.put(hex, resolution, &new)
     }
 
-    /// Fails as for a missing file if the image was renamed in between: another image may have the old
-    /// path by now, and the thumbnail may be of that image.
+    /// Fails as for a missing file if the image was renamed in between, or if its file is not the one of
+    /// the row any more: another image may have the path by now, and the thumbnail may be of that image.
     fn check(&self, image: &Image) -> Result<(), Error> {
         let now = self.shared.store.read(|c| images::get(c, image.id))?;
+        let file = self.shared.store.read(|c| watched::get(c, &image.path))?;
         let same = |now: Image| now.path == image.path && now.checksum == image.checksum;
-        if now.is_some_and(same) {
+        let is_its_own = file.is_none_or(|file| {
+            let now = fs::metadata(&image.path).map(|meta| stamp(&meta));
+            now.is_ok_and(|now| file.stamp.inode == now.inode && file.stamp.same_written(&now))
+        });
+        if now.is_some_and(same) && is_its_own {
             return Ok(());
         }
         Err(Error::file("read", &image.path)(

@@ -18,7 +18,7 @@ use super::task::{Prepared, Ready};
 use super::{Error, Library, file_removal};
 use crate::store::edits::{self, ImageChange};
 use crate::store::images::{self, NewImage};
-use crate::store::{Connection, purge};
+use crate::store::{Connection, purge, watched};
 use crate::transcode::{self, Cut, Ffmpeg};
 use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
@@ -256,6 +256,7 @@ impl LibraryFiles {
         // `Name::of` leaves room for a number, as the name is in use until the old file is removed.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
+        let equal = context.store.read(|c| watched::of_image(c, id))?;
         let (old, _) = self.land_as(copy, (&beside, None), |c, free| {
             row.settle(&free.name, &free.path);
             let old = find(c)?;
@@ -265,6 +266,7 @@ impl LibraryFiles {
             edits::replace(c, &old, &row)?;
             Ok(old)
         })?;
+        equal.iter().for_each(|file| context.watched.look_at(file));
         context.thumbnails.remove(&old);
         file_removal::clear_own(&context, purge::on_disk(&old));
         let now = context.store.read(find)?;

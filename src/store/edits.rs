@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 
 use super::folders::{self, Refusal};
 use super::images::{self, NewImage, text};
-use super::{Error, derived, pending_files, purge};
+use super::{Error, derived, pending_files, purge, watched};
 use crate::color::{self, Rgb};
 use crate::wire::{Difference, Image, ListChange, PatchCapabilities, Position, WebMeta, collate};
 
@@ -143,6 +143,8 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
         pending_files::mark(connection, path, None)?;
     }
     pending_files::unmark(connection, &new.path)?;
+    // Equal files in watched directories keep the old content, which is another image's from now on.
+    watched::forget_image(connection, old.id)?;
     rewrite(connection, old, new)?;
     let columns = vec![
         ("name", new.name.clone().into()),

@@ -5,8 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Barrier;
 
 use super::*;
+use crate::library::disk::stamp;
 use crate::media;
 use crate::store::query::Query;
+use crate::store::watched::{self, WatchedFile};
 
 fn large(width: u32, height: u32) -> Vec<u8> {
     let picture =
@@ -63,6 +65,31 @@ fn simultaneous_requests_make_a_thumbnail_once() {
         }
     });
     assert_eq!(library.thumbnails().made() - made, 1);
+    alive.end();
+}
+
+#[test]
+fn thumbnail_of_another_file_at_the_path_is_not_kept() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let path = scene.source("a.png", large(1600, 1200));
+    let started = alive.library.import(vec![path], None).unwrap();
+    alive.batch(&started.batch_id);
+    let image = scene.images().remove(0);
+    let mut file = WatchedFile {
+        path: image.path.clone(),
+        image_id: Some(image.id),
+        checksum: Some(image.checksum),
+        stamp: stamp(&fs::metadata(&image.path).unwrap()),
+    };
+    let note = |file: &WatchedFile| scene.store.write(|c| watched::note(c, file)).unwrap();
+    file.stamp.inode += 1;
+    note(&file);
+    let thumbnail = || alive.library.thumbnail(&image, Resolution::P1080);
+    assert!(thumbnail().is_err());
+    file.stamp.inode -= 1;
+    note(&file);
+    thumbnail().unwrap();
     alive.end();
 }
 

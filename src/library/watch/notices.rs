@@ -25,15 +25,14 @@ const SELF: WatchFlags = WatchFlags::DELETE_SELF
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::MASK_ADD);
-/// The same, and events of names in the directory that may lead elsewhere now.
+/// The same, and events of names in the directory that may lead elsewhere or be read now.
 const NAMES: WatchFlags = SELF
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
-    .union(WatchFlags::MOVE);
-/// The same, and files that were written or may be read now.
-const FILES: WatchFlags = NAMES
-    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::MOVE)
     .union(WatchFlags::ATTRIB);
+/// The same, and files that were written.
+const FILES: WatchFlags = NAMES.union(WatchFlags::CLOSE_WRITE);
 /// How often a path that keeps changing is watched again. After that, an event of the last change waits.
 const TRIES: usize = 8;
 
@@ -289,7 +288,7 @@ fn too_many(what: &str) -> String {
 mod tests {
     use std::cell::RefCell;
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -309,7 +308,11 @@ mod tests {
         fs::create_dir(root.join("a")).unwrap();
         fs::create_dir_all(real.join("in")).unwrap();
         symlink(root.join("b/c"), &link).unwrap();
-        let changes: [(&str, &dyn Fn()); 6] = [
+        let readable = fs::Permissions::from_mode(0o755);
+        let changes: [(&str, &dyn Fn()); 7] = [
+            ("its end, which may be read now", &|| {
+                fs::set_permissions(&real, readable.clone()).unwrap();
+            }),
             ("the link", &|| {
                 symlink(root.join("b"), root.join("new")).unwrap();
                 fs::rename(root.join("new"), &link).unwrap();

@@ -131,6 +131,11 @@ impl<'a> Walk<'a> {
 
     /// Looks at one path after an event.
     fn look_at(&mut self, path: &Path) {
+        // A new or removed manifest concerns all files of its directory.
+        if path.file_name().is_some_and(is_manifest) {
+            self.found.has_directory = true;
+            return;
+        }
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => self.found.has_directory = true,
             Ok(meta) if meta.is_file() && !self.is_left_out(path) => {

@@ -191,7 +191,16 @@ fn image_with_a_new_file_keeps_its_tags() {
     store
         .write(|c| pending_files::mark(c, &new.path, None))
         .unwrap();
+    let equal = WatchedFile {
+        path: "/watched/equal.png".into(),
+        image_id: Some(old.id),
+        checksum: Some(old.checksum),
+        stamp: Stamp::default(),
+    };
+    store.write(|c| watched::note(c, &equal)).unwrap();
     store.write(|c| replace(c, &old, &new)).unwrap();
+    let files = store.read(|c| watched::of_image(c, old.id)).unwrap();
+    assert!(files.is_empty(), "with the old content: {files:?}");
     let after = now(&store, &old);
     assert_eq!((after.name.as_str(), &after.path), ("new", &new.path));
     assert_eq!(

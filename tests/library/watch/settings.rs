@@ -268,10 +268,6 @@ fn package_in_a_watched_directory_is_one_image() {
     fs::create_dir_all(package.join("sprites")).unwrap();
     walls.draw("workshop/123/sprites/drop.png", 2);
     walls.draw("workshop/123/preview.png", 3);
-    fs::write(package.join("rain.html"), "<p>rain</p>").unwrap();
-    let manifest =
-        json!({ "title": "Rain", "type": "web", "file": "rain.html", "preview": "preview.png" });
-    fs::write(package.join("project.json"), manifest.to_string()).unwrap();
     let names = || -> Vec<String> {
         let images = walls.images().into_values();
         let mut names: Vec<_> = images
@@ -280,6 +276,13 @@ fn package_in_a_watched_directory_is_one_image() {
         names.sort();
         names
     };
+    wait_until("its pictures, as the manifest comes last", || {
+        names() == ["a", "drop", "preview"]
+    });
+    fs::write(package.join("rain.html"), "<p>rain</p>").unwrap();
+    let manifest =
+        json!({ "title": "Rain", "type": "web", "file": "rain.html", "preview": "preview.png" });
+    fs::write(package.join("project.json"), manifest.to_string()).unwrap();
     wait_until("the package", || names() == ["Rain", "a"]);
     // It is a copy, which stays when the package goes.
     walls.draw("b.png", 4);
