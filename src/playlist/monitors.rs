@@ -38,7 +38,8 @@ impl PlaybackState {
     pub(super) fn note_shown(&mut self, applied: &Applied) {
         let is_present = |(_, id): &(&String, &i64)| self.has_taken(&[**id]);
         let shown = applied.images.iter().filter(is_present);
-        let shown: Vec<String> = shown.map(|(monitor, _)| monitor.clone()).collect();
+        let shown = shown.map(|(monitor, _)| monitor);
+        let shown: Vec<String> = shown.chain(&applied.overtaken).cloned().collect();
         self.shown_on.extend(shown);
         self.shown_on.sort_unstable();
         self.shown_on.dedup();

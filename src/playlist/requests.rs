@@ -25,6 +25,7 @@ impl Player {
         };
         let mut request = Request {
             mode: state.mode,
+            joins: wish.silent,
             ..Request::new(ask, targets, Source::Playlist)
         };
         request.source.playlist_id = Some(spec.id);

@@ -287,6 +287,7 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
         image: Arc::clone(&first.image),
         monitors: rows().map(|(_, row)| row.monitor.clone()).collect(),
         skipped,
+        overtaken: Vec::new(),
         mode: row.mode,
         backend: first.backend,
         images: rows()

@@ -40,6 +40,8 @@ pub struct Request {
     pub source: HistorySource,
     /// A hook sent the request, so no hook runs for it.
     pub by_hook: bool,
+    /// A playlist adds a monitor: another request that waits for the monitor comes first.
+    pub(crate) joins: bool,
 }
 
 impl Request {
@@ -55,6 +57,7 @@ impl Request {
             transition: None,
             source: HistorySource::of(source),
             by_hook: false,
+            joins: false,
         }
     }
 }
@@ -68,6 +71,8 @@ pub struct Applied {
     pub monitors: Vec<String>,
     /// Named in the request, but not connected.
     pub skipped: Vec<String>,
+    /// Monitors of the request on which a newer one has replaced its picture.
+    pub(crate) overtaken: Vec<String>,
     /// The mode that is used: what cannot be stretched is cloned.
     pub mode: Mode,
     pub backend: BackendName,

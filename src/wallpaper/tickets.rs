@@ -92,6 +92,9 @@ impl Ticket {
             }
             true
         });
+        let lost = self.parts.iter();
+        let lost = lost.filter(|(_, part)| matches!(part.state, State::Lost));
+        self.feasible.applied.overtaken = lost.map(|(name, _)| name.clone()).collect();
         world.note_hidden(&mut self.feasible.applied);
     }
 
@@ -164,7 +167,7 @@ impl Tickets {
             };
             let part = Part {
                 state: State::Waits,
-                is_overtaken: false,
+                is_overtaken: request.joins && wishes.contains_key(monitor),
                 is_replaced: false,
                 back,
             };
@@ -174,7 +177,7 @@ impl Tickets {
         for older in &mut self.open {
             let taken = older.parts.iter_mut();
             taken
-                .filter(|(monitor, _)| parts.contains_key(*monitor))
+                .filter(|(monitor, _)| parts.get(*monitor).is_some_and(|new| !new.is_overtaken))
                 .for_each(|(_, part)| part.is_overtaken = true);
         }
         self.open.push(Ticket {

@@ -54,6 +54,21 @@ fn starting_a_playlist_stops_those_on_its_monitors() {
 }
 
 #[test]
+fn monitor_that_a_newer_request_has_taken_keeps_its_picture() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.wallpapers.state.lock().unwrap().behaviour = Behaviour::LosesB;
+    fixture.act(id, Action::Next).unwrap();
+    let mut state = fixture.wallpapers.state.lock().unwrap();
+    state.behaviour = Behaviour::Shows;
+    state.asked.clear();
+    drop(state);
+    fixture.player.fill_all_monitors();
+    assert_eq!(fixture.wallpapers.state.lock().unwrap().asked, []);
+}
+
+#[test]
 fn declared_monitor_gets_its_picture_when_connected() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);

@@ -22,6 +22,8 @@ pub(super) enum Behaviour {
     RefusesAll,
     NoBackend,
     Superseded,
+    /// A newer request has the monitor B.
+    LosesB,
     /// The backend cannot show it.
     Fails,
 }
@@ -179,14 +181,18 @@ impl StubWallpapers {
             state.screen.extend(images.clone());
         }
         drop(state);
+        let is_lost = |name: &str| behaviour == Behaviour::LosesB && name == "B";
+        let (overtaken, monitors) = monitors.into_iter().partition(|name| is_lost(name));
+        let images = images.into_iter().filter(|(name, _)| !is_lost(name));
         let applied = |outcome| Applied {
             outcome,
             image: image.unwrap(),
             monitors,
             skipped: Vec::new(),
+            overtaken,
             mode,
             backend,
-            images,
+            images: images.collect(),
             backends: BTreeMap::new(),
             warnings: Vec::new(),
             note: None,

@@ -4,6 +4,7 @@
 use super::*;
 use crate::config::BackendName::{Mpvpaper, Swaybg};
 use crate::config::SelectionMode;
+use crate::wallpaper::tests::images_of;
 
 fn desk(names: &[&str]) -> Desk {
     Desk::new(names, &["swaybg", "mpvpaper"], |config| {
@@ -94,19 +95,20 @@ fn superseded_request_leaves_no_trace_and_a_request_settles_where_it_is_not_over
     desk.settle();
     let told = answers.map(|answer| {
         let applied = answer.try_recv().unwrap().unwrap();
-        (applied.outcome.as_str(), applied.monitors.join(" "))
+        let (shown, lost) = (applied.monitors.join(" "), applied.overtaken.join(" "));
+        (applied.outcome.as_str(), shown, lost)
     });
     let told: Vec<_> = told
         .iter()
-        .map(|(status, names)| (*status, names.as_str()))
+        .map(|(status, shown, lost)| (*status, shown.as_str(), lost.as_str()))
         .collect();
     assert_eq!(
         told,
         [
-            ("set", "A B"),
-            ("superseded", "A B"),
-            ("set", "A"),
-            ("set", "B")
+            ("set", "A B", ""),
+            ("superseded", "A B", ""),
+            ("set", "A", "B"),
+            ("set", "B", "")
         ]
     );
     let rows = [("A".to_owned(), three), ("B".to_owned(), four)];
@@ -142,4 +144,24 @@ fn step_back_over_a_waiting_picture_leads_to_the_one_that_is_shown() {
     assert_eq!(outcomes, ["superseded", "superseded", "set"]);
     // From the fourth to the third, to the second, to the first.
     assert_eq!(desk.room.rows()["A"], ids[0]);
+}
+
+#[test]
+fn picture_of_a_playlist_for_a_new_monitor_does_not_replace_what_waits_there() {
+    let mut desk = desk(&["A", "B"]);
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    let first = desk.ask(one, &["B"]);
+    let (reply, second) = reply();
+    let joins = Request {
+        joins: true,
+        ..request(Ask::Image(two), &["A", "B"])
+    };
+    desk.reconciler.set(joins, reply);
+    desk.settle();
+    assert_eq!(images_of(&first.try_recv().unwrap().unwrap()), [("B", one)]);
+    let second = second.try_recv().unwrap().unwrap();
+    assert_eq!(images_of(&second), [("A", two)]);
+    assert_eq!(second.overtaken, ["B"]);
+    let rows = [("A".to_owned(), two), ("B".to_owned(), one)];
+    assert_eq!(desk.room.rows(), rows.into());
 }
