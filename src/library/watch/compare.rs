@@ -228,20 +228,25 @@ impl Difference {
         directories: &BTreeMap<PathBuf, u64>,
         now: i64,
     ) {
+        let all_away = self.is_away();
         let moved = self.moves.iter().filter_map(|one| one.row.image_id);
         let found: HashSet<i64> = self.back.iter().map(|(id, _)| *id).chain(moved).collect();
-        for row in gone {
+        let is_away = |row: &&WatchedFile| {
             let device = row.path.ancestors().find_map(|at| directories.get(at));
-            let is_away = self.is_away() || device != Some(&row.stamp.device);
+            all_away || device != Some(&row.stamp.device)
+        };
+        let away = gone.iter().filter(is_away).filter_map(|row| row.image_id);
+        let away: HashSet<i64> = away.collect();
+        for row in gone {
             let Some(id) = row.image_id else {
                 // The row of a file that was deleted in murald stays.
-                let is_unusable = row.checksum.is_none() && !is_away;
+                let is_unusable = row.checksum.is_none() && !is_away(&&row);
                 self.dropped.extend(is_unusable.then_some(row.path));
                 continue;
             };
             let marked = missing.get(&id).filter(|_| !found.contains(&id));
             let loss = match marked {
-                _ if is_away => Loss::Away,
+                _ if away.contains(&id) => Loss::Away,
                 Some(one) if one.is_due(now) => Loss::Expired,
                 _ => Loss::Missing,
             };

@@ -321,6 +321,7 @@ impl DirectoryThread {
         if is_all || difference.is_there {
             self.state.is_away = is_away;
         }
+        self.tell();
         self.take_up(scope, &difference);
         self.apply(difference, &missing, is_away, now)?;
         self.wait_for_missing()

@@ -160,7 +160,10 @@ impl<'a> Rows<'a> {
             };
             let is_missing = image.missing_since.is_some();
             if !is_missing && self.other_file(id)?.is_some() {
-                watched::forget(self.c, &row.path)?;
+                // A file that is away may return.
+                if !self.context.watched.is_away(&row.path) {
+                    watched::forget(self.c, &row.path)?;
+                }
                 self.vacate(&row.path, None)?;
             } else {
                 match loss {
@@ -478,10 +481,22 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// A file of an image that the walk has not missed.
+    /// A file of an image that the walk has not missed. One that is away is the last choice.
     fn other_file(&self, id: i64) -> Result<Option<PathBuf>, Error> {
-        let files = watched::of_image(self.c, id)?;
-        Ok(files.into_iter().find(|file| !self.gone.contains(file)))
+        let is_away = |file: &PathBuf| self.context.watched.is_away(file);
+        let mut files = watched::of_image(self.c, id)?;
+        files.retain(|file| !self.gone.contains(file));
+        Ok(files.into_iter().min_by_key(is_away))
+    }
+
+    /// Gives an image another one of its files. If that is away, the image is kept for its return.
+    fn give_other(&mut self, image: &Image, to: PathBuf) -> Result<(), Error> {
+        self.give_file(image, &to)?;
+        if self.context.watched.is_away(&to) {
+            images::miss(self.c, image.id, 0)?;
+            self.effects.again.push(to);
+        }
+        Ok(())
     }
 
     /// Gives each image that has lost its path another of its files, if it has one.
@@ -492,7 +507,7 @@ impl<'a> Rows<'a> {
                 continue;
             };
             match self.other_file(id)? {
-                Some(other) => self.give_file(&image, &other)?,
+                Some(other) => self.give_other(&image, other)?,
                 // That look also notes when the time of the image is over.
                 None => self.effects.again.push(image.path),
             }
@@ -592,7 +607,7 @@ impl Rows<'_> {
                 continue;
             };
             match self.other_file(*id)? {
-                Some(other) => self.give_file(&image, &other)?,
+                Some(other) => self.give_other(&image, other)?,
                 None => self.effects.departed.end(self.c, image)?,
             }
         }

@@ -240,6 +240,14 @@ impl WatchList {
         with.for_each(|one| one.changed(file, now));
     }
 
+    /// Whether the directory of a file is away, as its thread has told.
+    pub(super) fn is_away(&self, file: &Path) -> bool {
+        let is_away = |one: &Arc<Watched>| lock(&one.status).0 == WatchState::Away;
+        let list = lock(&self.0);
+        let mut whole = list.iter().filter(|one| one.directory.which == Which::All);
+        whole.any(|one| file.starts_with(&one.directory.path) && is_away(one))
+    }
+
     /// Whether a file was found, and its present content is not read yet.
     pub(super) fn is_unsettled(&self, file: &Path) -> bool {
         lock(&self.0)

@@ -146,3 +146,36 @@ fn picture_that_is_overwritten_with_another_one_is_removed() {
     walls.draw("b.png", 1);
     wait_for(&walls, &[1, 3]);
 }
+
+#[test]
+fn picture_is_kept_when_its_only_file_is_in_a_directory_that_is_away() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
+    let [keep, away] = ["keep", "away"].map(|name| walls.daemon.root().join(name));
+    fs::create_dir(&keep).unwrap();
+    fs::write(keep.join("a.png"), picture(1)).unwrap();
+    fs::write(keep.join("c.png"), picture(3)).unwrap();
+    let watched = [&keep, &walls.directory];
+    walls
+        .daemon
+        .configure(&format!("[library]\nwatch = {watched:?}\n"));
+    walls.daemon.start();
+    wait_for(&walls, &[1, 2, 3]);
+    wait_until("the duplicate", || walls.state()["images"] == 2);
+    let here = keep.join("a.png").to_str().unwrap().to_owned();
+    let image = || {
+        let images = walls.images().into_values();
+        let mut equal = images.filter(|image| image["checksum"] == checksum(1));
+        equal.next().unwrap()
+    };
+    let before = image()["id"].clone();
+    fs::rename(&keep, &away).unwrap();
+    wait_until("the other file", || image()["path"] != here);
+    fs::remove_file(walls.at("a.png")).unwrap();
+    wait_until("the file that is away", || image()["path"] == here);
+    let client = walls.daemon.client();
+    client.get(&format!("/images/{before}/raw")).fails(404);
+    fs::rename(&away, &keep).unwrap();
+    walls.wait_for_state("watched");
+    wait_for(&walls, &[1, 2, 3]);
+    assert_eq!(image()["id"], before);
+}
