@@ -41,7 +41,7 @@ pub struct Request {
     /// A hook sent the request, so no hook runs for it.
     pub by_hook: bool,
     /// A playlist adds a monitor: another request that waits for the monitor comes first.
-    pub(crate) joins: bool,
+    pub joins: bool,
 }
 
 impl Request {

@@ -105,6 +105,7 @@ impl Bench {
                 playlist_name: None,
             },
             by_hook: false,
+            joins: false,
         };
         let (answer, answered) = bounded(1);
         self.wallpaper.set(
