@@ -71,6 +71,9 @@ struct Files {
     in_hand: HashMap<PathBuf, Stamp>,
     /// Those of them that a look has missed: rows that are made for them need another look.
     missed: BTreeSet<PathBuf>,
+    /// Files that the imports could not read. Missing images with their paths have no time limit until
+    /// these files change.
+    unread: BTreeSet<PathBuf>,
 }
 
 /// What is known about the directory itself.
@@ -157,12 +160,16 @@ impl DirectoryThread {
         let Waiting { paths, scan, ended } = waiting;
         if let Some(is_unsaved) = ended {
             let mut unsettled = lock(&self.watched.unsettled);
-            for (path, _) in self.files.in_hand.drain() {
-                if !self.files.queue.contains_key(&path) {
-                    unsettled.remove(&path);
-                }
-            }
+            let mut ended: Vec<(PathBuf, Stamp)> = self.files.in_hand.drain().collect();
+            ended
+                .retain(|(path, _)| !self.files.queue.contains_key(path) && unsettled.remove(path));
             drop(unsettled);
+            ended.retain(|(path, stamp)| {
+                let row = self.context.store.read(|c| watched::get(c, path));
+                row.is_ok_and(|row| row.is_none_or(|row| !row.stamp.same(stamp)))
+            });
+            let unread = ended.into_iter().map(|(path, _)| path);
+            self.files.unread.extend(unread);
             let missed = std::mem::take(&mut self.files.missed);
             if !missed.is_empty() {
                 self.wish_for(Scope::Paths(missed), Instant::now());
@@ -245,8 +252,9 @@ impl DirectoryThread {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             let paths = self.missing_files()?;
-            if !paths.is_empty() {
-                self.wish_for(Scope::Paths(paths), now);
+            match paths.is_empty() {
+                true => self.wait_for_missing()?,
+                false => self.wish_for(Scope::Paths(paths), now),
             }
         }
         let rested = self.rested;
@@ -279,11 +287,16 @@ impl DirectoryThread {
         Ok(self.context.store.read(watched::missing)?)
     }
 
+    /// Whether a missing image is one of this thread, and no unread file is at its path.
+    fn may_end(&self, one: &Missing) -> bool {
+        self.has(&one.path) && !self.files.unread.contains(&one.path)
+    }
+
     /// The paths of the images whose time is over, and of their other files.
     fn missing_files(&self) -> Result<BTreeSet<PathBuf>, Error> {
         let now = Timestamp::now().as_micros();
         let mut missing = self.read_missing()?;
-        missing.retain(|_, one| one.is_due(now) && self.has(&one.path));
+        missing.retain(|_, one| one.is_due(now) && self.may_end(one));
         let mut paths: BTreeSet<_> = missing.values().map(|one| one.path.clone()).collect();
         for row in self.context.store.read(watched::waiting)? {
             let is_due = row.image_id.is_some_and(|id| missing.contains_key(&id));
@@ -428,6 +441,7 @@ impl DirectoryThread {
         files.candidates.retain(|path, _| !scope.has(path));
         files.hashed.retain(|path, _| !scope.has(path));
         files.queue.retain(|path, _| !scope.has(path));
+        files.unread.retain(|path| !scope.has(path));
         let sought = in_hand.keys().filter(|path| scope.has(path));
         files.missed.extend(sought.cloned());
         let lists = [
@@ -526,7 +540,7 @@ impl DirectoryThread {
     /// Finds out how many images are kept, and when the time of the next one is over.
     fn wait_for_missing(&mut self) -> Result<(), Error> {
         let missing = self.read_missing()?;
-        let mine = missing.values().filter(|one| self.has(&one.path));
+        let mine = missing.values().filter(|one| self.may_end(one));
         let (kept, waiting): (Vec<_>, Vec<_>) = mine.partition(|one| one.since == 0);
         self.state.kept = kept.iter().filter(|one| one.has_files).count();
         let next = waiting.iter().map(|one| one.since).min();
@@ -705,8 +719,49 @@ pub(super) fn forget(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::tests::{Scene, png};
+    use crate::library::tests::{Alive, Scene, png};
     use crate::thread::Spawner;
+
+    fn thread(alive: &Alive, directory: &Path) -> DirectoryThread {
+        let directory = Directory::of(directory, Which::All);
+        let watched = Arc::new(Watched::new(1, "w".to_owned(), directory));
+        let (spawner, _deaths) = Spawner::new();
+        let kernel = Kernel::new(spawner, alive.context().watched.clone());
+        let shared = (Arc::clone(alive.context()), alive.owner());
+        DirectoryThread::new(watched, shared, kernel, Vec::new())
+    }
+
+    fn ended() -> Waiting {
+        Waiting {
+            ended: Some(false),
+            ..Waiting::default()
+        }
+    }
+
+    #[test]
+    fn missing_image_is_not_waited_for_while_its_file_cannot_be_read() {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let a = scene.source("a.png", png(1));
+        let context = Arc::clone(alive.context());
+        let read = context.read_named(&a, None, context.tools());
+        let landed = (context.land)(read.map_err(|error| error.reason()).unwrap());
+        let id = landed.unwrap().image.id;
+        let missed = context.store.write(|c| images::miss(c, id, 1));
+        missed.unwrap();
+        let mut thread = thread(&alive, &scene.at("source"));
+        assert_eq!(thread.missing_files().unwrap().len(), 1);
+        thread.files.in_hand.insert(a.clone(), Stamp::default());
+        lock(&thread.watched.unsettled).insert(a.clone());
+        thread.hear(ended());
+        assert!(thread.missing_files().unwrap().is_empty());
+        thread.wait_for_missing().unwrap();
+        assert_eq!(thread.due, None);
+        thread.take_up(&Scope::Paths([a].into()), &Difference::default());
+        assert_eq!(thread.missing_files().unwrap().len(), 1);
+        alive.end();
+    }
 
     #[test]
     fn files_that_vanish_while_they_are_read_are_looked_at_again() {
@@ -714,12 +769,7 @@ mod tests {
         let mut alive = scene.start();
         alive.reconciled();
         let [a, b] = ["a.png", "b.png"].map(|name| scene.source(name, png(1)));
-        let directory = Directory::of(a.parent().unwrap(), Which::All);
-        let watched = Arc::new(Watched::new(1, "w".to_owned(), directory));
-        let (spawner, _deaths) = Spawner::new();
-        let kernel = Kernel::new(spawner, alive.context().watched.clone());
-        let shared = (Arc::clone(alive.context()), alive.owner());
-        let mut thread = DirectoryThread::new(watched, shared, kernel, Vec::new());
+        let mut thread = thread(&alive, &scene.at("source"));
         thread.wish = None;
         thread.look(&Scope::All).unwrap();
         thread.files.in_hand = std::mem::take(&mut thread.files.queue)
@@ -729,10 +779,7 @@ mod tests {
         let changed = Scope::Paths([a, b.clone()].into());
         thread.look(&changed).unwrap();
         assert_eq!(thread.wish, None);
-        thread.hear(Waiting {
-            ended: Some(false),
-            ..Waiting::default()
-        });
+        thread.hear(ended());
         let wish = thread.wish.take().map(|(scope, _)| scope);
         assert_eq!(wish, Some(Scope::Paths([b].into())));
         alive.end();
