@@ -481,10 +481,18 @@ impl DirectoryThread {
         } = difference;
         let missed = Arc::new(gone.iter().map(|(row, _)| row.path.clone()).collect());
         let may_expire = !is_away && self.may_expire();
-        gone.retain(|(_, loss)| may_expire || *loss != Loss::Expired);
+        // A file that is not read yet may be one of them under another name.
+        let unread = self.files.queue.values().chain(self.files.in_hand.values());
+        let unread: HashSet<u64> = unread.map(|stamp| stamp.size).collect();
+        gone.retain(|(row, loss)| {
+            *loss != Loss::Expired || may_expire && !unread.contains(&row.stamp.size)
+        });
         let mut expired: Vec<i64> = Vec::new();
         if may_expire {
-            let due = |one: &Missing| one.is_due(now) && !one.has_files && self.has(&one.path);
+            let due = |one: &Missing| {
+                let may_end = one.is_due(now) && !unread.contains(&one.size);
+                may_end && !one.has_files && self.has(&one.path)
+            };
             expired.extend(
                 missing
                     .iter()
@@ -731,6 +739,12 @@ mod tests {
         DirectoryThread::new(watched, shared, kernel, Vec::new())
     }
 
+    fn import(context: &ImportContext, file: &Path) -> i64 {
+        let read = context.read_named(file, None, context.tools());
+        let landed = (context.land)(read.map_err(|error| error.reason()).unwrap());
+        landed.unwrap().image.id
+    }
+
     fn ended() -> Waiting {
         Waiting {
             ended: Some(false),
@@ -743,11 +757,8 @@ mod tests {
         let scene = Scene::new();
         let mut alive = scene.start();
         alive.reconciled();
-        let a = scene.source("a.png", png(1));
-        let context = Arc::clone(alive.context());
-        let read = context.read_named(&a, None, context.tools());
-        let landed = (context.land)(read.map_err(|error| error.reason()).unwrap());
-        let id = landed.unwrap().image.id;
+        let (a, context) = (scene.source("a.png", png(1)), Arc::clone(alive.context()));
+        let id = import(&context, &a);
         let missed = context.store.write(|c| images::miss(c, id, 1));
         missed.unwrap();
         let mut thread = thread(&alive, &scene.at("source"));
@@ -760,6 +771,29 @@ mod tests {
         assert_eq!(thread.due, None);
         thread.take_up(&Scope::Paths([a].into()), &Difference::default());
         assert_eq!(thread.missing_files().unwrap().len(), 1);
+        alive.end();
+    }
+
+    #[test]
+    fn missing_image_stays_while_a_file_of_its_size_is_read() {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let (a, context) = (scene.source("a.png", png(1)), Arc::clone(alive.context()));
+        let id = import(&context, &a);
+        let b = scene.source("b.png", png(1));
+        let mut thread = thread(&alive, &scene.at("source"));
+        thread.look(&Scope::All).unwrap();
+        thread.files.in_hand = std::mem::take(&mut thread.files.queue)
+            .into_iter()
+            .collect();
+        assert!(thread.files.in_hand.contains_key(&b));
+        std::fs::remove_file(&a).unwrap();
+        let missed = context.store.write(|c| images::miss(c, id, 1));
+        missed.unwrap();
+        thread.look(&Scope::All).unwrap();
+        let image = context.store.read(|c| images::get(c, id));
+        assert!(image.unwrap().is_some());
         alive.end();
     }
 
