@@ -103,11 +103,10 @@ impl Error {
             _ => None,
         };
         let hint = hint.map(str::to_owned);
+        let is_incompatible = told.error_code == Some(ErrorCode::IncompatibleBackend);
         let (message, hint) = match told.details {
-            // Details that begin with a command or name a backend are the next step.
-            Some(step) if step.starts_with('`') || step.ends_with("which can show it") => {
-                (told.error, Some(step))
-            }
+            // Details that begin with a command, or say which backend can show it, are the next step.
+            Some(step) if step.starts_with('`') || is_incompatible => (told.error, Some(step)),
             Some(details) => (format!("{}: {details}", told.error), hint),
             None => (told.error, hint),
         };

@@ -262,7 +262,7 @@ impl Progress {
 /// the command itself waits for the daemon. A wait shorter than `pace` needs no line.
 fn print_lines(mut out: impl Write + Send + 'static, pace: Duration) -> SyncSender<String> {
     let (sender, texts) = sync_channel(1);
-    std::thread::spawn(move || {
+    let print = move || {
         let Ok(mut text) = texts.recv() else { return };
         let mut due = Instant::now() + pace;
         loop {
@@ -275,7 +275,10 @@ fn print_lines(mut out: impl Write + Send + 'static, pace: Duration) -> SyncSend
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-    });
+    };
+    // Without the thread, only the lines are missing.
+    let thread = std::thread::Builder::new().name("progress".to_owned());
+    thread.spawn(print).ok();
     sender
 }
 

@@ -126,14 +126,16 @@ impl View<'_> {
     ) -> Option<Placement> {
         let (placement, ticket) = (&wanted.placement, wanted.ticket);
         let name = &placement.output.name;
-        let cannot_keep = kept
-            .as_ref()
-            .is_some_and(|kept| self.cannot_keep(&wanted.key, kept));
+        // Its file is looked at only if that matters, as the disk may not answer.
+        let cannot_keep = || {
+            let mut kept = kept.iter();
+            kept.any(|kept| self.cannot_keep(&wanted.key, kept))
+        };
         let is_others = ticket.is_some() && ticket != carried && !slot.is_unknown;
         let is_refused = slot.refuses(placement, ticket);
         let is_contested = self.is_contested(&wanted.key, name);
-        if is_refused || is_contested || (is_others && !cannot_keep) {
-            draft.keeps_gone |= cannot_keep && !is_refused;
+        if is_refused || is_contested || (is_others && !cannot_keep()) {
+            draft.keeps_gone |= !is_refused && cannot_keep();
             return kept;
         }
         draft.gains |= slot.shown.get(name) != Some(placement);

@@ -1,5 +1,5 @@
 //! A watched directory as other threads see it: its changes that wait, its files that are not read yet,
-//! and its state. Nothing here blocks.
+//! and its state. Only [`Watched::wait`] waits.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};

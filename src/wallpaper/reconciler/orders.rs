@@ -89,8 +89,8 @@ impl Reconciler {
         self.publish_current(key.backend);
     }
 
-    /// Handles an order that has failed. Whoever asked for a file that the error names has failed,
-    /// otherwise the request that the order carries.
+    /// Handles an order that has failed. The requests for the file that the error names have failed, or
+    /// else those for all new pictures of the order.
     fn failed(&mut self, key: &WorkerKey, error: &backends::Error) {
         let is_named = |one: &Placement| match error {
             backends::Error::File { path, .. } => one.path == *path,
@@ -106,9 +106,9 @@ impl Reconciler {
             ""
         };
         log::warn!("{key}: {error}{told}");
-        let named = blamed.iter().filter(|one| is_named(one));
-        let named = named.map(|one| (one.output.name.clone(), one.image_id));
-        let mut failed: Vec<Ticket> = self.tickets.take_asking(&named.collect());
+        let asked = blamed.iter().filter(|one| !is_outdated || is_named(one));
+        let asked = asked.map(|one| (one.output.name.clone(), one.image_id));
+        let mut failed: Vec<Ticket> = self.tickets.take_asking(&asked.collect());
         // After a change of outputs, something else is to be shown there.
         if failed.is_empty() && (!is_outdated || self.are_gone(&order)) {
             failed.extend(self.tickets.take(order.ticket));
