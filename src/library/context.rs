@@ -12,7 +12,7 @@ use super::decode::Tools;
 use super::disk::{self, Copy};
 use super::error::Error;
 use super::task::{self, Imported, Landed, Prepared};
-use super::watch::WatchList;
+use super::watch::watched::WatchList;
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::make_directories;

@@ -18,7 +18,7 @@ use super::disk::{self, Copy, rename, stamp, sync_directory};
 use super::file_removal::Removal;
 use super::name::{FreeName, Name, Names};
 use super::task::{self, Facts, Imported, Landed, Prepared, Ready, Which};
-use super::watch::{Effects, Rows};
+use super::watch::rows::{Effects, Rows};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection, Transaction, edits, pending_files};

@@ -11,10 +11,10 @@ mod directory;
 mod notices;
 mod place;
 mod read;
-mod rows;
+pub(super) mod rows;
 mod settings;
 mod walk;
-mod watched;
+pub(super) mod watched;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,9 +33,7 @@ use directory::DirectoryThread;
 use notices::Kernel;
 use watched::Watched;
 
-pub(crate) use rows::{Effects, Rows};
 pub(crate) use settings::{Wanted, WatchSettings};
-pub(crate) use watched::WatchList;
 
 /// The name for people of the files that were imported by their paths.
 const NAMED: &str = "files in place";
