@@ -318,6 +318,7 @@ impl Daemon {
             bus.clone(),
             backends.clone(),
             desktop.clone(),
+            Box::new(library.on_lost()),
         )
         .map_err(start("the reconciler"))?;
         let parallax = Arc::new(Parallax::new(backends.clone(), wallpaper.clone()));

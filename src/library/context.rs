@@ -109,7 +109,8 @@ impl ImportContext {
     /// A temporary path for a file or package that is about to be created.
     pub(super) fn new_copy(&self) -> Result<Copy, Error> {
         let directory = &self.directory;
-        self.check_mounted()?;
+        // A new file would make it look as if the disk were mounted.
+        self.check_mounted(directory)?;
         // If this fails, the write into the directory says why.
         if !directory.is_dir() {
             make_directories(directory).ok();

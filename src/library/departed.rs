@@ -1,12 +1,14 @@
-//! Removes images whose files are gone: their rows, all references to these, and their thumbnails and
-//! previews.
+//! Removes images whose files or rows are gone: their rows, all references to these, and their
+//! thumbnails and previews.
 //!
 //! Rows are read and removed in transactions; disks are looked at outside of these, since every writer
 //! would wait for them.
 
 use super::Error;
 use super::context::ImportContext;
+use super::disk::{is_gone, lacks_directory};
 use super::file_removal::clear_own;
+use crate::paths::{Presence, presence};
 use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, images};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
@@ -18,6 +20,8 @@ pub(super) const AT_ONCE: usize = 500;
 #[derive(Default)]
 pub(super) struct Departed {
     images: Vec<(Image, Purged)>,
+    /// The references to images that had no row.
+    references: Vec<(i64, Purged)>,
     /// Playlist entries that were given to another image.
     pub(super) passed_on: usize,
     /// Images that were given another file.
@@ -32,6 +36,28 @@ impl Departed {
         Ok(())
     }
 
+    /// Publishes that the images were removed because their files or rows are missing.
+    fn tell_purged(&self, context: &ImportContext) {
+        let publish = |image_id, reason, purged: &Purged| {
+            log::warn!("removed image {image_id} ({reason}): {purged:?}");
+            context.bus.publish(&Event::ImageOrphanPurged {
+                image_id,
+                reason,
+                monitor_states_purged: purged.monitor_states,
+                history_entries_purged: purged.history_entries,
+                playlists_affected: purged.playlists,
+            });
+        };
+        for (image, purged) in &self.images {
+            publish(image.id, OrphanReason::FileMissing, purged);
+        }
+        for (id, purged) in &self.references {
+            if *purged != Purged::default() {
+                publish(*id, OrphanReason::RowMissing, purged);
+            }
+        }
+    }
+
     /// Removes the thumbnails and previews of the images, and publishes the changes.
     pub(super) fn tell(self, context: &ImportContext) {
         let mut references = Purged {
@@ -40,6 +66,9 @@ impl Departed {
         };
         for (image, purged) in &self.images {
             context.thumbnails.remove(image);
+            references += *purged;
+        }
+        for (_, purged) in &self.references {
             references += *purged;
         }
         clear_own(
@@ -55,39 +84,46 @@ impl Departed {
     }
 }
 
-/// Removes those images that are still marked as missing, with every reference to them, and publishes
-/// the changes. Returns how many were removed.
+/// Removes those images that are still marked as missing, and the references to those without a row, and
+/// publishes the changes. Returns how many images were removed.
 pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
     let mut count = 0;
     for some in ids.chunks(AT_ONCE) {
         let gone = context.store.write(|c| -> Result<_, Error> {
             let (mut gone, missing) = (Departed::default(), images::missing(c)?);
-            let still: Vec<i64> = some
-                .iter()
-                .copied()
-                .filter(|id| missing.contains(id))
-                .collect();
-            for image in images::by_ids(c, &still)? {
-                gone.end(c, image)?;
+            for &id in some {
+                match images::get(c, id)? {
+                    Some(image) if missing.contains(&id) => gone.end(c, image)?,
+                    None => gone.references.push((id, purge::lost(c, id)?)),
+                    Some(_) => {}
+                }
             }
             Ok(gone)
         })?;
         count += gone.images.len();
-        for (image, purged) in &gone.images {
-            log::warn!(
-                "{} is missing; removed image {}",
-                image.home().display(),
-                image.id
-            );
-            context.bus.publish(&Event::ImageOrphanPurged {
-                image_id: image.id,
-                reason: OrphanReason::FileMissing,
-                monitor_states_purged: purged.monitor_states,
-                history_entries_purged: purged.history_entries,
-                playlists_affected: purged.playlists,
-            });
-        }
+        gone.tell_purged(context);
         gone.tell(context);
     }
     Ok(count)
+}
+
+/// Marks a copy whose file a request did not find. If the user named the image, removes it, or what
+/// refers to an image without a row. Runs on the thread `library`.
+pub(super) fn lost(context: &ImportContext, id: i64, is_named: bool) -> Result<(), Error> {
+    if let Some(image) = context.store.read(|c| images::get(c, id))? {
+        // The threads of watched directories remove images in place. The disk that a link points to may
+        // be unmounted.
+        let is_lost = presence(&image.path) == Presence::Missing && is_gone(&image.path);
+        if image.in_place || !is_lost || lacks_directory(image.home()) {
+            return Ok(());
+        }
+        context.check_mounted(image.home().parent().unwrap_or(&context.directory))?;
+        context
+            .store
+            .write(|c| images::set_missing(c, &[id], true))?;
+    }
+    if is_named {
+        purge(context, &[id])?;
+    }
+    Ok(())
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
 use super::decode::Tools;
-use super::departed::{AT_ONCE, purge};
+use super::departed::{AT_ONCE, lost, purge};
 use super::error::Error;
 use super::import::{Answer, Request, Started};
+use super::landing::LibraryFiles;
 use super::owner::{Command, Owner, ask};
 use super::task::{Imported, Prepared, Source, Task};
 use super::thumbnails::Thumbnails;
@@ -238,6 +239,20 @@ impl Library {
             self.watching.scan();
         }
         Ok(purged)
+    }
+
+    /// For requests that do not find the row or file of an image, and whether their users named it: has
+    /// the image marked as missing, or removed if it was named. Does not wait.
+    pub(crate) fn on_lost(&self) -> impl Fn(i64, bool) + Send + Sync + use<> {
+        let owner = self.owner.clone();
+        move |id, is_named| {
+            let work = move |files: Result<&mut LibraryFiles, Error>| {
+                if let Err(error) = files.and_then(|files| lost(&files.context, id, is_named)) {
+                    log::warn!("image {id} is missing, and stays: {}", error.reason());
+                }
+            };
+            owner.send(Command::Work(Box::new(work)));
+        }
     }
 
     /// Fails if an image is in place and the disk of its file does not answer.

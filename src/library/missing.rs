@@ -6,7 +6,7 @@
 //! vain after the image last got one.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::context::ImportContext;
@@ -49,17 +49,16 @@ impl ImportContext {
         Ok(())
     }
 
-    /// Fails if the library's directory is missing or empty although several images lie in it: a new
-    /// file would make it look as if its disk were mounted.
-    pub(super) fn check_mounted(&self) -> Result<(), Error> {
-        let directory = &self.directory;
+    /// Fails if a directory is missing or empty although several images lie in it: its disk is more likely
+    /// unmounted than emptied.
+    pub(super) fn check_mounted(&self, directory: &Path) -> Result<(), Error> {
         if disk::is_bare(directory)
             && self
                 .store
                 .read(|c| images::has_several_below(c, directory))?
         {
             return Err(Error::Unmounted {
-                path: directory.clone(),
+                path: directory.to_owned(),
             });
         }
         Ok(())

@@ -3,13 +3,13 @@
 //!
 //! Runs on the thread `reconciler`. Reads the library and never decides about backends.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::previous::shown_before;
 use super::request::{Ask, Request};
 use super::wishes::{Wishes, steps_behind_row};
 use super::world_state::WorldState;
-use super::{Error, orphan};
+use super::{Error, missing_file};
 use crate::compositor::Output;
 use crate::random;
 use crate::store::query::Query;
@@ -61,6 +61,7 @@ impl WorldState {
         store: &Store,
         request: &Request,
         wishes: &Wishes,
+        gone: &BTreeSet<i64>,
     ) -> Result<Candidates, Error> {
         let targets = self.targets(&request.targets);
         // A missing picture is reported before anything else.
@@ -68,12 +69,12 @@ impl WorldState {
             Ask::Image(id) => image(store, *id)?,
             Ask::Random if request.mode != Mode::Each => {
                 let monitors = targets.as_ref().map_or(&[][..], |(found, _)| found);
-                let showable = self.showable(store, request.filter.as_deref())?;
+                let showable = self.showable(store, request.filter.as_deref(), gone)?;
                 image(store, self.any(&showable, monitors, wishes))?
             }
             _ => {
                 let (monitors, skipped) = targets?;
-                return self.several(store, request, wishes, (monitors, skipped));
+                return self.several(store, request, (wishes, gone), (monitors, skipped));
             }
         };
         let (monitors, skipped) = targets?;
@@ -85,7 +86,7 @@ impl WorldState {
         &self,
         store: &Store,
         request: &Request,
-        wishes: &Wishes,
+        (wishes, gone): (&Wishes, &BTreeSet<i64>),
         (monitors, skipped): (Vec<String>, Vec<String>),
     ) -> Result<Candidates, Error> {
         let assigned: Vec<(String, i64)> = match &request.ask {
@@ -97,7 +98,9 @@ impl WorldState {
                 let upright = store.read(|connection| upright_images(connection, ids))?;
                 assign_by_orientation(ids, &upright, &self.targets_of(&monitors))
             }
-            Ask::Image(_) | Ask::Random => self.random_each(store, request, &monitors, wishes)?,
+            Ask::Image(_) | Ask::Random => {
+                self.random_each(store, request, &monitors, (wishes, gone))?
+            }
         };
         let mut by_image: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for (monitor, id) in assigned {
@@ -165,9 +168,9 @@ impl WorldState {
         store: &Store,
         request: &Request,
         monitors: &[String],
-        wishes: &Wishes,
+        (wishes, gone): (&Wishes, &BTreeSet<i64>),
     ) -> Result<Vec<(String, i64)>, Error> {
-        let showable = self.showable(store, request.filter.as_deref())?;
+        let showable = self.showable(store, request.filter.as_deref(), gone)?;
         let query = Query {
             orientation: Some(Orientation::Portrait),
             ..Query::default()
@@ -193,15 +196,21 @@ impl WorldState {
         Ok(assigned)
     }
 
-    /// Returns the images that can be shown. If none can, returns one of them, so that the choice of its
+    /// Returns the images that can be shown, without those that were found missing (`gone`). If none can, returns one of them, so that the choice of its
     /// backend reports the reason.
-    fn showable(&self, store: &Store, filter: Option<&Query>) -> Result<Vec<i64>, Error> {
+    fn showable(
+        &self,
+        store: &Store,
+        filter: Option<&Query>,
+        gone: &BTreeSet<i64>,
+    ) -> Result<Vec<i64>, Error> {
         let mut ids = store.read(store::images::ids)?;
         if ids.is_empty() {
             return Err(Error::EmptyLibrary);
         }
         // Images on an unmounted disk are skipped, unless all are there.
-        let missing = store.missing();
+        let mut missing = store.missing();
+        missing.extend(gone);
         if ids.iter().any(|(id, ..)| !missing.contains(id)) {
             ids.retain(|(id, ..)| !missing.contains(id));
         }
@@ -274,7 +283,7 @@ fn image(store: &Store, id: i64) -> Result<Image, Error> {
     let image = store
         .read(|c| images::assigned(c, id))?
         .ok_or(Error::NoImage { id })?;
-    match orphan::lacks_file(&image) {
+    match missing_file::lacks_file(&image) {
         true => Err(Error::FileGone {
             id: image.id,
             away: image.in_place,

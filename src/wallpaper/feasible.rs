@@ -3,7 +3,7 @@
 //!
 //! Runs on the thread `reconciler`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::backends::{self, Kind};
@@ -169,8 +169,9 @@ impl WorldState {
         store: &Store,
         request: &Request,
         wishes: &Wishes,
+        gone: &BTreeSet<i64>,
     ) -> Result<Feasible, Error> {
-        let (picks, skipped) = self.candidates(store, request, wishes)?;
+        let (picks, skipped) = self.candidates(store, request, wishes, gone)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
         let new = picks.iter().map(|pick| (&pick.image, &*pick.monitors));

@@ -13,11 +13,10 @@ use super::backend_choice::{self, Preference};
 use super::request::{Activated, Applied, Reply, Request, Targets};
 use super::sound::AskedSound;
 use super::status::{Changes, HookRequest, SharedStatus, Status};
-use super::{Error, orphan};
+use super::{Error, missing_file};
 use crate::backends::{Backends, Kind, Placement};
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
-use crate::events::EventBus;
 use crate::library::Content;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
@@ -310,21 +309,20 @@ impl Handle {
     pub(crate) fn set_default(
         &self,
         store: &Store,
-        bus: &EventBus,
+        on_lost: impl Fn(i64, bool),
         image_id: i64,
         (mode, fit, position): (Mode, Option<Fit>, Option<Position>),
     ) -> Result<Image, Error> {
         let image = store
             .read(|connection| store::images::assigned(connection, image_id))?
             .ok_or(Error::NoImage { id: image_id })?;
-        if orphan::lacks_file(&image) {
-            let error = Error::FileGone {
+        if missing_file::lacks_file(&image) {
+            on_lost(image.id, true);
+            return Err(Error::FileGone {
                 id: image.id,
                 away: image.in_place,
                 path: image.path,
-            };
-            orphan::purge_if_gone(store, bus, &error);
-            return Err(error);
+            });
         }
         let meant = Assignment {
             // These are filled in when a monitor is connected.

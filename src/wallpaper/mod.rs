@@ -17,8 +17,8 @@ mod fallbacks;
 mod feasible;
 mod handle;
 mod inputs;
+mod missing_file;
 mod orders;
-mod orphan;
 mod paused_outputs;
 mod picture;
 mod previous;
@@ -58,6 +58,7 @@ pub(crate) use workspace_follower::WorkspaceFollower;
 pub(crate) use workspaces::{entries_by_name, reference};
 
 use reconciler::{Reconciler, Tools};
+use request::OnLost;
 use status::SharedStatus;
 
 /// Starts the reconciler, which adopts the wallpapers that are still shown and restores the others.
@@ -67,6 +68,7 @@ pub fn start(
     bus: EventBus,
     backends: Backends,
     desktop: desktop::Handle,
+    on_lost: OnLost,
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let status = SharedStatus::before_look();
     let (handle, end, mailbox) = Handle::new(status.clone());
@@ -75,6 +77,7 @@ pub fn start(
         bus,
         desktop,
         backends,
+        on_lost,
     };
     let reconciler = Reconciler::new(spawner.clone(), tools, status);
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;

@@ -2,7 +2,7 @@
 //!
 //! Runs on the thread `reconciler`, and only reads.
 
-use super::orphan;
+use super::missing_file;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store, history, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Position};
@@ -122,7 +122,7 @@ fn step_back(
             continue;
         }
         let image = images::assigned(connection, entry.image_id)?;
-        if let Some(image) = image.filter(|image| !orphan::lacks_file(image)) {
+        if let Some(image) = image.filter(|image| !missing_file::lacks_file(image)) {
             return Ok(Some((entry, image)));
         }
     }

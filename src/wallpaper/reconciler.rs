@@ -9,6 +9,7 @@ mod announce;
 mod changes;
 mod orders;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,10 +29,10 @@ use super::announced::Announced;
 use super::feasible::Feasible;
 use super::handle::{Command, Mailbox};
 use super::inputs::Inputs;
+use super::missing_file;
 use super::orders::View;
-use super::orphan;
 use super::recovery::Recovery;
-use super::request::{Applied, Ask, Reply, Request};
+use super::request::{Applied, Ask, OnLost, Reply, Request};
 use super::scene::{self, Desired};
 use super::slots::{Scene, Slots};
 use super::status::SharedStatus;
@@ -69,6 +70,7 @@ pub(super) struct Tools {
     /// Updates what other programs read, before a change is reported to clients.
     pub(super) desktop: desktop::Handle,
     pub(super) backends: Backends,
+    pub(super) on_lost: OnLost,
 }
 
 impl Reconciler {
@@ -215,7 +217,7 @@ impl Reconciler {
                 slots: &self.slots,
                 desired: &desired,
                 tickets: &self.tickets,
-                is_gone: &|one| orphan::file_is_missing(&one.path),
+                is_gone: &|one| missing_file::file_is_missing(&one.path),
                 is_cleared: self.inputs.is_cleared,
             };
             let sent: Vec<bool> = view.next().into_iter().map(|one| self.send(one)).collect();
@@ -305,15 +307,16 @@ impl Reconciler {
 
     /// Plans a request for the current state.
     fn feasible(&mut self, request: &Request) -> Result<Feasible, Error> {
-        let mut picks = PICKS;
+        let mut gone = BTreeSet::new();
         loop {
             let world = self.world()?;
             let wishes = self.tickets.wishes();
-            match world.feasible(&self.tools.store, request, &wishes) {
+            match world.feasible(&self.tools.store, request, &wishes, &gone) {
                 // A random request can pick another image.
-                Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
-                    orphan::mark_missing(&self.tools.store, &error);
-                    picks -= 1;
+                Err(Error::FileGone { id, .. })
+                    if request.ask == Ask::Random && gone.len() < PICKS && gone.insert(id) =>
+                {
+                    (self.tools.on_lost)(id, false);
                 }
                 feasible => return feasible,
             }
@@ -322,11 +325,9 @@ impl Reconciler {
 
     /// Answers a request that cannot be carried out. Only an image that a user has named is removed.
     fn refuse(&self, request: &Request, error: &Error, reply: Reply<Applied>) {
-        let Tools { store, bus, .. } = &self.tools;
-        if request.source.kind == Source::Manual && matches!(request.ask, Ask::Image(_)) {
-            orphan::purge_if_gone(store, bus, error);
-        } else {
-            orphan::mark_missing(store, error);
+        if let Error::NoImage { id } | Error::FileGone { id, .. } = error {
+            let is_manual = request.source.kind == Source::Manual;
+            (self.tools.on_lost)(*id, is_manual && matches!(request.ask, Ask::Image(_)));
         }
         reply(Err(error.clone()));
     }

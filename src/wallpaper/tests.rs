@@ -5,7 +5,7 @@ mod picks;
 mod requests;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -167,7 +167,8 @@ impl Room {
 
     pub(super) fn feasible(&self, request: &Request) -> Result<Feasible, Error> {
         let wishes = Wishes::new();
-        self.world().feasible(&self.store, request, &wishes)
+        self.world()
+            .feasible(&self.store, request, &wishes, &BTreeSet::new())
     }
 
     /// Writes a request as if it had been carried out.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Error;
-use super::orphan;
+use super::missing_file;
 use super::world_state::WorldState;
 use crate::backends::Kind;
 use crate::color::{self, Rgb};
@@ -261,7 +261,7 @@ impl WorldState {
     fn meaning(&self, store: &Store, written: &str) -> Result<Meaning, store::Error> {
         let found = Meaning::find(store, &self.backends.dirs, written)?;
         let showable = |image: Image| {
-            if orphan::lacks_file(&image) {
+            if missing_file::lacks_file(&image) {
                 return Err(format!(
                     "the file of {} ({}) is missing",
                     image.name, image.id

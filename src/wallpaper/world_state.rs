@@ -16,7 +16,7 @@ use crate::wire::{HistoryEntry, Image, MediaType};
 
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::fallbacks::Fallbacks;
-use super::orphan;
+use super::missing_file;
 use super::previous::shown_before;
 use super::request::Targets;
 use super::slots::Slots;
@@ -65,7 +65,9 @@ impl WorldState {
             let images = store::images::all_assigned(connection, &ids)?;
             Ok::<_, store::Error>((rows, fallbacks, images))
         })?;
-        let missing = images.iter().filter(|image| orphan::lacks_file(image));
+        let missing = images
+            .iter()
+            .filter(|image| missing_file::lacks_file(image));
         let missing: BTreeSet<i64> = missing.map(|image| image.id).collect();
         let is_missing = |row: &Assignment| missing.contains(&row.image_id);
         fallbacks.default = fallbacks.default.filter(|row| !is_missing(row));
@@ -148,7 +150,7 @@ impl WorldState {
     pub(super) fn has_lost_picture(&self, monitor: &str, slots: &Slots) -> bool {
         let mut shown = slots.iter().filter_map(|(_, slot)| slot.shown.get(monitor));
         self.deleted.iter().any(|name| name == monitor)
-            || shown.any(|one| orphan::file_is_missing(&one.path))
+            || shown.any(|one| missing_file::file_is_missing(&one.path))
     }
 
     pub(super) fn outputs(&self) -> &[Output] {

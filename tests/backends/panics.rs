@@ -51,8 +51,15 @@ impl Bench {
             || (),
         );
         let desktop = desktop::Handle::default();
-        let (wallpaper, owner) =
-            wallpaper::start(&spawner, store.clone(), bus, backends, desktop).unwrap();
+        let (wallpaper, owner) = wallpaper::start(
+            &spawner,
+            store.clone(),
+            bus,
+            backends,
+            desktop,
+            Box::new(|_, _| ()),
+        )
+        .unwrap();
         Self {
             _owner: owner,
             wallpaper,

@@ -72,6 +72,7 @@ fn daemon() -> Daemon {
         events.clone(),
         backends.clone(),
         desktop::Handle::default(),
+        Box::new(|_, _| ()),
     )
     .unwrap();
     let wallpapers = DaemonWallpapers {

@@ -202,7 +202,7 @@ fn set_default(
 ) -> Result<SetAnswer, Error> {
     let image = api
         .wallpaper
-        .set_default(&api.store, &api.events, image, how)?;
+        .set_default(&api.store, api.library.on_lost(), image, how)?;
     Ok(answer(&image, how.0, api.wallpaper.status().active))
 }
 

@@ -155,3 +155,87 @@ fn file_that_replaced_a_pending_one_is_kept() {
     assert_eq!(fs::read_dir(scene.at("images")).unwrap().count(), 0);
     assert!(scene.store.read(pending_files::list).unwrap().is_empty());
 }
+
+#[test]
+fn image_that_a_request_did_not_find_is_removed_only_if_its_file_is_gone_for_good() {
+    let check = |why: &str, spoil: &dyn Fn(&Scene), expected: (usize, bool)| {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let paths = (0..2)
+            .map(|n| scene.source(&format!("{n}.png"), png(n)))
+            .collect();
+        let started = alive.library.import(paths, None).unwrap();
+        alive.batch(&started.batch_id);
+        let id = scene.images()[0].id;
+        spoil(&scene);
+        let (rows, is_marked) = expected;
+        alive.library.on_lost()(id, false);
+        settle(&alive);
+        assert_eq!(scene.images().len(), 2, "{why}: nobody has named it");
+        assert_eq!(scene.store.missing().contains(&id), is_marked, "{why}");
+        alive.library.on_lost()(id, true);
+        settle(&alive);
+        assert_eq!(scene.images().len(), rows, "{why}");
+        let purged = alive
+            .events
+            .try_iter()
+            .find(|event| event["event"] == "image_orphan_purged");
+        assert_eq!(purged.is_some(), rows == 1, "{why}: {purged:?}");
+        alive.end();
+    };
+    let file = |scene: &Scene, name: &str| fs::remove_file(scene.at("images").join(name)).unwrap();
+    check("it is there", &|_| (), (2, false));
+    check("it is gone", &|scene| file(scene, "0.png"), (1, true));
+    check(
+        "the library's disk is away",
+        &|scene| fs::rename(scene.at("images"), scene.at("away")).unwrap(),
+        (2, false),
+    );
+    check(
+        "the library's disk is not mounted",
+        &|scene| ["0.png", "1.png"].iter().for_each(|name| file(scene, name)),
+        (2, false),
+    );
+    check(
+        "a link's disk is not mounted",
+        &|scene| {
+            file(scene, "0.png");
+            std::os::unix::fs::symlink("/nowhere/a", scene.at("images/0.png")).unwrap();
+        },
+        (2, false),
+    );
+}
+
+#[test]
+fn references_to_a_lost_row_are_removed_once() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    alive.reconciled();
+    // No code of murald leaves such a reference.
+    let stale = "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend) \
+                 VALUES (98, 'x', '[]', 'clone', 1, 'manual', 'feh')";
+    scene
+        .store
+        .write(|c| Ok::<_, store::Error>(c.execute(stale, [])?))
+        .unwrap();
+    let purged = || {
+        [98, 99]
+            .iter()
+            .for_each(|id| alive.library.on_lost()(*id, true));
+        settle(&alive);
+        let events = alive.events.try_iter();
+        let events = events.filter(|event| event["event"] == "image_orphan_purged");
+        events
+            .map(|event| (event["image_id"].clone(), event["reason"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(purged(), [(98.into(), "row_missing".into())]);
+    assert_eq!(purged(), []);
+    alive.end();
+}
+
+/// Waits until the thread `library` has carried out what was asked of it before.
+fn settle(alive: &Alive) {
+    alive.library.owner.call(|_| Ok(())).unwrap();
+}

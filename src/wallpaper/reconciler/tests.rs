@@ -123,6 +123,7 @@ impl Desk {
             bus,
             desktop,
             backends: backends.clone(),
+            on_lost: Box::new(|_, _| ()),
         };
         let mut reconciler = Reconciler::new(spawner.clone(), tools, status);
         let script = Arc::new(Mutex::new(Script::default()));

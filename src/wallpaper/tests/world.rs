@@ -5,16 +5,15 @@ use serde_json::json;
 use super::*;
 use crate::backends::Kind;
 use crate::config::SelectionMode;
-use crate::events::{EventFilter, Message, Subscription};
+use crate::events::{EventFilter, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{playlists, purge};
 use crate::wallpaper::backend_choice::Choice;
-use crate::wallpaper::orphan;
 use crate::wallpaper::scene::assigned;
 use crate::wallpaper::worker_key::WorkerKey;
-use crate::wire::{EventKind, Fit, NewPlaylistItem, OrphanReason, Timestamp};
+use crate::wire::{EventKind, Fit, NewPlaylistItem, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {
     events
@@ -24,24 +23,12 @@ fn heard(events: &Subscription) -> Vec<EventKind> {
         .collect()
 }
 
-/// The kinds of events; for gallery events, their domain.
-fn published(events: &Subscription) -> Vec<String> {
-    let tell = |message: Message| {
-        let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
-        event["domain"]
-            .as_str()
-            .unwrap_or(message.kind.as_str())
-            .to_owned()
-    };
-    events.receiver().try_iter().map(tell).collect()
-}
-
 fn builtin() -> WorkerKey {
     WorkerKey::of(BackendName::Builtin, "A")
 }
 
 #[test]
-fn image_whose_file_is_gone_is_removed_with_its_references() {
+fn image_that_was_removed_is_replaced() {
     let room = Room::of(outputs(&["A", "B"]));
     let [kept, gone] = ["kept", "gone"].map(|name| room.add(name));
     room.set(request(Ask::Image(kept), &["A"]));
@@ -59,20 +46,12 @@ fn image_whose_file_is_gone_is_removed_with_its_references() {
     let events = room.bus.subscribe(EventFilter::ALL, || ());
     room.world();
     assert_eq!(heard(&events), [], "a plan removes nothing");
-    let error = room
-        .feasible(&request(Ask::Image(gone), &[]))
-        .err()
-        .unwrap();
-    orphan::purge_if_gone(&room.store, &room.bus, &error);
+    room.store.write(|c| purge::lost(c, gone)).unwrap();
     let world = room.world();
     assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), kept)]));
     assert_eq!(world.row("A").map(|row| row.image_id), Some(kept));
     // B has no other picture in its history, so it is served as a new monitor.
     assert_eq!(world.row("B").map(|row| row.image_id), Some(kept));
-    assert_eq!(
-        published(&events),
-        ["image_orphan_purged", "images", "history"]
-    );
     assert_eq!(room.history().len(), 2);
     for read in [assignments::for_every_monitor, assignments::default] {
         assert_eq!(room.store.read(read).unwrap(), None);
@@ -131,77 +110,6 @@ fn deleted_image_is_replaced_by_the_newest_of_the_history_unless_a_playlist_goes
         json!({ "monitors": ["B"], "shown_on": ["B"], "image_id": one }),
     );
     assert_eq!(on_a(), Some((two, newest.set_at)));
-}
-
-#[test]
-fn image_that_may_come_back_stays() {
-    let check = |why: &str, in_place: bool, away: &dyn Fn(&Room)| {
-        let room = Room::of(outputs(&["A"]));
-        let [id, _] = ["a", "b"].map(|name| room.add_as(name, |image| image.in_place = in_place));
-        room.set(request(Ask::Image(id), &[]));
-        away(&room);
-        let world = room.world();
-        assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), id)]), "{why}");
-        assert_eq!(desired(&world), Placements::new(), "{why}");
-        let purged = || orphan::purge(&room.store, &room.bus, id, OrphanReason::FileMissing);
-        assert!(!purged().unwrap(), "{why}");
-        // A request for the image does not purge it either.
-        let error = room.feasible(&request(Ask::Image(id), &[])).err().unwrap();
-        orphan::purge_if_gone(&room.store, &room.bus, &error);
-        assert_eq!(room.rows().len(), 1, "{why}");
-    };
-    let remove = |room: &Room| fs::remove_file(room.path("a")).unwrap();
-    check("its owner's file", true, &remove);
-    check("the library's disk is away", false, &|room| {
-        fs::remove_dir_all(room.directory.path().join("library")).unwrap();
-    });
-    check("a link's disk is not mounted", false, &|room| {
-        remove(room);
-        std::os::unix::fs::symlink("/nowhere/a", room.path("a")).unwrap();
-    });
-    check("its disk is not mounted", false, &|room| {
-        remove(room);
-        fs::remove_file(room.path("b")).unwrap();
-    });
-}
-
-#[test]
-fn only_image_of_a_library_is_gone_when_its_file_is() {
-    let room = Room::of(outputs(&["A"]));
-    let id = room.add("one");
-    room.set(request(Ask::Image(id), &[]));
-    let purge = |reason| orphan::purge(&room.store, &room.bus, id, reason).unwrap();
-    assert!(!purge(OrphanReason::FileMissing), "it is there");
-    fs::remove_file(room.path("one")).unwrap();
-    assert!(purge(OrphanReason::FileMissing));
-    assert!(room.rows().is_empty() && room.history().is_empty());
-}
-
-#[test]
-fn references_to_a_lost_row_are_removed_once() {
-    let room = Room::of(outputs(&["A"]));
-    let id = room.add("one");
-    room.set(request(Ask::Image(id), &[]));
-    // No code of murald leaves such a reference.
-    let stale = "UPDATE history SET image_id = 98";
-    room.store
-        .write(|c| Ok::<_, crate::store::Error>(c.execute(stale, [])?))
-        .unwrap();
-    let events = room.bus.subscribe(EventFilter::ALL, || ());
-    let purge = |id| orphan::purge_if_gone(&room.store, &room.bus, &Error::NoImage { id });
-    purge(98);
-    assert_eq!(
-        published(&events),
-        ["image_orphan_purged", "history"],
-        "the images are as they were"
-    );
-    assert!(room.history().is_empty());
-    purge(98);
-    purge(99);
-    orphan::purge_if_gone(&room.store, &room.bus, &Error::NoMonitor);
-    assert_eq!(heard(&events), []);
-    assert!(orphan::purge(&room.store, &room.bus, 99, OrphanReason::RowMissing).unwrap());
-    assert_eq!(room.rows().len(), 1);
 }
 
 #[test]

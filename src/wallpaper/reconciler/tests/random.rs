@@ -172,6 +172,7 @@ impl Play {
             bus: self.room.bus.clone(),
             desktop: desktop::Handle::default(),
             backends: backends.clone(),
+            on_lost: Box::new(|_, _| ()),
         };
         let mut reconciler = Reconciler::new(spawner.clone(), tools, SharedStatus::default());
         let stage = self.stage.clone();
