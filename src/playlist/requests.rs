@@ -3,13 +3,14 @@
 //! Runs on the thread `playlist`, and never waits there: each answer arrives as a [`Report`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::player::Player;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use super::wishes::{Report, Wish, kind, skip};
-use crate::store::playlists::{Item, nearest_index};
-use crate::wallpaper::{self, Applied, Ask, Request, Targets};
+use crate::store::playlists::{self, Item, nearest_index};
+use crate::wallpaper::{self, Applied, Ask, Request, Targets, WithRows};
 use crate::wire::{Event, Mode, SkippedItem, Source};
 
 impl Player {
@@ -28,6 +29,7 @@ impl Player {
             joins: wish.silent,
             ..Request::new(ask, targets, Source::Playlist)
         };
+        request.with_rows = Some(place(state, wish));
         request.source.playlist_id = Some(spec.id);
         request.source.playlist_name = Some(spec.name.clone());
         self.wishes.last += 1;
@@ -140,4 +142,22 @@ impl Player {
             backend,
         });
     }
+}
+
+/// Writes the place of a playlist, unless it was stopped or started again since the wish. A change of
+/// its own has moved it already.
+fn place(state: &PlaybackState, wish: &Wish) -> WithRows {
+    let (id, is_step, place) = (wish.playlist, wish.is_step, state.clone());
+    Arc::new(move |c, applied| {
+        let is_running = playlists::running(c)?.contains(&id);
+        let known = playlists::state::<PlaybackState>(c, id)?.filter(|_| is_running);
+        let Some(mut known) = known.filter(|known| known.is_of_start(&place)) else {
+            return Ok(());
+        };
+        if is_step {
+            known.go_to(&place);
+        }
+        known.note_shown(applied);
+        playlists::save(c, id, true, &known)
+    })
 }

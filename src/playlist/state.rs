@@ -290,6 +290,35 @@ impl PlaybackState {
         self.since_at = micros(now).saturating_sub(passed);
     }
 
+    /// Whether both are of the same start of the playlist.
+    pub(super) fn is_of_start(&self, other: &Self) -> bool {
+        self.started_at == other.started_at
+    }
+
+    /// Goes to the place of another state. Its pauses, monitors and times stay.
+    pub(super) fn go_to(&mut self, place: &Self) {
+        let Self {
+            index,
+            image_id,
+            others,
+            last_index,
+            shown_on,
+            slot,
+            shuffle,
+            ..
+        } = place.clone();
+        *self = Self {
+            index,
+            image_id,
+            others,
+            last_index,
+            shown_on,
+            slot,
+            shuffle,
+            ..std::mem::take(self)
+        };
+    }
+
     /// The index of the present image in a list that may have been edited.
     fn index_in(&self, ids: &[i64]) -> usize {
         nearest_index(ids.iter().copied(), self.image_id, self.index)

@@ -100,6 +100,7 @@ impl Player {
         let wish = Wish {
             monitors,
             missing,
+            is_step: true,
             skipped: skipped.unwrap_or_default(),
             ..Wish::new(&spec, &after, images)
         };

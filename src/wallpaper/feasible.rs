@@ -96,6 +96,9 @@ impl Feasible {
             self.pictures
                 .iter()
                 .try_for_each(|one| one.enter(transaction, &request.source, &self.applied))?;
+            if let Some(write) = &request.with_rows {
+                write(transaction, &self.applied)?;
+            }
             Ok(())
         })?;
         let is_seen =

@@ -49,9 +49,9 @@ use crate::thread::{OwnedThread, Spawner};
 pub use error::Error;
 pub(crate) use error::Remedy;
 pub use handle::{Handle, ReconcilerOwner};
-pub(crate) use request::Reply;
 pub use request::Targets;
 pub use request::{Applied, Ask, Request};
+pub(crate) use request::{Reply, WithRows};
 
 pub(crate) use status::HookRequest;
 pub(crate) use workspace_follower::WorkspaceFollower;

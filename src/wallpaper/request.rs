@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Error;
 use crate::config::BackendName;
 use crate::store::query::Query;
+use crate::store::{self, Connection};
 use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus, Source};
 
 /// Called once, on the thread `reconciler` or `desktop`, so it must not block.
@@ -14,6 +15,10 @@ pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 /// Called with the id of an image whose row or file a request did not find, and whether the user named the
 /// image; must not wait.
 pub(crate) type OnLost = Box<dyn Fn(i64, bool) + Send>;
+
+/// Writes more in the transaction that writes the rows of a request, once its pictures are shown.
+pub(crate) type WithRows =
+    Arc<dyn Fn(&Connection, &Applied) -> Result<(), store::Error> + Send + Sync>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
@@ -28,7 +33,7 @@ pub enum Ask {
 }
 
 /// A request to show a picture on monitors.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Request {
     pub ask: Ask,
     /// The filter that a random image must match.
@@ -46,11 +51,13 @@ pub struct Request {
     pub by_hook: bool,
     /// A playlist adds a monitor: another request that waits for the monitor comes first.
     pub joins: bool,
+    /// A playlist writes its place.
+    pub(crate) with_rows: Option<WithRows>,
 }
 
 impl Request {
     /// A request without options.
-    pub(crate) fn new(ask: Ask, targets: Targets, source: Source) -> Self {
+    pub fn new(ask: Ask, targets: Targets, source: Source) -> Self {
         Self {
             ask,
             filter: None,
@@ -62,6 +69,7 @@ impl Request {
             source: HistorySource::of(source),
             by_hook: false,
             joins: false,
+            with_rows: None,
         }
     }
 }

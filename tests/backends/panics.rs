@@ -15,7 +15,7 @@ use murald::internals::http;
 use murald::internals::store::{Store, images};
 use murald::internals::thread::{Deaths, Spawner};
 use murald::internals::wallpaper::{self, Applied, Ask, Error, ReconcilerOwner, Request, Targets};
-use murald::internals::wire::{EventKind, Format, HistorySource, Mode, Source};
+use murald::internals::wire::{EventKind, Format, Source};
 use serde_json::json;
 
 use crate::desktop::{Desktop, wait_for};
@@ -98,22 +98,7 @@ impl Bench {
     }
 
     fn set(&self, image: i64) -> Result<Applied, Error> {
-        let request = Request {
-            filter: None,
-            ask: Ask::Image(image),
-            targets: Targets::All,
-            mode: Mode::Individual,
-            fit: None,
-            position: None,
-            transition: None,
-            source: HistorySource {
-                kind: Source::Manual,
-                playlist_id: None,
-                playlist_name: None,
-            },
-            by_hook: false,
-            joins: false,
-        };
+        let request = Request::new(Ask::Image(image), Targets::All, Source::Manual);
         let (answer, answered) = bounded(1);
         self.wallpaper.set(
             request,

@@ -117,6 +117,31 @@ fn simultaneous_steps_each_show_their_picture_on_x11() {
     }
 }
 
+/// Whether the database has another place of the running playlist than its monitor's row, and which.
+fn disagreement(database: &rusqlite::Connection) -> Option<(i64, i64)> {
+    let sql = "SELECT image_id, state ->> '$.image_id' FROM assignments, playback WHERE running \
+               AND image_id <> state ->> '$.image_id'";
+    let found = database.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    rusqlite::OptionalExtension::optional(found).unwrap()
+}
+
+/// The daemon may be killed at each of these instants.
+#[test]
+fn place_of_a_playlist_is_written_together_with_its_picture() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (daemon, ids) = daemon(&desktop, 4);
+    let id = make(&daemon, "one", json!({ "type": "manual" }), &ids);
+    start(&daemon, id, &["HEADLESS-1"]);
+    let database = rusqlite::Connection::open(daemon.database()).unwrap();
+    std::thread::scope(|scope| {
+        let steps = scope.spawn(|| (0..12).for_each(|_| drop(tell(&daemon, id, "next"))));
+        while !steps.is_finished() {
+            assert_eq!(disagreement(&database), None, "row and place");
+        }
+    });
+    assert_eq!(active(&daemon)[0]["current_image_id"], ids[0]);
+}
+
 fn test_outputs(desktop: &Desktop) -> Vec<String> {
     let daemon = TestDaemon::started_on(desktop);
     let monitors = daemon.client().get("/monitors").ok();

@@ -478,3 +478,32 @@ fn too_many_queued_steps_are_refused() {
     assert!(matches!(answers[64], Err(Error::Busy)));
     assert!(answers[..64].iter().all(Result::is_ok));
 }
+
+/// The rows of the picture are written, and the daemon is killed before the player hears of that.
+#[test]
+fn picture_that_was_written_is_the_place_after_a_kill() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2, 3], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    let kill = |fixture: &mut Fixture| {
+        fixture.asked();
+        let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
+        assert_eq!(held.len(), 1);
+        for (request, reply) in held {
+            let wallpapers = &fixture.wallpapers;
+            wallpapers.answer_as(Behaviour::Shows, request, reply);
+        }
+        fixture.restart(Duration::ZERO, "boot");
+        assert_eq!(fixture.asked(), NONE, "it is shown already");
+        let active = fixture.active();
+        active.first().map(|active| active.current_index)
+    };
+    fixture.begin(next(id));
+    assert_eq!(kill(&mut fixture), Some(1));
+    fixture.pass(10 * SECOND);
+    assert_eq!(kill(&mut fixture), Some(2));
+    fixture.begin(next(id));
+    fixture.act(id, Action::Stop).unwrap();
+    assert_eq!(kill(&mut fixture), None, "stopped");
+}

@@ -113,7 +113,7 @@ impl StubWallpapers {
         let ids = match &request.ask {
             Ask::Image(id) => vec![*id],
             Ask::Each(ids) => ids.clone(),
-            _ => panic!("{request:?}"),
+            _ => panic!("{:?}", request.ask),
         };
         // The answer is about the first video, or the first image if there is none.
         let is_video = |id: &&i64| {
@@ -198,7 +198,13 @@ impl StubWallpapers {
             note: None,
             hidden_by: BTreeMap::new(),
         };
-        reply(outcome.map(applied));
+        let result = outcome.map(applied);
+        if let (Ok(applied), Some(write)) = (&result, &request.with_rows)
+            && applied.outcome == SetStatus::Set
+        {
+            self.store.write(|c| write(c, applied)).unwrap();
+        }
+        reply(result);
     }
 }
 
@@ -219,7 +225,7 @@ impl Wallpapers for StubWallpapers {
                 state.dealt.push(ids.clone());
                 ids[0]
             }
-            _ => panic!("{request:?}"),
+            _ => panic!("{:?}", request.ask),
         };
         let monitors = state.monitors(&request);
         state.asked.push((id, monitors, request.mode));
