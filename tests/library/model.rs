@@ -25,9 +25,9 @@ struct Model {
     serial: u32,
     /// The tags that the image of each content has at least.
     tags: BTreeMap<String, BTreeSet<String>>,
-    /// Contents of files that were rewritten. A rewritten file keeps its row, so the tags of its old
-    /// content stay with the row, even if another file still has this content.
-    rewritten: BTreeSet<String>,
+    /// Contents of files that were rewritten, and what they became. A rewritten file keeps its row, so the
+    /// tags of its old content stay with the row, even if another file still has this content.
+    rewritten: BTreeMap<String, BTreeSet<String>>,
 }
 
 fn checksum(content: &[u8]) -> String {
@@ -192,26 +192,42 @@ impl Model {
         }
     }
 
-    /// Forgets the tags of contents that have no file now.
-    fn forget_lost(&mut self) {
-        let contents: BTreeSet<String> = self.files().into_values().collect();
-        self.tags.retain(|content, _| contents.contains(content));
-    }
-
-    /// Makes a random change, and notes which contents it rewrote.
+    /// Makes a random change, and notes which contents it rewrote. Forgets the tags of contents that have
+    /// no file now.
     fn change_and_note(&mut self) {
         let before = self.files();
         self.change();
         let after = self.files();
-        let is_rewritten =
-            |(path, content): &(PathBuf, String)| after.get(path).is_some_and(|now| now != content);
-        let rewritten = before.into_iter().filter(is_rewritten);
-        self.rewritten.extend(rewritten.map(|(_, content)| content));
+        let contents: BTreeSet<&String> = after.values().collect();
+        self.tags.retain(|content, _| contents.contains(content));
+        let mut removed = Vec::new();
+        for (path, content) in &before {
+            match after.get(path).filter(|now| *now != content) {
+                Some(now) => {
+                    println!("{} {} is {}", path.display(), &content[7..15], &now[7..15]);
+                    let became = self.rewritten.entry(content.clone()).or_default();
+                    became.insert(now.clone());
+                }
+                None if !contents.contains(content) => removed.push(content.clone()),
+                None => {}
+            }
+        }
+        // With a removed file, the tags go that its row had from contents before.
+        while let Some(content) = removed.pop() {
+            println!("{} is removed", &content[7..15]);
+            self.tags.remove(&content);
+            self.rewritten.retain(|before, became| {
+                if became.contains(&content) {
+                    removed.push(before.clone());
+                }
+                !became.contains(&content)
+            });
+        }
     }
 
     fn check_tags(&mut self, when: &str) {
         let images = self.images();
-        for content in std::mem::take(&mut self.rewritten) {
+        for content in std::mem::take(&mut self.rewritten).into_keys() {
             let Some(tags) = self.tags.remove(&content) else {
                 continue;
             };
@@ -247,7 +263,7 @@ fn files_belong_to_the_image_of_their_content_after_random_changes() {
         state: seed,
         serial: 0,
         tags: BTreeMap::new(),
-        rewritten: BTreeSet::new(),
+        rewritten: BTreeMap::new(),
     };
     for _ in 0..10 {
         let path = model.new_path();
@@ -263,7 +279,6 @@ fn files_belong_to_the_image_of_their_content_after_random_changes() {
         model.tag();
         for _ in 0..OPERATIONS {
             model.change_and_note();
-            model.forget_lost();
             if model.random(3) == 0 {
                 sleep(Duration::from_millis(model.random(900) as u64));
                 model.check_rows(&when);
