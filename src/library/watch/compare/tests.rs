@@ -11,6 +11,7 @@ use super::{Found, Loss, Move, Seen, compare, slices};
 use crate::digest::Checksum;
 use crate::store::watched::{Missing, Stamp, WatchedFile};
 
+mod cells;
 mod operations;
 
 const SECOND: i64 = 1_000_000;
