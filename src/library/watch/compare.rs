@@ -215,7 +215,7 @@ impl Seen {
     /// inode must be older than the row, since a new file may get the inode number of a removed one.
     fn is_renamed(&self, row: &WatchedFile) -> bool {
         let is_old = self.born <= row.stamp.changed || self.stamp.changed == row.stamp.changed;
-        row.checksum.is_some() && self.stamp.same_written(&row.stamp) && is_old
+        self.stamp.same_written(&row.stamp) && is_old
     }
 }
 

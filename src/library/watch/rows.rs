@@ -129,11 +129,20 @@ impl<'a> Rows<'a> {
         }
         for (row, Move { to, stamp, .. }) in taken {
             let (from, path, stamp) = (row.path.clone(), to.clone(), *stamp);
-            let image = row.image_id.map(|id| self.image(id)).transpose()?.flatten();
+            // The image of a file that cannot be decoded waits for it.
+            let waits = row.checksum.is_none();
+            let id = match waits {
+                true => watched::missing_at(self.c, &from)?,
+                false => row.image_id,
+            };
+            let image = id.map(|id| self.image(id)).transpose()?.flatten();
             watched::note(self.c, &WatchedFile { path, stamp, ..row })?;
             match image {
                 Some(image) if image.path == from || image.missing_since.is_some() => {
                     self.give_file(&image, to)?;
+                    if waits {
+                        images::miss(self.c, image.id, 0)?;
+                    }
                 }
                 _ => self.vacate(to, row.image_id)?,
             }
@@ -161,7 +170,7 @@ impl<'a> Rows<'a> {
             let is_missing = image.missing_since.is_some();
             if !is_missing && self.other_file(id)?.is_some() {
                 // A file that is away may return.
-                if !self.context.watched.is_away(&row.path) {
+                if *loss != Loss::Away {
                     watched::forget(self.c, &row.path)?;
                 }
                 self.vacate(&row.path, None)?;
@@ -381,8 +390,8 @@ impl<'a> Rows<'a> {
         let path = &facts.path;
         match self.image(id)? {
             Some(image) if moves => {
-                if image.missing_since.is_some() {
-                    // All its other files are gone.
+                if image.missing_since.is_some_and(|since| since > 0) {
+                    // All its other files are gone, and none is on a disk that is away.
                     watched::forget_image(self.c, id)?;
                 }
                 log::debug!(
@@ -407,10 +416,9 @@ impl<'a> Rows<'a> {
     }
 
     /// Gives an image the new content of its file. Returns nothing if that was not decoded: it was known
-    /// when it was read, so it is read again.
+    /// when it was read. The look after the batch finds that it is to be read again.
     fn rewrite(&mut self, facts: &mut Facts, id: i64) -> Result<Option<i64>, Error> {
         let (Some(new), Some(old)) = (&facts.new, self.image(id)?) else {
-            self.effects.again.push(facts.path.clone());
             return Ok(None);
         };
         edits::rewrite(self.c, &old, &new.row)?;
@@ -428,7 +436,6 @@ impl<'a> Rows<'a> {
     fn insert(&mut self, facts: &mut Facts) -> Result<Option<i64>, Error> {
         let folder = self.folder(&facts.path)?;
         let Some(new) = &mut facts.new else {
-            self.effects.again.push(facts.path.clone());
             return Ok(None);
         };
         new.row.folder_id = folder;

@@ -154,19 +154,22 @@ fn watched_file_that_cannot_be_decoded_keeps_its_image_until_it_can() {
             .status
     };
     wait_until("no picture", || raw() == 404);
+    walls.rename("a.png", "c.png");
+    walls.wait_for(&[("c.png", 1), ("b.png", 2)]);
     std::thread::sleep(Duration::from_secs(12));
-    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
-    walls.draw("a.png", 3);
-    walls.wait_for(&[("a.png", 3), ("b.png", 2)]);
+    walls.wait_for(&[("c.png", 1), ("b.png", 2)]);
+    assert_eq!(raw(), 404);
+    walls.draw("c.png", 3);
+    walls.wait_for(&[("c.png", 3), ("b.png", 2)]);
     assert_eq!(
-        (walls.id("a.png"), walls.in_playlist(playlist)),
+        (walls.id("c.png"), walls.in_playlist(playlist)),
         (id, vec![id])
     );
     assert_eq!(raw(), 200);
     // Without a file, the image goes as others do.
-    fs::write(walls.at("a.png"), &whole[..whole.len() / 2]).unwrap();
+    fs::write(walls.at("c.png"), &whole[..whole.len() / 2]).unwrap();
     wait_until("no picture again", || raw() == 404);
-    fs::remove_file(walls.at("a.png")).unwrap();
+    fs::remove_file(walls.at("c.png")).unwrap();
     walls.wait_for(&[("b.png", 2)]);
 }
 

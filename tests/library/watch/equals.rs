@@ -172,6 +172,11 @@ fn picture_is_kept_when_its_only_file_is_in_a_directory_that_is_away() {
     wait_until("the other file", || image()["path"] != here);
     fs::remove_file(walls.at("a.png")).unwrap();
     wait_until("the file that is away", || image()["path"] == here);
+    // A new file takes its place until it is gone, too.
+    walls.draw("d.png", 1);
+    wait_until("the new file", || image()["path"] != here);
+    fs::remove_file(walls.at("d.png")).unwrap();
+    wait_until("the file that is away again", || image()["path"] == here);
     let client = walls.daemon.client();
     client.get(&format!("/images/{before}/raw")).fails(404);
     fs::rename(&away, &keep).unwrap();
