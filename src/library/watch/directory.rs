@@ -6,10 +6,10 @@
 //! itself only while a change settles or a file is missing. The imports' processes read the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::Error;
@@ -17,7 +17,9 @@ use super::super::context::ImportContext;
 use super::super::departed::AT_ONCE;
 use super::super::import::Request;
 use super::super::owner::Owner;
+use super::super::package::is_manifest;
 use super::super::task::{Directory, Task, Which};
+use super::super::walk::NO_MEDIA;
 use super::compare::{Difference, Found, Loss, Root, compare, slices};
 use super::notices::{Kernel, Watches};
 use super::rows::{self, Effects, Rows};
@@ -69,11 +71,9 @@ struct Files {
     queue: BTreeMap<PathBuf, Stamp>,
     /// The files that the imports read now.
     in_hand: HashMap<PathBuf, Stamp>,
-    /// Those of them that a look has missed: rows that are made for them need another look.
-    missed: BTreeSet<PathBuf>,
-    /// Files that the imports could not read. Missing images with their paths have no time limit until
-    /// these files change.
-    unread: BTreeSet<PathBuf>,
+    /// Files that the imports were given with these stamps, and could not read. Missing images with their
+    /// paths have no time limit until these files change.
+    failed: BTreeMap<PathBuf, Stamp>,
 }
 
 /// What is known about the directory itself.
@@ -159,30 +159,21 @@ impl DirectoryThread {
     fn hear(&mut self, waiting: Waiting) {
         let Waiting { paths, scan, ended } = waiting;
         if let Some(is_unsaved) = ended {
-            let mut unsettled = lock(&self.watched.unsettled);
-            let mut ended: Vec<(PathBuf, Stamp)> = self.files.in_hand.drain().collect();
-            ended
-                .retain(|(path, _)| !self.files.queue.contains_key(path) && unsettled.remove(path));
+            let mut given = std::mem::take(&mut self.files.in_hand);
+            // Files may have vanished or changed while they were read.
+            let paths = given.keys().cloned().collect();
+            self.wish_for(Scope::Paths(paths), Instant::now());
+            let unsettled = lock(&self.watched.unsettled);
+            given.retain(|path, _| unsettled.contains_key(path));
             drop(unsettled);
-            ended.retain(|(path, stamp)| {
-                let row = self.context.store.read(|c| watched::get(c, path));
-                row.is_ok_and(|row| row.is_none_or(|row| !row.stamp.same(stamp)))
-            });
-            let unread = ended.into_iter().map(|(path, _)| path);
-            self.files.unread.extend(unread);
-            let missed = std::mem::take(&mut self.files.missed);
-            if !missed.is_empty() {
-                self.wish_for(Scope::Paths(missed), Instant::now());
-            }
+            self.files.failed.extend(given);
             if is_unsaved {
                 self.fail();
-            } else if self.state.is_away {
-                // Perhaps no longer.
-                self.wish_for(Scope::All, Instant::now());
             }
         }
         if scan {
             self.rested = Instant::now();
+            self.files.failed.clear();
             self.wish_for(Scope::All, self.rested);
         }
         if !paths.is_empty() {
@@ -194,6 +185,7 @@ impl DirectoryThread {
     /// may be one of those that were found.
     fn fail(&mut self) {
         self.is_unsaved = true;
+        self.files.failed.clear();
         self.wish = Some((Scope::All, Instant::now() + LATER));
         self.due = None;
     }
@@ -217,9 +209,16 @@ impl DirectoryThread {
             true => path == Path::new(ANYWHERE),
             // A change above may change where the path leads. A directory inside may have a new name,
             // which only a look at everything finds.
-            false => own.starts_with(path) || self.known.contains(path),
+            false => {
+                // Marks concern all files of their directory.
+                let is_mark = |name: &OsStr| name == NO_MEDIA || is_manifest(name);
+                path.file_name().is_some_and(is_mark)
+                    || own.starts_with(path)
+                    || self.known.contains(path)
+            }
         };
         if paths.iter().any(is_all) {
+            self.files.failed.clear();
             return self.wish_for(Scope::All, now);
         }
         let paths: BTreeSet<_> = match is_single {
@@ -270,8 +269,6 @@ impl DirectoryThread {
         } else if self.may_give() {
             self.give_files();
         }
-        let is_searching = !(self.files.candidates.is_empty() && self.files.hashed.is_empty());
-        self.watched.searches.store(is_searching, Ordering::Release);
         Ok(())
     }
 
@@ -287,9 +284,9 @@ impl DirectoryThread {
         Ok(self.context.store.read(watched::missing)?)
     }
 
-    /// Whether a missing image is one of this thread, and no unread file is at its path.
+    /// Whether a missing image is one of this thread, and its path has no file that cannot be read.
     fn may_end(&self, one: &Missing) -> bool {
-        self.has(&one.path) && !self.files.unread.contains(&one.path)
+        self.has(&one.path) && !self.files.failed.contains_key(&one.path)
     }
 
     /// The paths of the images whose time is over, and of their other files.
@@ -325,13 +322,14 @@ impl DirectoryThread {
         self.state.unnamed.extend(found.unnamed.iter().cloned());
         let (missing, now) = (self.read_missing()?, Timestamp::now().as_micros());
         let difference = self.compare(scope, &found, &missing, now)?;
-        if !is_all && difference.lost > 0 && !difference.is_there {
-            // All files may be gone.
+        let (is_there, is_lost) = (difference.is_there, difference.lost > 0);
+        if !is_all && (is_lost && !is_there || is_there && self.state.is_away) {
+            // All files may be gone, or there again.
             self.wish_for(Scope::All, Instant::now());
             return Ok(());
         }
         let is_away = difference.is_away() || found.root == Root::Missing;
-        if is_all || difference.is_there {
+        if is_all {
             self.state.is_away = is_away;
         }
         self.tell();
@@ -437,27 +435,25 @@ impl DirectoryThread {
         let files = &mut self.files;
         let mut unsettled = lock(&self.watched.unsettled);
         let in_hand = &files.in_hand;
-        unsettled.retain(|path| !scope.has(path) || in_hand.contains_key(path));
-        files.candidates.retain(|path, _| !scope.has(path));
-        files.hashed.retain(|path, _| !scope.has(path));
-        files.queue.retain(|path, _| !scope.has(path));
-        files.unread.retain(|path| !scope.has(path));
-        let sought = in_hand.keys().filter(|path| scope.has(path));
-        files.missed.extend(sought.cloned());
+        let mut before = scope.take(&mut unsettled);
+        before.retain(|path, _| in_hand.contains_key(path));
+        unsettled.extend(before);
+        scope.take(&mut files.candidates);
+        scope.take(&mut files.hashed);
+        scope.take(&mut files.queue);
+        let failed = scope.take(&mut files.failed);
         let lists = [
             (&difference.first, &mut files.candidates),
             (&difference.read, &mut files.queue),
         ];
         for (found, list) in lists {
             for (path, stamp) in found {
-                files.missed.remove(path);
-                if files
-                    .in_hand
-                    .get(path)
-                    .is_none_or(|known| !known.same(stamp))
-                {
+                let is_it = |known: &Stamp| known.same(stamp);
+                if failed.get(path).is_some_and(is_it) {
+                    files.failed.insert(path.clone(), *stamp);
+                } else if !in_hand.get(path).is_some_and(is_it) {
                     list.insert(path.clone(), *stamp);
-                    unsettled.insert(path.clone());
+                    unsettled.insert(path.clone(), stamp.size);
                 }
             }
         }
@@ -480,26 +476,19 @@ impl DirectoryThread {
             ..
         } = difference;
         let missed = Arc::new(gone.iter().map(|(row, _)| row.path.clone()).collect());
-        let may_expire = !is_away && self.may_expire();
-        // A file that is not read yet may be one of them under another name.
-        let unread = self.files.queue.values().chain(self.files.in_hand.values());
-        let unread: HashSet<u64> = unread.map(|stamp| stamp.size).collect();
-        gone.retain(|(row, loss)| {
-            *loss != Loss::Expired || may_expire && !unread.contains(&row.stamp.size)
-        });
-        let mut expired: Vec<i64> = Vec::new();
-        if may_expire {
-            let due = |one: &Missing| {
-                let may_end = one.is_due(now) && !unread.contains(&one.size);
-                may_end && !one.has_files && self.has(&one.path)
-            };
-            expired.extend(
-                missing
-                    .iter()
-                    .filter(|(_, one)| due(one))
-                    .map(|(id, _)| *id),
-            );
-        }
+        let may_expire = !is_away && !self.is_unsaved && !self.context.watched.is_walking();
+        // A file that is not read yet may be a missing one under another name.
+        let unread = match missing.values().any(|one| one.is_due(now)) {
+            true => self.context.watched.unsettled_sizes(),
+            false => HashSet::new(),
+        };
+        let may_end = |size: u64| may_expire && !unread.contains(&size);
+        gone.retain(|(row, loss)| *loss != Loss::Expired || may_end(row.stamp.size));
+        let is_due = |one: &Missing| {
+            one.is_due(now) && may_end(one.size) && !one.has_files && self.has(&one.path)
+        };
+        let expired = missing.iter().filter(|(_, one)| is_due(one));
+        let expired: Vec<i64> = expired.map(|(id, _)| *id).collect();
         if let Some(one) = moves.first() {
             let (count, from, to) = (moves.len(), one.row.path.display(), one.to.display());
             log::info!("updated the paths of renamed files ({count}): {from} is now {to}");
@@ -537,12 +526,6 @@ impl DirectoryThread {
             })?;
         }
         Ok(())
-    }
-
-    /// Whether no missing file can be one of those that were found but not read yet.
-    fn may_expire(&self) -> bool {
-        let is_reading = !(self.files.candidates.is_empty() && self.files.hashed.is_empty());
-        !is_reading && !self.is_unsaved && !self.context.watched.may_find(self.watched.id)
     }
 
     /// Finds out how many images are kept, and when the time of the next one is over.
@@ -730,9 +713,14 @@ mod tests {
     use crate::library::tests::{Alive, Scene, png};
     use crate::thread::Spawner;
 
-    fn thread(alive: &Alive, directory: &Path) -> DirectoryThread {
-        let directory = Directory::of(directory, Which::All);
+    fn thread(alive: &Alive, path: PathBuf) -> DirectoryThread {
+        let directory = Directory {
+            path,
+            ..Directory::default()
+        };
         let watched = Arc::new(Watched::new(1, "w".to_owned(), directory));
+        let list = &alive.context().watched;
+        list.set(list.all().into_iter().chain([watched.clone()]).collect());
         let (spawner, _deaths) = Spawner::new();
         let kernel = Kernel::new(spawner, alive.context().watched.clone());
         let shared = (Arc::clone(alive.context()), alive.owner());
@@ -761,10 +749,10 @@ mod tests {
         let id = import(&context, &a);
         let missed = context.store.write(|c| images::miss(c, id, 1));
         missed.unwrap();
-        let mut thread = thread(&alive, &scene.at("source"));
+        let mut thread = thread(&alive, scene.at("source"));
         assert_eq!(thread.missing_files().unwrap().len(), 1);
         thread.files.in_hand.insert(a.clone(), Stamp::default());
-        lock(&thread.watched.unsettled).insert(a.clone());
+        lock(&thread.watched.unsettled).insert(a.clone(), 1);
         thread.hear(ended());
         assert!(thread.missing_files().unwrap().is_empty());
         thread.wait_for_missing().unwrap();
@@ -776,25 +764,27 @@ mod tests {
 
     #[test]
     fn missing_image_stays_while_a_file_of_its_size_is_read() {
-        let scene = Scene::new();
-        let mut alive = scene.start();
-        alive.reconciled();
-        let (a, context) = (scene.source("a.png", png(1)), Arc::clone(alive.context()));
-        let id = import(&context, &a);
-        let b = scene.source("b.png", png(1));
-        let mut thread = thread(&alive, &scene.at("source"));
-        thread.look(&Scope::All).unwrap();
-        thread.files.in_hand = std::mem::take(&mut thread.files.queue)
-            .into_iter()
-            .collect();
-        assert!(thread.files.in_hand.contains_key(&b));
-        std::fs::remove_file(&a).unwrap();
-        let missed = context.store.write(|c| images::miss(c, id, 1));
-        missed.unwrap();
-        thread.look(&Scope::All).unwrap();
-        let image = context.store.read(|c| images::get(c, id));
-        assert!(image.unwrap().is_some());
-        alive.end();
+        for other in ["source", "other"] {
+            let scene = Scene::new();
+            let mut alive = scene.start();
+            alive.reconciled();
+            let (a, context) = (scene.source("a.png", png(1)), Arc::clone(alive.context()));
+            let id = import(&context, &a);
+            std::fs::create_dir_all(scene.at(other)).unwrap();
+            let b = scene.at(other).join("b.png");
+            std::fs::write(&b, png(1)).unwrap();
+            let mut finder = thread(&alive, scene.at(other));
+            finder.look(&Scope::All).unwrap();
+            assert!(finder.files.queue.contains_key(&b));
+            std::fs::remove_file(&a).unwrap();
+            let missed = context.store.write(|c| images::miss(c, id, 1));
+            missed.unwrap();
+            let mut thread = thread(&alive, scene.at("source"));
+            thread.look(&Scope::Paths([a].into())).unwrap();
+            let image = context.store.read(|c| images::get(c, id));
+            assert!(image.unwrap().is_some(), "{other}");
+            alive.end();
+        }
     }
 
     #[test]
@@ -803,19 +793,19 @@ mod tests {
         let mut alive = scene.start();
         alive.reconciled();
         let [a, b] = ["a.png", "b.png"].map(|name| scene.source(name, png(1)));
-        let mut thread = thread(&alive, &scene.at("source"));
+        let mut thread = thread(&alive, scene.at("source"));
         thread.wish = None;
         thread.look(&Scope::All).unwrap();
         thread.files.in_hand = std::mem::take(&mut thread.files.queue)
             .into_iter()
             .collect();
         std::fs::remove_file(&b).unwrap();
-        let changed = Scope::Paths([a, b.clone()].into());
+        let changed = Scope::Paths([b.clone()].into());
         thread.look(&changed).unwrap();
         assert_eq!(thread.wish, None);
         thread.hear(ended());
         let wish = thread.wish.take().map(|(scope, _)| scope);
-        assert_eq!(wish, Some(Scope::Paths([b].into())));
+        assert_eq!(wish, Some(Scope::Paths([a, b].into())));
         alive.end();
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -33,6 +34,25 @@ impl Scope {
             Self::All => true,
             Self::Paths(paths) => path.ancestors().any(|at| paths.contains(at)),
         }
+    }
+
+    /// Removes and returns what a map has at these paths.
+    pub(super) fn take<V>(&self, map: &mut BTreeMap<PathBuf, V>) -> BTreeMap<PathBuf, V> {
+        let Self::Paths(paths) = self else {
+            return std::mem::take(map);
+        };
+        let below = |path| {
+            let from = map.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+            from.map(|(at, _)| at)
+                .take_while(move |at| at.starts_with(path))
+        };
+        let found: Vec<PathBuf> = paths
+            .iter()
+            .map(PathBuf::as_path)
+            .flat_map(below)
+            .cloned()
+            .collect();
+        found.iter().filter_map(|at| map.remove_entry(at)).collect()
     }
 }
 
@@ -131,11 +151,6 @@ impl<'a> Walk<'a> {
 
     /// Looks at one path after an event.
     fn look_at(&mut self, path: &Path) {
-        // A new or removed manifest concerns all files of its directory.
-        if path.file_name().is_some_and(is_manifest) {
-            self.found.has_directory = true;
-            return;
-        }
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => self.found.has_directory = true,
             Ok(meta) if meta.is_file() && !self.is_left_out(path) => {

@@ -1,9 +1,9 @@
 //! A watched directory as other threads see it: its changes that wait, its files that are not read yet,
 //! and its state. Only [`Watched::wait`] waits.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -30,10 +30,8 @@ pub(super) struct Watched {
     pub(super) directory: Arc<Directory>,
     inbox: Mutex<Inbox>,
     wake: Condvar,
-    /// Files that a walk has found and whose content is not read yet.
-    pub(super) unsettled: Mutex<HashSet<PathBuf>>,
-    /// Whether some of these may have the content of a missing image.
-    pub(super) searches: AtomicBool,
+    /// Files that a walk has found and whose content is not read yet, and their sizes.
+    pub(super) unsettled: Mutex<BTreeMap<PathBuf, u64>>,
     /// The last sign of life of a walk in progress.
     pub(super) walking: Mutex<Option<Instant>>,
     status: Mutex<(WatchState, Option<String>)>,
@@ -84,7 +82,6 @@ impl Watched {
             inbox: Mutex::new(inbox),
             wake: Condvar::new(),
             unsettled: Mutex::default(),
-            searches: AtomicBool::new(false),
             walking: Mutex::default(),
             status: Mutex::new((WatchState::Watched, None)),
         }
@@ -170,12 +167,6 @@ impl Watched {
         lock(&self.walking).is_some_and(|since| since.elapsed() > PATIENCE)
     }
 
-    /// Whether a missing file may still be found here under another name.
-    fn may_find(&self) -> bool {
-        let is_walking = lock(&self.walking).is_some() && !self.hangs();
-        is_walking || self.searches.load(Ordering::Acquire)
-    }
-
     /// Stores the state, and logs it when the directory is no longer watched completely.
     pub(super) fn tell(&self, state: WatchState, message: Option<String>) {
         let mut status = lock(&self.status);
@@ -252,7 +243,7 @@ impl WatchList {
     pub(super) fn is_unsettled(&self, file: &Path) -> bool {
         lock(&self.0)
             .iter()
-            .any(|one| lock(&one.unsettled).contains(file))
+            .any(|one| lock(&one.unsettled).contains_key(file))
     }
 
     /// Notes that the content of a file was read.
@@ -262,11 +253,17 @@ impl WatchList {
         }
     }
 
-    /// Whether a directory other than this one may still find a missing file under another name.
-    pub(super) fn may_find(&self, except: u64) -> bool {
-        lock(&self.0)
-            .iter()
-            .any(|one| one.id != except && one.may_find())
+    /// The sizes of the files that were found and are not read yet.
+    pub(super) fn unsettled_sizes(&self) -> HashSet<u64> {
+        let list = lock(&self.0);
+        let sizes = |one: &Arc<Watched>| lock(&one.unsettled).values().copied().collect::<Vec<_>>();
+        list.iter().flat_map(sizes).collect()
+    }
+
+    /// Whether a directory is being listed.
+    pub(super) fn is_walking(&self) -> bool {
+        let is_walking = |one: &Arc<Watched>| lock(&one.walking).is_some() && !one.hangs();
+        lock(&self.0).iter().any(is_walking)
     }
 }
 

@@ -312,4 +312,10 @@ fn files_of_phones_network_disks_and_downloads_are_skipped() {
     walls.wait_for(&all);
     walls.daemon.import(&[&walls.directory]);
     walls.wait_for(&all);
+    // A mark that is removed or made later counts, too.
+    fs::remove_file(walls.at("phone/.nomedia")).unwrap();
+    let marked = [("phone/b.png", 2), ("phone/e.png", 6)];
+    walls.wait_for(&[&all[..], &marked[..]].concat());
+    fs::write(walls.at("phone/.nomedia"), "").unwrap();
+    walls.wait_for(&all);
 }
