@@ -224,7 +224,10 @@ pub(crate) fn images_below(
     let (from, to) = directory_range(directory);
     let mut statement = connection
         .prepare_cached("SELECT id, path FROM image WHERE path > ?1 AND path < ?2 AND in_place")?;
-    images(&mut statement, params![from, to])
+    let rows = statement.query_map([from, to], |row| {
+        Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?)))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the files of images in place, including other watched files with their content, and files
@@ -333,16 +336,6 @@ pub(crate) fn folder(
     Ok(statement
         .query_row(params![name, parent], |row| row.get(0))
         .optional()?)
-}
-
-fn images<P: rusqlite::Params>(
-    statement: &mut rusqlite::CachedStatement<'_>,
-    parameters: P,
-) -> Result<Vec<(i64, PathBuf)>, Error> {
-    let rows = statement.query_map(parameters, |row| {
-        Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?)))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the range of paths below a directory, both ends excluded: `0` is the character after

@@ -42,7 +42,7 @@ pub(super) struct Found {
     pub(super) has_directory: bool,
 }
 
-/// A file that has another path now.
+/// A file that has another path now, or the same, if its image was missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) row: WatchedFile,
@@ -64,15 +64,11 @@ pub(super) enum Loss {
 /// The differences between a walk and the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Missing images whose files are there again.
-    pub(super) back: Vec<(i64, PathBuf)>,
     /// Files whose disk has another device number now.
     pub(super) devices: Vec<(PathBuf, u64)>,
     pub(super) moves: Vec<Move>,
-    /// Files that are gone.
+    /// Files that are gone, with or without images.
     pub(super) gone: Vec<(WatchedFile, Loss)>,
-    /// Rows of unusable files that are gone.
-    pub(super) dropped: Vec<PathBuf>,
     /// Files that may have the content of a missing image, and are to be read before all others.
     pub(super) first: Vec<(PathBuf, Stamp)>,
     pub(super) read: Vec<(PathBuf, Stamp)>,
@@ -163,8 +159,12 @@ fn settle<'f>(
                 .push((row.path.clone(), file.stamp.device));
         }
         settled.insert(&*file.path, row.image_id.is_some());
-        if let Some(id) = row.image_id.filter(|id| missing.contains_key(id)) {
-            difference.back.push((id, row.path.clone()));
+        if row.image_id.is_some_and(|id| missing.contains_key(&id)) {
+            difference.moves.push(Move {
+                row: row.clone(),
+                to: row.path.clone(),
+                stamp: file.stamp,
+            });
         }
     }
     displaced.extend(elsewhere);
@@ -229,8 +229,8 @@ impl Difference {
         now: i64,
     ) {
         let all_away = self.is_away();
-        let moved = self.moves.iter().filter_map(|one| one.row.image_id);
-        let found: HashSet<i64> = self.back.iter().map(|(id, _)| *id).chain(moved).collect();
+        let found = self.moves.iter().filter_map(|one| one.row.image_id);
+        let found: HashSet<i64> = found.collect();
         let is_away = |row: &&WatchedFile| {
             let device = row.path.ancestors().find_map(|at| directories.get(at));
             all_away || device != Some(&row.stamp.device)
@@ -241,7 +241,8 @@ impl Difference {
             let Some(id) = row.image_id else {
                 // The row of a file that was deleted in murald stays.
                 let is_unusable = row.checksum.is_none() && !is_away(&&row);
-                self.dropped.extend(is_unusable.then_some(row.path));
+                self.gone
+                    .extend(is_unusable.then_some((row, Loss::Missing)));
                 continue;
             };
             let marked = missing.get(&id).filter(|_| !found.contains(&id));
@@ -278,7 +279,7 @@ pub(super) fn slices(moves: Vec<Move>, most: usize) -> Vec<Vec<Move>> {
         .values()
         .map(|one| (one.to.clone(), one.row.path.clone()))
         .collect();
-    let is_end = |one: &&Move| !left.contains_key(&one.to);
+    let is_end = |one: &&Move| one.to == one.row.path || !left.contains_key(&one.to);
     let mut ends: Vec<PathBuf> = left
         .values()
         .filter(is_end)

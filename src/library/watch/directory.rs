@@ -18,11 +18,11 @@ use super::super::departed::AT_ONCE;
 use super::super::import::Request;
 use super::super::owner::Owner;
 use super::super::package::is_manifest;
-use super::super::task::{Directory, Task, Which};
+use super::super::task::{Directory, Facts, Task, Which};
 use super::super::walk::NO_MEDIA;
 use super::compare::{Difference, Found, Loss, Root, compare, slices};
 use super::notices::{Kernel, Watches};
-use super::rows::{self, Effects, Rows};
+use super::rows::{Effects, Rows};
 use super::settings::{FILES_AT_ONCE, GRACE, is_scanned};
 use super::walk::{Scope, Walk};
 use super::watched::{ANYWHERE, Waiting, Watched};
@@ -469,10 +469,8 @@ impl DirectoryThread {
     ) -> Result<(), Error> {
         let Difference {
             devices,
-            back,
             moves,
             mut gone,
-            dropped,
             ..
         } = difference;
         let missed = Arc::new(gone.iter().map(|(row, _)| row.path.clone()).collect());
@@ -489,20 +487,23 @@ impl DirectoryThread {
         };
         let expired = missing.iter().filter(|(_, one)| is_due(one));
         let expired: Vec<i64> = expired.map(|(id, _)| *id).collect();
-        if let Some(one) = moves.first() {
-            let (count, from, to) = (moves.len(), one.row.path.display(), one.to.display());
+        let mut renamed = moves.iter().filter(|one| one.to != one.row.path);
+        if let Some(one) = renamed.next() {
+            let (count, from, to) = (
+                renamed.count() + 1,
+                one.row.path.display(),
+                one.to.display(),
+            );
             log::info!("updated the paths of renamed files ({count}): {from} is now {to}");
         }
         let are_folders_left = !(moves.is_empty() && gone.is_empty() && expired.is_empty());
         self.each(&missed, &devices, |it, some| it.renumber(some))?;
-        self.each(&missed, &back, |it, some| it.restore(some))?;
         for some in slices(moves, AT_ONCE) {
             slice(&self.owner, &self.watched.directory, &missed, move |it| {
                 it.shift(&some)
             })?;
         }
         self.each(&missed, &gone, |it, some| it.lose(some))?;
-        self.each(&missed, &dropped, |it, some| it.drop_unusable(some))?;
         self.each(&missed, &expired, |it, some| it.expire_all(some))?;
         match are_folders_left {
             true => slice(&self.owner, &self.watched.directory, &missed, |it| {
@@ -565,29 +566,23 @@ impl DirectoryThread {
     /// contents. The rest is decoded. So a renamed file finds its image before its old name gets a new
     /// one.
     fn place_hashed(&mut self) -> Result<(), Error> {
-        let hashed = std::mem::take(&mut self.files.hashed);
-        let mut left: Vec<(PathBuf, Stamp, Checksum)> = hashed
-            .into_iter()
-            .map(|(path, (stamp, checksum))| (path, stamp, checksum))
-            .collect();
+        let hashed = std::mem::take(&mut self.files.hashed).into_iter();
+        let directory = &self.watched.directory;
+        let facts = hashed.map(|(path, (stamp, checksum))| {
+            Facts::new(path, Arc::clone(directory), stamp, Ok(checksum))
+        });
+        let mut left: Vec<Facts> = facts.collect();
         let none = Arc::default();
         for is_own in [true, false] {
-            let mut rest = Vec::new();
-            for some in left.chunks(AT_ONCE) {
-                let mut facts = rows::facts(&self.watched.directory, some);
-                let place = move |rows: &mut Rows<'_>| {
-                    let facts = facts.iter_mut();
-                    facts
-                        .map(|one| rows.place_known(one, is_own))
-                        .collect::<Result<Vec<_>, _>>()
-                };
-                let placed = slice(&self.owner, &self.watched.directory, &none, place)?;
-                let unknown = some.iter().zip(placed).filter(|(_, is_placed)| !is_placed);
-                rest.extend(unknown.map(|(one, _)| one.clone()));
+            let mut others = Vec::new();
+            while !left.is_empty() {
+                let some = left.split_off(left.len().saturating_sub(AT_ONCE));
+                let place = move |rows: &mut Rows<'_>| rows.place_known(some, is_own);
+                others.extend(slice(&self.owner, directory, &none, place)?);
             }
-            left = rest;
+            left = others;
         }
-        let left = left.into_iter().map(|(path, stamp, _)| (path, stamp));
+        let left = left.into_iter().map(|facts| (facts.path, facts.stamp));
         self.files.queue.extend(left);
         self.wait_for_missing()?;
         slice(&self.owner, &self.watched.directory, &none, |it| {

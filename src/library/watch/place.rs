@@ -43,16 +43,13 @@ pub(crate) enum Placement {
     NoImage,
     /// The image stays, and is missing until its file can be decoded.
     Undecoded(i64),
-    /// A new image; `loses` is the image that had the file.
-    New { loses: Option<i64> },
+    /// A new image. Another one that had the file loses it.
+    New,
     /// The image keeps its id, and gets the content.
     Rewritten(i64),
-    /// The file is one of this image. `moves`: the image uses it from now on.
-    Same {
-        id: i64,
-        moves: bool,
-        loses: Option<i64>,
-    },
+    /// The file is one of this image. `moves`: the image uses it from now on. Another one that had the
+    /// file loses it.
+    Same { id: i64, moves: bool },
 }
 
 /// `row` is that of the path. `own` is its image, or the missing one that had its file there.
@@ -70,15 +67,13 @@ pub(crate) fn place(
     if facts.checksum.is_none() {
         return own.map_or(Placement::NoImage, |own| Placement::Undecoded(own.id));
     }
-    let loses = own.map(|own| own.id);
     match (same, own) {
         (Same::Image { id, is_intact }, _) => Placement::Same {
             id,
             moves: !is_intact,
-            loses: loses.filter(|own| *own != id),
         },
         (_, Some(own)) if own.path == facts.path => Placement::Rewritten(own.id),
         (Same::Dismissed, None) => Placement::NoImage,
-        _ => Placement::New { loses },
+        _ => Placement::New,
     }
 }

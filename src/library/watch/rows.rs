@@ -17,9 +17,8 @@ use super::super::name::{Name, Names};
 use super::super::task::{self, Directory, Facts, Imported, Which};
 use super::compare::{Loss, Move};
 use super::place::{self, Placement, Same, place};
-use crate::digest::Checksum;
 use crate::store::folders::{self, DEPTH_MAX};
-use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::watched::{self, WatchedFile};
 use crate::store::{Connection, edits, images};
 use crate::wire::{Event, GalleryDomain, Image, Timestamp};
 
@@ -104,22 +103,7 @@ impl<'a> Rows<'a> {
         Ok(devices.try_for_each(|(path, device)| watched::set_device(self.c, path, *device))?)
     }
 
-    /// Gives missing images their files again.
-    pub(super) fn restore(&mut self, back: &[(i64, PathBuf)]) -> Result<(), Error> {
-        for (id, path) in back {
-            let row = watched::get(self.c, path)?.filter(|row| row.image_id == Some(*id));
-            if let Some(image) = self
-                .image(*id)?
-                .filter(|image| image.missing_since.is_some())
-                && row.is_some()
-            {
-                self.give_file(&image, path)?;
-            }
-        }
-        self.settle_losers()
-    }
-
-    /// Changes the paths of files and their images.
+    /// Changes the paths of files and their images, which are no longer missing.
     pub(super) fn shift(&mut self, moves: &[Move]) -> Result<(), Error> {
         let mut taken = Vec::new();
         // All rows leave before any returns, as files may have changed places.
@@ -150,14 +134,20 @@ impl<'a> Rows<'a> {
         self.settle_losers()
     }
 
-    /// Marks images whose files are gone, and removes those that have waited long enough.
+    /// Marks images whose files are gone, and removes those that have waited long enough. An image that
+    /// was kept for a file that could not be decoded is missing from now on.
     pub(super) fn lose(&mut self, gone: &[(WatchedFile, Loss)]) -> Result<(), Error> {
         for (row, loss) in gone {
             let now = watched::get(self.c, &row.path)?;
             let is_it = |now: &WatchedFile| {
                 (now.image_id, now.stamp.inode) == (row.image_id, row.stamp.inode)
             };
-            let Some(id) = now.filter(is_it).and_then(|now| now.image_id) else {
+            let Some(now) = now.filter(is_it) else {
+                continue;
+            };
+            let Some(id) = now.image_id else {
+                watched::forget(self.c, &row.path)?;
+                watched::start_clock(self.c, &row.path, self.now)?;
                 continue;
             };
             let Some(image) = self.image(id)? else {
@@ -183,19 +173,6 @@ impl<'a> Rows<'a> {
             }
         }
         self.settle_losers()
-    }
-
-    /// Removes the rows of unusable files that are gone. An image that was kept for such a file is
-    /// missing from now on.
-    pub(super) fn drop_unusable(&mut self, paths: &[PathBuf]) -> Result<(), Error> {
-        for path in paths {
-            let row = watched::get(self.c, path)?;
-            if row.is_some_and(|row| row.image_id.is_none() && row.checksum.is_none()) {
-                watched::forget(self.c, path)?;
-                watched::start_clock(self.c, path, self.now)?;
-            }
-        }
-        Ok(())
     }
 
     /// Removes images without files that have waited long enough.
@@ -287,36 +264,36 @@ impl<'a> Rows<'a> {
                 self.lose_content(id, &facts.path)?;
                 (None, true)
             }
-            Placement::Same { id, moves, loses } => {
+            Placement::Same { id, moves } => {
                 self.add_file(facts, id, moves, row.is_none())?;
-                self.leave(loses, &facts.path)?;
                 (Some(id), is_named || !moves && before == Some(id))
             }
             Placement::Rewritten(id) => (self.rewrite(facts, id)?, false),
-            Placement::New { loses } => {
-                let id = self.insert(facts)?;
-                self.leave(loses.filter(|_| id.is_some()), &facts.path)?;
-                (id, false)
-            }
+            Placement::New => (self.insert(facts)?, false),
         })
     }
 
-    /// Places a file if its content is that of an image: with `is_own`, of the image that it belongs to.
-    /// Returns whether it was placed.
-    pub(super) fn place_known(&mut self, facts: &mut Facts, is_own: bool) -> Result<bool, Error> {
-        let Ok(checksum) = &facts.content else {
-            return Ok(false);
-        };
-        let Some(image) = images::by_checksum(self.c, checksum)? else {
-            return Ok(false);
-        };
-        let owner = watched::get(self.c, &facts.path)?.and_then(|row| row.image_id);
-        if is_own && owner != Some(image.id) {
-            return Ok(false);
+    /// Places files whose content is that of an image: with `is_own`, of the image that they belong to.
+    /// Returns the others.
+    pub(super) fn place_known(
+        &mut self,
+        files: Vec<Facts>,
+        is_own: bool,
+    ) -> Result<Vec<Facts>, Error> {
+        let mut others = Vec::new();
+        for mut facts in files {
+            let checksum = facts.content.as_ref().ok();
+            let same = checksum.map(|sum| images::by_checksum(self.c, sum));
+            let same = same.transpose()?.flatten().map(|image| image.id);
+            let owner = watched::get(self.c, &facts.path)?.and_then(|row| row.image_id);
+            if same.is_none() || is_own && owner != same {
+                others.push(facts);
+                continue;
+            }
+            self.place(&mut facts)?;
+            self.effects.departed.moved += 1;
         }
-        self.place(facts)?;
-        self.effects.departed.moved += 1;
-        Ok(true)
+        Ok(others)
     }
 
     /// The image of a row, or the missing one that had its file there.
@@ -401,16 +378,17 @@ impl<'a> Rows<'a> {
                 );
                 self.give_file(&image, path)?;
             }
-            Some(image) if image.path != *path => self.vacate(path, Some(id))?,
-            Some(_) => {}
-            // A copy in no folder moves to that of the directory: it was imported from there before.
-            None if is_first && self.directory.folders => {
-                let image = task::read_image(self.c, id)?;
-                if image.folder_id.is_none() {
+            Some(_) => self.vacate(path, Some(id))?,
+            None => {
+                self.vacate(path, None)?;
+                // A copy in no folder moves to that of the directory: it was imported from there before.
+                if is_first
+                    && self.directory.folders
+                    && task::read_image(self.c, id)?.folder_id.is_none()
+                {
                     edits::set_folder(self.c, id, self.folder(path)?)?;
                 }
             }
-            None => {}
         }
         self.note(facts, Some(id))
     }
@@ -446,18 +424,6 @@ impl<'a> Rows<'a> {
         };
         self.note(facts, Some(id))?;
         Ok(Some(id))
-    }
-
-    /// Takes its file from an image, as that has the content of another one.
-    fn leave(&mut self, id: Option<i64>, path: &Path) -> Result<(), Error> {
-        let image = id.map(|id| self.image(id)).transpose()?.flatten();
-        if let Some(image) =
-            image.filter(|image| image.path == path && image.missing_since.is_none())
-        {
-            images::miss(self.c, image.id, self.now)?;
-            self.losers.push(image.id);
-        }
-        Ok(())
     }
 
     /// Keeps an image whose file cannot be decoded, without a time limit.
@@ -620,17 +586,6 @@ impl Rows<'_> {
         }
         self.settle_losers()
     }
-}
-
-/// Files that were hashed, with their checksums, as facts for [`Rows::place_known`].
-pub(super) fn facts(
-    directory: &Arc<Directory>,
-    hashed: &[(PathBuf, Stamp, Checksum)],
-) -> Vec<Facts> {
-    let facts = hashed.iter().map(|(path, stamp, checksum)| {
-        Facts::new(path.clone(), Arc::clone(directory), *stamp, Ok(*checksum))
-    });
-    facts.collect()
 }
 
 #[cfg(test)]

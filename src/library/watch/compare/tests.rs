@@ -241,10 +241,6 @@ impl Library {
         for (path, device) in difference.devices {
             self.rows.get_mut(&path).unwrap().stamp.device = device;
         }
-        for (id, path) in difference.back {
-            let image = self.images.get_mut(&id).unwrap();
-            (image.path, image.missing) = (path, None);
-        }
         for slice in slices(difference.moves, 2) {
             self.shift(&slice, now);
             self.commit()?;
@@ -411,23 +407,23 @@ impl Library {
         content: Checksum,
         now: i64,
     ) {
-        let (id, loses) = match placement {
+        let id = match placement {
             Placement::Nothing => return,
-            Placement::Same { id, moves, loses } => {
+            Placement::Same { id, moves } => {
                 let image = self.images.get_mut(&id).unwrap();
                 if moves {
                     (image.path, image.missing) = (path.clone(), None);
                 }
-                (id, loses)
+                id
             }
             Placement::Rewritten(id) => {
                 self.rows
                     .retain(|other, row| row.image_id != Some(id) || other == path);
                 let image = self.images.get_mut(&id).unwrap();
                 (image.content, image.size, image.missing) = (content, stamp.size, None);
-                (id, None)
+                id
             }
-            Placement::New { loses } => {
+            Placement::New => {
                 self.last += 1;
                 let image = Image {
                     content,
@@ -437,7 +433,7 @@ impl Library {
                     tags: BTreeSet::new(),
                 };
                 self.images.insert(self.last, image);
-                (self.last, loses)
+                self.last
             }
             other => panic!("{other:?}"),
         };
@@ -447,8 +443,9 @@ impl Library {
             checksum: Some(content),
             stamp: *stamp,
         };
-        self.rows.insert(path.clone(), row);
-        if let Some(loser) = loses {
+        let before = self.rows.insert(path.clone(), row);
+        let loser = before.and_then(|before| before.image_id);
+        if let Some(loser) = loser.filter(|loser| *loser != id) {
             self.lose(loser, path, now);
         }
     }

@@ -97,25 +97,23 @@ fn known(here: &str) -> (Option<WatchedFile>, Option<i64>) {
 fn in_words(difference: &Difference) -> String {
     let name = |path: &Path| path.strip_prefix("/w").unwrap().display().to_string();
     let mut words = Vec::new();
-    words.extend(
-        difference
-            .back
-            .iter()
-            .map(|(id, _)| format!("{id} is back")),
-    );
     let moves = difference.moves.iter();
-    words.extend(moves.map(|one| format!("{} is {}", name(&one.row.path), name(&one.to))));
+    words.extend(moves.map(|one| match one.row.image_id {
+        Some(id) if one.to == one.row.path => format!("{id} is back"),
+        _ => format!("{} is {}", name(&one.row.path), name(&one.to)),
+    }));
     let gone = difference.gone.iter().map(|(row, loss)| {
         let loss = match loss {
             Loss::Away => "is away",
             Loss::Missing => "is missing",
             Loss::Expired => "expires",
         };
-        format!("{} {loss}", row.image_id.unwrap())
+        match row.image_id {
+            Some(id) => format!("{id} {loss}"),
+            None => format!("{} {loss}", name(&row.path)),
+        }
     });
     words.extend(gone);
-    let dropped = difference.dropped.iter();
-    words.extend(dropped.map(|path| format!("forget {}", name(path))));
     let first = difference.first.iter();
     words.extend(first.map(|(path, _)| format!("read {} first", name(path))));
     let read = difference.read.iter();
@@ -158,7 +156,7 @@ fn files_are_compared_with_rows_case_by_case() {
         ("gone", "image missing for long", "1 expires"),
         ("gone", "image away", "1 is missing"),
         ("gone", "deleted in murald", ""),
-        ("gone", "unusable", "forget a"),
+        ("gone", "unusable", "a is missing"),
         ("unmounted", "no row", ""),
         ("unmounted", "image there", "1 is away"),
         ("unmounted", "image missing", "1 is away"),
@@ -197,24 +195,18 @@ fn files_are_compared_with_rows_case_by_case() {
 
 #[test]
 fn contents_are_placed_case_by_case() {
-    let new = |loses| Placement::New { loses };
-    let same = |id, moves, loses| Placement::Same { id, moves, loses };
+    let same = |id, moves| Placement::Same { id, moves };
     let image = |id, is_intact| Same::Image { id, is_intact };
     for (here, content, of, expected) in [
-        ("no row", "unknown", Same::Nothing, new(None)),
+        ("no row", "unknown", Same::Nothing, Placement::New),
         (
             "no row",
             "deleted in murald",
             Same::Dismissed,
             Placement::NoImage,
         ),
-        ("no row", "of another", image(2, true), same(2, false, None)),
-        (
-            "no row",
-            "of a missing one",
-            image(2, false),
-            same(2, true, None),
-        ),
+        ("no row", "of another", image(2, true), same(2, false)),
+        ("no row", "of a missing one", image(2, false), same(2, true)),
         (
             "image there",
             "unknown",
@@ -227,23 +219,13 @@ fn contents_are_placed_case_by_case() {
             Same::Dismissed,
             Placement::Rewritten(1),
         ),
-        (
-            "image there",
-            "its own",
-            image(1, true),
-            same(1, false, None),
-        ),
-        (
-            "image there",
-            "of another",
-            image(2, true),
-            same(2, false, Some(1)),
-        ),
+        ("image there", "its own", image(1, true), same(1, false)),
+        ("image there", "of another", image(2, true), same(2, false)),
         (
             "image there",
             "of a missing one",
             image(2, false),
-            same(2, true, Some(1)),
+            same(2, true),
         ),
         (
             "image missing",
@@ -257,48 +239,33 @@ fn contents_are_placed_case_by_case() {
             Same::Dismissed,
             Placement::Rewritten(1),
         ),
-        (
-            "image missing",
-            "its own",
-            image(1, false),
-            same(1, true, None),
-        ),
+        ("image missing", "its own", image(1, false), same(1, true)),
         (
             "image missing",
             "of another",
             image(2, true),
-            same(2, false, Some(1)),
+            same(2, false),
         ),
         (
             "image missing",
             "of a missing one",
             image(2, false),
-            same(2, true, Some(1)),
+            same(2, true),
         ),
-        ("second file", "unknown", Same::Nothing, new(Some(1))),
+        ("second file", "unknown", Same::Nothing, Placement::New),
         (
             "second file",
             "deleted in murald",
             Same::Dismissed,
-            new(Some(1)),
+            Placement::New,
         ),
-        (
-            "second file",
-            "its own",
-            image(1, true),
-            same(1, false, None),
-        ),
-        (
-            "second file",
-            "of another",
-            image(2, true),
-            same(2, false, Some(1)),
-        ),
+        ("second file", "its own", image(1, true), same(1, false)),
+        ("second file", "of another", image(2, true), same(2, false)),
         (
             "second file",
             "of a missing one",
             image(2, false),
-            same(2, true, Some(1)),
+            same(2, true),
         ),
         ("no row", "undecodable", Same::Nothing, Placement::NoImage),
         (
@@ -318,7 +285,7 @@ fn contents_are_placed_case_by_case() {
             "unchanged, image missing",
             "its own",
             image(1, false),
-            same(1, true, None),
+            same(1, true),
         ),
     ] {
         let path = at("a");
