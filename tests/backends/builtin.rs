@@ -5,10 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use murald::internals::backends::{Backend, Error, Kind, Placement};
+use murald::internals::backends::{Backend, Error, Kind};
 use murald::internals::config::BackendName;
 use murald::internals::process::Launch;
-use murald::internals::sys::Cancel;
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt};
 
@@ -230,44 +229,7 @@ fn picture_of_the_outputs_size_is_shown_exactly_and_exif_is_honoured() {
 fn errors_leave_what_was_shown() {
     let (wall, mut builtin) = wall(&["--pluggable", "640x480", "640x480"]);
     wall.set(NAME, "transition_type", "none");
-    let red = wall.flat("red.png", RED);
-    let both = wall.hang(&[("WL-1", &red), ("WL-2", &red)]);
-    builtin.show(&both, &wall.cancel).unwrap();
-    let before = wall.processes(NAME);
-    let broken = wall.dir.path().join("broken.png");
-    let bytes = fs::read(wall.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
-    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
-    for path in [&*broken, Path::new("/nowhere.png")] {
-        let error = builtin
-            .show(&wall.hang(&[("WL-1", path)]), &wall.cancel)
-            .unwrap_err();
-        assert!(
-            matches!(&error, Error::File { path: named, .. } if named == path),
-            "{error}"
-        );
-    }
-    let cancelled = Cancel::new().unwrap();
-    cancelled.cancel();
-    let blue = wall.flat("blue.png", BLUE);
-    let error = builtin
-        .show(&wall.hang(&[("WL-1", &blue)]), &cancelled)
-        .unwrap_err();
-    assert_eq!(error, Error::Cancelled);
-    assert_eq!(wall.processes(NAME), before);
-    // An output that is gone is not waited for.
-    wall.desktop.run("unplug", &["WL-2"]);
-    let two = wall.hang(&[("WL-1", &blue)]);
-    let placements = [
-        two[0].clone(),
-        Placement {
-            path: blue,
-            ..both[1].clone()
-        },
-    ];
-    builtin.show(&placements, &wall.cancel).unwrap();
-    wall.pixels("WL-1").is_all(BLUE);
-    assert!(builtin.show(&placements[1..], &wall.cancel).is_err());
-    wall.pixels("WL-1").is_all(BLUE);
+    let before = wall.errors_leave_the_picture(&mut *builtin, NAME);
     assert_eq!(wall.processes(NAME), before);
 }
 

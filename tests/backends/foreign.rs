@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use murald::internals::process::Identity;
 use serde_json::{Value, json};
@@ -22,23 +22,29 @@ fn conflicts(daemon: &TestDaemon, backend: &str) -> Vec<Value> {
     entry["conflicts"].as_array().unwrap().clone()
 }
 
+fn picture(daemon: &TestDaemon) -> PathBuf {
+    let file = daemon.root().join("a.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
+        .save(&file)
+        .unwrap();
+    file
+}
+
+/// The answer.
+fn set(daemon: &TestDaemon, id: i64) -> Value {
+    let body = json!({ "image_id": id });
+    daemon.client().post("/wallpaper/set", &body).ok()
+}
+
 #[test]
 fn background_of_sways_configuration_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = TestDaemon::on(&desktop);
     daemon.configure("[backend]\ntype = 'swaybg'\n");
     daemon.start();
-    let file = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
-        .save(&file)
-        .unwrap();
-    let picture = daemon.import(&[&file])[0];
-    let set = || {
-        daemon
-            .client()
-            .post("/wallpaper/set", &json!({ "image_id": picture }))
-            .ok()
-    };
+    let file = picture(&daemon);
+    let id = daemon.import(&[&file])[0];
+    let set = || set(&daemon, id);
     assert!(set().get("warnings").is_none());
     assert!(
         conflicts(&daemon, "swaybg").is_empty(),
@@ -88,7 +94,7 @@ fn background_of_sways_configuration_is_reported() {
         json!([short])
     );
     // Playlists and other backends are hidden, too.
-    let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
+    let body = json!({ "name": "one", "images": [{ "image_id": id }] });
     let id = &daemon.client().post("/playlists", &body).ok()["id"];
     let start = format!("/playlists/{id}/start");
     for path in [
@@ -127,17 +133,8 @@ fn swaybg_that_draws_nothing_is_no_conflict() {
 fn desktop_of_a_file_manager_over_x11_is_reported() {
     let desktop = Desktop::x11(&["640x360"]);
     let daemon = TestDaemon::started_on(&desktop);
-    let file = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
-        .save(&file)
-        .unwrap();
-    let picture = daemon.import(&[&file])[0];
-    let set = || {
-        daemon
-            .client()
-            .post("/wallpaper/set", &json!({ "image_id": picture }))
-            .ok()
-    };
+    let id = daemon.import(&[&picture(&daemon)])[0];
+    let set = || set(&daemon, id);
     assert!(set().get("warnings").is_none());
     let mut pcmanfm = desktop.command("pcmanfm");
     let pcmanfm = Ended(

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use murald::internals::backends::{Error, Placement};
 use murald::internals::config::BackendName;
-use murald::internals::sys::Cancel;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
@@ -115,45 +113,7 @@ fn swaybg_shows_every_format_and_fit() {
 fn errors_leave_the_old_picture() {
     let wall = Wall::new(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
     let mut swaybg = wall.backend(BackendName::Swaybg);
-    let red = wall.flat("red.png", RED);
-    let placements = wall.hang(&[("WL-1", &red), ("WL-2", &red)]);
-    swaybg.show(&placements, &wall.cancel).unwrap();
-    let before = wall.processes("swaybg");
-    let broken = wall.dir.path().join("broken.png");
-    let bytes = fs::read(wall.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
-    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
-    for path in [&*broken, Path::new("/nowhere.png")] {
-        let error = swaybg
-            .show(&wall.hang(&[("WL-1", path)]), &wall.cancel)
-            .unwrap_err();
-        assert!(
-            matches!(&error, Error::File { path: named, .. } if named == path),
-            "{error}"
-        );
-    }
-    let cancelled = Cancel::new().unwrap();
-    cancelled.cancel();
-    let blue = wall.flat("blue.png", BLUE);
-    let error = swaybg
-        .show(&wall.hang(&[("WL-1", &blue)]), &cancelled)
-        .unwrap_err();
-    assert_eq!(error, Error::Cancelled);
-    assert_eq!(wall.processes("swaybg"), before);
-    wall.pixels("WL-1").is_all(RED);
-    // An output that is gone is not waited for.
-    wall.desktop.run("unplug", &["WL-2"]);
-    let two = wall.hang(&[("WL-1", &blue)]);
-    let placements = [
-        two[0].clone(),
-        Placement {
-            path: blue,
-            ..placements[1].clone()
-        },
-    ];
-    swaybg.show(&placements, &wall.cancel).unwrap();
-    wall.pixels("WL-1").is_all(BLUE);
-    assert!(swaybg.show(&placements[1..], &wall.cancel).is_err());
-    wall.pixels("WL-1").is_all(BLUE);
+    wall.errors_leave_the_picture(&mut *swaybg, "swaybg");
 }
 
 #[test]

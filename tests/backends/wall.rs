@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backend, Backends, Kind, Placement};
+use murald::internals::backends::{Backend, Backends, Error, Kind, Placement};
 use murald::internals::compositor::Watch;
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::decode::{self, Decoder};
@@ -198,6 +198,46 @@ impl Wall {
         let mut placements = self.hang(&[(output, path)]);
         placements[0].position = serde_json::from_value(position.into()).unwrap();
         placements
+    }
+
+    /// Has the backend fail on a desktop with the pluggable outputs `WL-1` and `WL-2`, without a change of
+    /// the picture. Returns the processes before the last change.
+    #[track_caller]
+    pub fn errors_leave_the_picture(&self, backend: &mut dyn Backend, name: &str) -> Vec<Identity> {
+        let (red, blue) = (self.flat("red.png", RED), self.flat("blue.png", BLUE));
+        let both = self.hang(&[("WL-1", &red), ("WL-2", &red)]);
+        backend.show(&both, &self.cancel).unwrap();
+        let before = self.processes(name);
+        let broken = self.dir.path().join("broken.png");
+        let bytes = fs::read(self.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
+        fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+        for path in [&*broken, Path::new("/nowhere.png")] {
+            let placement = self.hang(&[("WL-1", path)]);
+            let error = backend.show(&placement, &self.cancel).unwrap_err();
+            assert!(
+                matches!(&error, Error::File { path: named, .. } if named == path),
+                "{error}"
+            );
+        }
+        let cancelled = Cancel::new().unwrap();
+        cancelled.cancel();
+        let one = self.hang(&[("WL-1", &blue)]);
+        let error = backend.show(&one, &cancelled).unwrap_err();
+        assert_eq!(error, Error::Cancelled);
+        assert_eq!(self.processes(name), before);
+        self.pixels("WL-1").is_all(RED);
+        // An output that is gone is not waited for.
+        self.desktop.run("unplug", &["WL-2"]);
+        let gone = Placement {
+            path: blue,
+            ..both[1].clone()
+        };
+        let placements = [one[0].clone(), gone];
+        backend.show(&placements, &self.cancel).unwrap();
+        self.pixels("WL-1").is_all(BLUE);
+        assert!(backend.show(&placements[1..], &self.cancel).is_err());
+        self.pixels("WL-1").is_all(BLUE);
+        before
     }
 
     pub fn pixels(&self, output: &str) -> Pixels {

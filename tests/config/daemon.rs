@@ -250,6 +250,7 @@ fn config_routes_show_change_and_reset_settings() {
     for method in ["GET", "PATCH"] {
         daemon.fails(method, "/config/backend", json!({}), 404, "backend");
         daemon.fails(method, "/config/nope", json!({}), 404, "nope");
+        daemon.fails(method, "/config/App", json!({}), 404, "App");
         daemon.fails(method, "/config/backends/bk1", json!({}), 404, "bk1");
     }
     daemon.fails(

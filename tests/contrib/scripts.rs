@@ -44,13 +44,7 @@ fn watching(desktop: &Desktop) -> TestDaemon {
 
 fn with_files(desktop: &Desktop) -> (TestDaemon, Vec<PathBuf>) {
     let mut daemon = TestDaemon::on(desktop);
-    daemon.stub(
-        "murald",
-        &format!(
-            "#!/bin/sh\nexec '{}' \"$@\"\n",
-            env!("CARGO_BIN_EXE_murald")
-        ),
-    );
+    daemon.stub_murald();
     daemon.start();
     let directory = daemon.root().join("pictures");
     fs::create_dir(&directory).unwrap();

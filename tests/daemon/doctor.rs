@@ -558,13 +558,7 @@ fn backend_that_exits_at_once_is_reported() {
 #[test]
 fn damaged_database_is_reported() {
     let mut daemon = TestDaemon::new();
-    daemon.stub(
-        "murald",
-        &format!(
-            "#!/bin/sh\nexec '{}' \"$@\"\n",
-            env!("CARGO_BIN_EXE_murald")
-        ),
-    );
+    daemon.stub_murald();
     daemon.start();
     let client = daemon.client();
     for number in 0..60 {

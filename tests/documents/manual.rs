@@ -433,13 +433,7 @@ fn commands_work(commands: &[String]) {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut daemon = TestDaemon::on(&desktop);
     daemon.env("MURALD_AUTOSTART", "1");
-    daemon.stub(
-        "murald",
-        &format!(
-            "#!/bin/sh\nexec '{}' \"$@\"\n",
-            env!("CARGO_BIN_EXE_murald")
-        ),
-    );
+    daemon.stub_murald();
     // The menus choose the first image.
     daemon.stub("rofi", "#!/bin/sh\necho 0\n");
     daemon.stub("fuzzel", "#!/bin/sh\necho 0\n");

@@ -36,13 +36,7 @@ fn daemon(desktop: &Desktop) -> TestDaemon {
         let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(color));
         picture.save(pictures.join(format!("{name}.png"))).unwrap();
     }
-    daemon.stub(
-        "murald",
-        &format!(
-            "#!/bin/sh\nexec '{}' \"$@\"\n",
-            env!("CARGO_BIN_EXE_murald")
-        ),
-    );
+    daemon.stub_murald();
     daemon.start();
     daemon
 }

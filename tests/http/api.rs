@@ -248,40 +248,6 @@ fn events_are_filtered_by_type() {
 }
 
 #[test]
-fn config_is_shown_whole_and_by_section() {
-    let mut daemon = daemon();
-    let whole = daemon.client.get("/config").json();
-    assert_eq!(whole["app"]["images_per_page"], 50);
-    assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
-    for section in [
-        "app",
-        "daemon",
-        "library",
-        "location",
-        "hooks",
-        "power",
-        "desktop",
-        "monitors",
-        "remote_gallery",
-    ] {
-        assert_eq!(
-            daemon.client.get(&format!("/config/{section}")).json(),
-            whole[section]
-        );
-    }
-    let one = daemon.client.get("/config/backends/swaybg").json();
-    assert_eq!(one, json!({ "fit_mode": "fill", "fill_color": "000000" }));
-    for path in [
-        "/config/backend",
-        "/config/App",
-        "/config/backends/x",
-        "/config/backends",
-    ] {
-        assert_eq!(daemon.client.get(path).status, 404, "{path}");
-    }
-}
-
-#[test]
 fn no_compositor_means_no_monitors_and_no_wallpaper() {
     let mut daemon = daemon();
     assert_eq!(daemon.client.get("/monitors").json(), json!([]));

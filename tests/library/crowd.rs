@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::support::TestDaemon;
 use crate::support::client::{Answer, Client};
+use crate::support::dice::Dice;
 
 const CLIENTS: u64 = 16;
 const PICTURES: u64 = 240;
@@ -424,17 +425,4 @@ fn pictures(directory: &Path, count: u64) -> Vec<PathBuf> {
             path
         })
         .collect()
-}
-
-/// A linear congruential generator, seeded with the client's number.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides.max(1)
-    }
 }

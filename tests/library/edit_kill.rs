@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::desktop::wait_until;
 use crate::import_kill::{bmp, decoder};
+use crate::support::dice::Dice;
 use crate::support::kills::{self, kills, victim as victim_of};
 
 /// Number of pictures that are renamed and moved; each has a tag of its own.
@@ -238,18 +239,5 @@ impl TestDaemon {
             .read(|c| images::by_ids(c, &ids))
             .map_err(|e: store::Error| e)
             .unwrap()
-    }
-}
-
-/// A linear congruential generator.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
     }
 }

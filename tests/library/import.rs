@@ -198,17 +198,10 @@ fn record_describes_the_picture() {
     client.get("/images/999").fails(404);
     client.get("/images/one").fails(400);
 
-    let gone = client.send(
-        "DELETE",
-        "/images",
-        "",
-        json!({ "ids": [id, 999] }).to_string().as_bytes(),
-    );
+    let gone = client.delete_images(&[id, 999]);
     assert_eq!(gone.ok()["deleted"], 1);
     assert_eq!(check_agreement(&daemon), 0);
-    client
-        .send("DELETE", "/images", "", br#"{"ids": []}"#)
-        .fails(400);
+    client.delete_images(&[]).fails(400);
 }
 
 /// A directory with one file of each bad kind, and one good JPEG with the wrong extension.

@@ -164,12 +164,7 @@ fn package_is_imported_with_all_its_files() {
             .contains("<html>")
     );
 
-    let deleted = daemon.client().send(
-        "DELETE",
-        "/images",
-        "",
-        json!({"ids": [id]}).to_string().as_bytes(),
-    );
+    let deleted = daemon.client().delete_images(&[id]);
     assert_eq!(deleted.ok()["deleted"], 1);
     assert_eq!(shelf(&daemon), BTreeSet::from(["Rain_1".to_owned()]));
 }
@@ -384,11 +379,8 @@ fn killed_import_leaves_the_whole_package_or_nothing() {
         {
             let kept = Path::new(image["web_meta"]["package_root"].as_str().unwrap());
             assert_eq!(fs::read_dir(kept.join("assets")).unwrap().count(), whole);
-            let ids = json!({ "ids": [image["id"]] }).to_string();
-            daemon
-                .client()
-                .send("DELETE", "/images", "", ids.as_bytes())
-                .ok();
+            let id = image["id"].as_i64().unwrap();
+            daemon.client().delete_images(&[id]).ok();
         }
         assert!(shelf(&daemon).is_empty());
     }

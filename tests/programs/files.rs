@@ -135,11 +135,7 @@ fn links_and_colour_files_follow_every_change() {
     wait_until("the link follows the name", || {
         link(&daemon, "HEADLESS-1") == Some(in_library(&daemon, "rose.png"))
     });
-    let ids = json!({ "ids": [night] }).to_string();
-    daemon
-        .client()
-        .send("DELETE", "/images", "", ids.as_bytes())
-        .ok();
+    daemon.client().delete_images(&[night]).ok();
     // The monitor now shows the image that was set for all.
     wait_until("no link to the deleted image", || {
         let gone = Some(in_library(&daemon, "n'ight.png"));

@@ -36,6 +36,12 @@ impl Client {
         self.send("DELETE", path, "", b"")
     }
 
+    /// Deletes images and their files.
+    pub fn delete_images(&self, ids: &[i64]) -> Answer {
+        let body = serde_json::json!({ "ids": ids }).to_string();
+        self.send("DELETE", "/images", "", body.as_bytes())
+    }
+
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, "", body.to_string().as_bytes())
     }

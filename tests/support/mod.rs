@@ -15,6 +15,7 @@ pub mod awww;
 pub mod bystander;
 pub mod client;
 pub mod dead_disk;
+pub mod dice;
 pub mod kills;
 pub mod photographs;
 pub mod pty;
@@ -144,6 +145,15 @@ impl TestDaemon {
         let path = directory.join(name);
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Puts the tested executable on `PATH`, by its name.
+    pub fn stub_murald(&mut self) {
+        let executable = env!("CARGO_BIN_EXE_murald");
+        self.stub(
+            "murald",
+            &format!("#!/bin/sh\nexec '{executable}' \"$@\"\n"),
+        );
     }
 
     /// Leaves only these programs on `PATH`, as links to the installed ones.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use image::codecs::jpeg::JpegEncoder;
 use image::{Rgb, RgbImage};
 
+use super::dice::Dice;
+
 /// Width and height as shown: landscape, portrait, square, wide.
 const SIZES: [(u32, u32); 6] = [
     (800, 450),
@@ -52,12 +54,13 @@ pub fn take(directory: &Path, count: u32) -> Vec<Photograph> {
 fn draw(number: u32) -> RgbImage {
     let (width, height) = SIZES[number as usize % SIZES.len()];
     let mut dice = Dice(u64::from(number) + 1);
-    let (sky, ground) = (dice.color(), dice.color());
+    let (sky, ground) = (color(&mut dice), color(&mut dice));
     let mut things = Vec::new();
     for _ in 0..5 {
-        let color = dice.color();
-        let at = (dice.roll(width) as f32, dice.roll(height) as f32);
-        things.push((at, (dice.roll(height / 3) + height / 10) as f32, color));
+        let color = color(&mut dice);
+        let mut below = |sides: u32| dice.below(sides.into()) as u32;
+        let at = (below(width) as f32, below(height) as f32);
+        things.push((at, (below(height / 3) + height / 10) as f32, color));
     }
     let mut grain = Dice(u64::from(number) + 1000);
     let mut picture = RgbImage::new(width, height);
@@ -66,7 +69,7 @@ fn draw(number: u32) -> RgbImage {
         let inside = things.iter().rev().find(|((left, top), size, _)| {
             (x as f32 - left).powi(2) + (y as f32 - top).powi(2) < size * size
         });
-        let grain = grain.roll(17) as f32 - 8.0;
+        let grain = grain.below(17) as f32 - 8.0;
         *pixel = Rgb(std::array::from_fn(|part| {
             let ground = sky[part] * (1.0 - depth) + ground[part] * depth;
             let shade = x as f32 / width as f32 * 40.0 - 20.0;
@@ -77,21 +80,8 @@ fn draw(number: u32) -> RgbImage {
     picture
 }
 
-/// A linear congruential generator, the same on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u32) -> u32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as u32 % sides
-    }
-
-    fn color(&mut self) -> [f32; 3] {
-        std::array::from_fn(|_| self.roll(256) as f32)
-    }
+fn color(dice: &mut Dice) -> [f32; 3] {
+    std::array::from_fn(|_| dice.below(256) as f32)
 }
 
 fn jpeg(picture: &RgbImage) -> Vec<u8> {

@@ -78,15 +78,7 @@ fn preview_is_made_once_and_removed_with_its_video() {
     assert!(listed().is_null());
     post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     assert_eq!(previews(&daemon), [path]);
-    daemon
-        .client()
-        .send(
-            "DELETE",
-            "/images",
-            "",
-            json!({ "ids": [id] }).to_string().as_bytes(),
-        )
-        .ok();
+    daemon.client().delete_images(&[id]).ok();
     assert_eq!(previews(&daemon).len(), 0);
     assert_eq!(files(&daemon.images()).len(), 0);
 }
@@ -96,15 +88,7 @@ fn video_can_be_deleted_after_its_cache() {
     let (daemon, id) = daemon();
     post(&daemon, id, "ensure-browser-preview", &json!({})).ok();
     fs::remove_dir_all(daemon.root().join("cache/murald/thumbnails")).unwrap();
-    daemon
-        .client()
-        .send(
-            "DELETE",
-            "/images",
-            "",
-            json!({ "ids": [id] }).to_string().as_bytes(),
-        )
-        .ok();
+    daemon.client().delete_images(&[id]).ok();
     assert_eq!(files(&daemon.images()).len(), 0);
 }
 

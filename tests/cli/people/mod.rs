@@ -26,13 +26,7 @@ fn home(mut daemon: TestDaemon, pictures: &[(&str, [u8; 3])]) -> TestDaemon {
         let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(*color));
         picture.save(directory.join(name)).unwrap();
     }
-    daemon.stub(
-        "murald",
-        &format!(
-            "#!/bin/sh\nexec '{}' \"$@\"\n",
-            env!("CARGO_BIN_EXE_murald")
-        ),
-    );
+    daemon.stub_murald();
     daemon.env("MURALD_AUTOSTART", "1");
     daemon
 }

@@ -317,12 +317,7 @@ impl Owner {
         assert_eq!(self.scene.daemon.stop(), Some(0));
         self.start();
         self.act(|scene| {
-            let body = json!({ "ids": [2] }).to_string();
-            scene
-                .daemon
-                .client()
-                .send("DELETE", "/images", "", body.as_bytes())
-                .ok();
+            scene.daemon.client().delete_images(&[2]).ok();
         });
         self.act(|scene| {
             let change = json!({ "hooks": { "timeout_seconds": 11 } });
