@@ -11,8 +11,7 @@ pub(super) mod fuzz;
 mod look;
 mod manifest;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -23,7 +22,7 @@ use super::name::Name;
 use super::task::{Prepared, Ready, Source};
 use crate::color;
 use crate::decode::{Decoder, Packed};
-use crate::paths::open_regular;
+use crate::paths::{Replacement, open_regular};
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, MediaType, Resolution, WebMeta};
 
@@ -205,10 +204,7 @@ impl Manifest {
         if self.file.is_some() {
             return Ok(());
         }
-        let path = root.join(manifest::OWN);
-        File::create_new(&path)
-            .and_then(|mut file| file.write_all(self.text().as_bytes()))
-            .map_err(Error::file("write", &path))
+        write_manifest(&root.join(manifest::OWN), &self.text())
     }
 }
 
@@ -240,21 +236,11 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
 }
 
 fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
-    let temporary = path.with_file_name(".murald-manifest");
     let write = || {
-        // Removes a file that a kill has left, or the package's own file of this name. That name may be
-        // a link to another of the package's files, so it is never written through.
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = File::create_new(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
+        // A link with the temporary name, which the package may have, is not followed.
+        let new = Replacement::of(path)?;
+        new.fill(text.as_bytes(), 0o644)?;
+        new.land()
     };
-    write().map_err(|error| {
-        fs::remove_file(&temporary).ok();
-        Error::file("write", path)(error)
-    })
+    write().map_err(Error::file("write", path))
 }

@@ -163,7 +163,7 @@ fn capabilities_are_not_written_through_a_link() {
     let meta = image.web_meta.unwrap();
     symlink(
         "index.html",
-        Path::new(&meta.package_root).join(".murald-manifest"),
+        Path::new(&meta.package_root).join(".new-waypaper.json"),
     )
     .unwrap();
     package::write_capabilities(&meta).unwrap();
