@@ -67,7 +67,9 @@ impl Tools<'_> {
             ) => {
                 let made = match format.media_type() {
                     MediaType::Video => self.frame((path, format), None, resolution, scratch, to),
-                    _ => self.picture((path, format), &traits, (resolution, &scratch()?), to),
+                    MediaType::Image | MediaType::Web => {
+                        self.picture((path, format), &traits, (resolution, &scratch()?), to)
+                    }
                 };
                 // The decoder's error for a special file says more than ffmpeg's.
                 match special {

@@ -107,7 +107,7 @@ impl ImportContext {
         };
         let checked = match format.media_type() {
             MediaType::Video => tools.ffmpeg.facts(path, format).map(drop),
-            _ => transcode::require_for(format, traits),
+            MediaType::Image | MediaType::Web => transcode::require_for(format, traits),
         };
         checked.map_err(|source| match special {
             // The decoder's error for it says more than ffmpeg's failure.

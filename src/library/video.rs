@@ -114,7 +114,7 @@ impl Library {
         let image = self.image(id)?;
         match image.media_type {
             MediaType::Video => Ok(image),
-            _ => Err(Error::NotVideo {
+            MediaType::Image | MediaType::Web => Err(Error::NotVideo {
                 id,
                 name: image.name,
             }),

@@ -36,7 +36,19 @@ impl Probe {
             Format::Png => png::frames(input, &mut each),
             Format::Webp => webp::frames(input, &mut each),
             // No other format is decoded frame by frame.
-            _ => Ok(()),
+            Format::Jpg
+            | Format::Bmp
+            | Format::Tiff
+            | Format::Avif
+            | Format::Jxl
+            | Format::Heic
+            | Format::Svg
+            | Format::Mp4
+            | Format::Webm
+            | Format::Mkv
+            | Format::Mov
+            | Format::Avi
+            | Format::Html => Ok(()),
         }
     }
 }

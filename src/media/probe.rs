@@ -54,7 +54,16 @@ fn decoder(format: Format) -> Option<Decoder> {
             open: tiff::open,
             decode: tiff::decode,
         },
-        _ => return None,
+        Format::Avif
+        | Format::Jxl
+        | Format::Heic
+        | Format::Svg
+        | Format::Mp4
+        | Format::Webm
+        | Format::Mkv
+        | Format::Mov
+        | Format::Avi
+        | Format::Html => return None,
     })
 }
 

@@ -207,7 +207,7 @@ impl Player {
         // In mode `extend`, another monitor changes the slices of all.
         let monitors = match state.mode {
             Mode::Extend => applied_to,
-            _ => owed,
+            Mode::Individual | Mode::Clone | Mode::Each => owed,
         };
         // Monitors that have an image keep it; the new ones are for the others.
         let none_has_its_own = is_new && asked.is_empty();

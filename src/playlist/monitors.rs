@@ -16,7 +16,7 @@ impl PlaybackState {
     pub(super) fn stride(&self, connected: &[String]) -> usize {
         match self.mode {
             Mode::Each => self.applied_to(connected).len().max(1),
-            _ => 1,
+            Mode::Individual | Mode::Clone | Mode::Extend => 1,
         }
     }
 

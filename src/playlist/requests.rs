@@ -22,7 +22,7 @@ impl Player {
         let targets = if all { Targets::All } else { named() };
         let ask = match state.mode {
             Mode::Each => Ask::Each(wish.images.clone()),
-            _ => Ask::Image(wish.images[0]),
+            Mode::Individual | Mode::Clone | Mode::Extend => Ask::Image(wish.images[0]),
         };
         let mut request = Request {
             mode: state.mode,
@@ -86,7 +86,7 @@ impl Player {
             source: wish.missed.then_some("missed_event_recovery"),
             images: match applied.mode {
                 Mode::Each => images.clone(),
-                _ => BTreeMap::new(),
+                Mode::Individual | Mode::Clone | Mode::Extend => BTreeMap::new(),
             },
         });
     }

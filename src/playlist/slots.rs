@@ -149,7 +149,7 @@ pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option
         let other = match event {
             SunEvent::Dawn => SunEvent::Sunrise,
             SunEvent::Dusk => SunEvent::Sunset,
-            other => other,
+            SunEvent::Sunrise | SunEvent::Sunset => event,
         };
         minute_of_event(event, day, zone, place)
             .or_else(|| minute_of_event(other, day, zone, place))

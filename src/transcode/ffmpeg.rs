@@ -49,7 +49,14 @@ pub(crate) fn is_available() -> bool {
 pub(crate) fn is_needed_for(format: Format) -> bool {
     match format {
         Format::Avif | Format::Jxl | Format::Heic | Format::Svg => true,
-        other => other.media_type() == MediaType::Video,
+        Format::Mp4 | Format::Webm | Format::Mkv | Format::Mov | Format::Avi => true,
+        Format::Jpg
+        | Format::Png
+        | Format::Gif
+        | Format::Webp
+        | Format::Bmp
+        | Format::Tiff
+        | Format::Html => false,
     }
 }
 

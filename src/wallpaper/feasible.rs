@@ -273,7 +273,7 @@ impl WorldState {
 fn effective_mode(mode: Mode, kind: Kind) -> Mode {
     match mode {
         Mode::Extend if kind != Kind::StaticImage => Mode::Clone,
-        mode => mode,
+        Mode::Individual | Mode::Clone | Mode::Extend | Mode::Each => mode,
     }
 }
 

@@ -45,7 +45,7 @@ impl Picture {
     pub(super) fn images(&self, applied: &Applied) -> BTreeMap<String, i64> {
         match self.rows[0].mode {
             Mode::Each => applied.images.clone(),
-            _ => BTreeMap::new(),
+            Mode::Individual | Mode::Clone | Mode::Extend => BTreeMap::new(),
         }
     }
 

@@ -73,7 +73,7 @@ fn add_last_resort(rows: &mut Vec<Assignment>, world: &WorldState, slots: &Slots
         }
         let mode = match newest.mode {
             Mode::Extend => Mode::Individual,
-            mode => mode,
+            mode @ (Mode::Individual | Mode::Clone | Mode::Each) => mode,
         };
         rows.push(Assignment {
             monitor: name.clone(),
@@ -178,14 +178,14 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
         web,
         extended_over: match row.mode {
             Mode::Extend if color.is_none() => row.together.clone(),
-            _ => Vec::new(),
+            Mode::Individual | Mode::Clone | Mode::Extend | Mode::Each => Vec::new(),
         },
         span: Vec::new(),
         // A plain colour fills its monitor, whatever the settings say.
         fit: color.map_or(row.fit, |_| Some(Fit::Cover)),
         position: match row.mode {
             Mode::Extend => None,
-            _ => row.position.or(image.position),
+            Mode::Individual | Mode::Clone | Mode::Each => row.position.or(image.position),
         },
         sound: row.sound,
     }

@@ -144,10 +144,10 @@ impl Section {
 
     /// The name in `config_changed`: a change of the priorities is one of `backend`.
     pub fn event_name(self) -> String {
-        match self {
-            Self::AutoPriorities => "backend".to_owned(),
-            section => section.heading(),
+        if self == Self::AutoPriorities {
+            return "backend".to_owned();
         }
+        self.heading()
     }
 
     /// Kept for the client, which may add keys of its own; the daemon does not read it.
