@@ -49,8 +49,8 @@ impl ImportContext {
         Ok(())
     }
 
-    /// Fails if a directory is missing or empty although several images lie in it: its disk is more likely
-    /// unmounted than emptied.
+    /// Fails if a directory is missing or empty although several images lie in it: its disk is more
+    /// likely unmounted than emptied.
     pub(super) fn check_mounted(&self, directory: &Path) -> Result<(), Error> {
         if disk::is_bare(directory)
             && self

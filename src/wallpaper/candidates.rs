@@ -196,8 +196,8 @@ impl WorldState {
         Ok(assigned)
     }
 
-    /// Returns the images that can be shown, without those that were found missing (`gone`). If none can, returns one of them, so that the choice of its
-    /// backend reports the reason.
+    /// Returns the images that can be shown, without those that were found missing (`gone`). If none
+    /// can, returns one of them, so that the choice of its backend reports the reason.
     fn showable(
         &self,
         store: &Store,

@@ -12,8 +12,8 @@ use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus, Source};
 /// Called once, on the thread `reconciler` or `desktop`, so it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
-/// Called with the id of an image whose row or file a request did not find, and whether the user named the
-/// image; must not wait.
+/// Called with the id of an image whose row or file a request did not find, and whether the user named
+/// the image; must not wait.
 pub(crate) type OnLost = Box<dyn Fn(i64, bool) + Send>;
 
 /// Writes more in the transaction that writes the rows of a request, once its pictures are shown.

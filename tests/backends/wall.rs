@@ -200,8 +200,8 @@ impl Wall {
         placements
     }
 
-    /// Has the backend fail on a desktop with the pluggable outputs `WL-1` and `WL-2`, without a change of
-    /// the picture. Returns the processes before the last change.
+    /// Has the backend fail on the pluggable outputs `WL-1` and `WL-2`, without a change of the picture.
+    /// Returns the processes before the last change.
     #[track_caller]
     pub fn errors_leave_the_picture(&self, backend: &mut dyn Backend, name: &str) -> Vec<Identity> {
         let (red, blue) = (self.flat("red.png", RED), self.flat("blue.png", BLUE));

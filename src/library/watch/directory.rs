@@ -71,8 +71,8 @@ struct Files {
     queue: BTreeMap<PathBuf, Stamp>,
     /// The files that the imports read now.
     in_hand: HashMap<PathBuf, Stamp>,
-    /// Files that the imports were given with these stamps, and could not read. Missing images with their
-    /// paths have no time limit until these files change.
+    /// Files that the imports were given with these stamps, and could not read. Missing images with
+    /// their paths have no time limit until these files change.
     failed: BTreeMap<PathBuf, Stamp>,
 }
 
