@@ -86,12 +86,12 @@ impl Difference {
     }
 }
 
-/// Compares the rows of the files that were looked for with those that were found. `elsewhere` has other
+/// Compares the rows of the files that were looked for with those that were found. `waiting` has the
 /// rows of missing images, whose files may be found here. `others`: whether a known file is there that
 /// was not looked for.
 pub(super) fn compare(
     rows: &[WatchedFile],
-    elsewhere: Vec<WatchedFile>,
+    mut waiting: Vec<WatchedFile>,
     missing: &HashMap<i64, Missing>,
     found: &Found,
     others: bool,
@@ -100,7 +100,8 @@ pub(super) fn compare(
     let files: HashMap<&Path, &Seen> = found.files.iter().map(|f| (&*f.path, f)).collect();
     let sought: HashSet<&Path> = rows.iter().map(|row| &*row.path).collect();
     let mut difference = Difference::default();
-    let (mut settled, displaced) = settle(rows, elsewhere, (&files, missing), &mut difference);
+    waiting.retain(|row| !sought.contains(&*row.path));
+    let (mut settled, displaced) = settle(rows, waiting, (&files, missing), &mut difference);
     let mut is_there = others || settled.values().any(|has_image| *has_image);
     let displaced = find_moves(
         displaced,

@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -221,29 +220,18 @@ impl DirectoryThread {
             self.files.failed.clear();
             return self.wish_for(Scope::All, now);
         }
-        let paths: BTreeSet<_> = match is_single {
+        let paths: BTreeSet<_> = if is_single {
             // Their directories are watched as a whole, so other files change, too.
-            true => paths
-                .iter()
-                .flat_map(|path| self.files_below(path))
-                .collect(),
-            false => paths
-                .into_iter()
-                .filter(|path| is_scanned(own, path))
-                .collect(),
+            let changed = Scope::Paths(paths);
+            let files = self.known.iter().filter(|file| changed.has(file));
+            files.cloned().collect()
+        } else {
+            let paths = paths.into_iter();
+            paths.filter(|path| is_scanned(own, path)).collect()
         };
         if !paths.is_empty() {
             self.wish_for(Scope::Paths(paths), now);
         }
-    }
-
-    /// The single files at a path or below it.
-    fn files_below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
-        let from = (Bound::Included(path), Bound::Unbounded);
-        let files = self.known.range::<Path, _>(from);
-        files
-            .take_while(move |file| file.starts_with(path))
-            .cloned()
     }
 
     fn go_on(&mut self) -> Result<(), Error> {
@@ -379,10 +367,7 @@ impl DirectoryThread {
         now: i64,
     ) -> Result<Difference, Error> {
         let store = &self.context.store;
-        let rows = self.rows(scope)?;
-        let mut elsewhere = store.read(watched::waiting)?;
-        let sought: HashSet<&Path> = rows.iter().map(|row| &*row.path).collect();
-        elsewhere.retain(|row| !sought.contains(&*row.path));
+        let (rows, elsewhere) = (self.rows(scope)?, store.read(watched::waiting)?);
         let is_known = |path: &Path| scope.has(path);
         let path = &self.watched.directory.path;
         let is_whole = *scope == Scope::All || self.watched.directory.which == Which::Only;

@@ -167,7 +167,8 @@ impl<'a> Rows<'a> {
             } else {
                 match loss {
                     Loss::Away => images::miss(self.c, id, 0)?,
-                    Loss::Missing => self.start_clock(&image)?,
+                    Loss::Missing if image.missing_since.is_some_and(|since| since > 0) => {}
+                    Loss::Missing => images::miss(self.c, id, self.now)?,
                     Loss::Expired => self.expire(image)?,
                 }
             }
@@ -433,13 +434,6 @@ impl<'a> Rows<'a> {
             self.losers.push(id);
         }
         Ok(())
-    }
-
-    fn start_clock(&self, image: &Image) -> Result<(), Error> {
-        match image.missing_since {
-            Some(since) if since > 0 => Ok(()),
-            _ => Ok(images::miss(self.c, image.id, self.now)?),
-        }
     }
 
     /// An image in place.
