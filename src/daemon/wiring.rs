@@ -27,7 +27,7 @@ use crate::logging::Log;
 use crate::media::PlainColors;
 use crate::parallax::Parallax;
 use crate::paths::Dirs;
-use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
+use crate::playlist::{self, DaemonWallpapers, Location, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::signals::{self, Signal, Signals};
 use crate::store::{self, Store};
@@ -267,9 +267,9 @@ impl Base {
         backends: &Backends,
     ) -> Result<(Playlists, PlayerOwner), Error> {
         let config = self.config.clone();
-        let place = move || {
+        let location = move || {
             let location = &config.current().location;
-            Place::new(location.latitude, location.longitude)
+            Location::new(location.latitude, location.longitude)
         };
         playlist::start(
             &self.spawner,
@@ -279,7 +279,7 @@ impl Base {
                 wallpaper: wallpaper.clone(),
                 backends: backends.clone(),
             }),
-            place,
+            location,
             backends.outputs.subscribe(),
             backends.records.directory().join("session"),
         )

@@ -153,7 +153,6 @@ impl From<playlist::Error> for Error {
             Why::Refused(_)
             | Why::Empty { .. }
             | Why::NothingFound { .. }
-            | Why::NoMonitor { .. }
             | Why::NoSteps { .. }
             | Why::OneForAll { .. } => Self::new(400, text),
             Why::Picture(failure) => failure.into(),
@@ -374,13 +373,6 @@ mod tests {
         );
         check(Not::NotRunning { name: name() }, 409);
         check(Not::Empty { name: name() }, 400);
-        check(
-            Not::NoMonitor {
-                declared: names(),
-                connected: vec![],
-            },
-            400,
-        );
         let gone = Not::Picture(Why::FileGone {
             id: 7,
             path: "/x".into(),

@@ -9,9 +9,10 @@ use super::edits::{Renewed, renew};
 use super::player::Player;
 use super::running::RunningPlaylist;
 use super::schedule::{Due, LATE};
+use super::skips::{kind, may_skip};
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
-use super::wishes::{Outcome, Wish, kind, may_skip};
+use super::wishes::{Outcome, Wish};
 use crate::random::seed;
 use crate::store::playlists::Item;
 use crate::store::{self, playlists};
@@ -91,7 +92,7 @@ impl Player {
             Due::Wait(_) if !lost => return false,
             Due::EnterSlot { .. } => Renewed::Ready,
             // A dynamic list is queried only now, which may replace a lost image.
-            _ => renew(&self.store, spec, state, Direction::Forward),
+            Due::Wait(_) | Due::Step { .. } => renew(&self.store, spec, state, Direction::Forward),
         };
         if renewed == Renewed::Empty {
             self.wait_for_images(id);
@@ -136,7 +137,7 @@ impl Player {
         let wish = Wish {
             missed,
             missing,
-            skipped: skipped.unwrap_or_default(),
+            skipped,
             ..Wish::default()
         };
         self.running.entry(id).and_modify(|one| one.state = state);
@@ -217,9 +218,10 @@ impl Player {
             1 + state.others.len()
         };
         let more = state.fill(&spec, taken + monitors.len(), &fits);
-        let images = match none_has_its_own || more.is_empty() {
-            true => state.taken(),
-            false => more,
+        let images = if none_has_its_own || more.is_empty() {
+            state.taken()
+        } else {
+            more
         };
         let wish = Wish {
             monitors,

@@ -97,15 +97,7 @@ impl Player {
             return reply(Err(Error::NotRunningOn { name, monitors }));
         }
         if let Some(aim) = action.aim(true, on) {
-            let refusal = if action == Action::Resume {
-                None
-            } else {
-                self.no_steps(id)
-            };
-            return match refusal {
-                Some(error) => reply(Err(error)),
-                None => self.begin(id, aim, reply),
-            };
+            return self.begin(id, aim, reply);
         }
         let starts = action == Action::Stop && self.starting().contains(&id);
         if !starts && !self.running.contains_key(&id) {
@@ -128,13 +120,15 @@ impl Player {
                 ..Moved::default()
             }));
         };
-        let running = self.running.values().filter(|one| self.runs_on(one, on));
-        let ids: Vec<i64> = running.map(|one| one.spec.id).collect();
-        let moves = |id: &i64| action == Action::Resume || self.no_steps(*id).is_none();
-        let moving: Vec<i64> = ids.iter().copied().filter(moves).collect();
+        let mut moving: Vec<&RunningPlaylist> = self.running.values().collect();
+        moving.retain(|one| self.runs_on(one, on));
+        // If none has steps, the error says so.
+        if action != Action::Resume && !moving.iter().all(|one| one.spec.has_slots()) {
+            moving.retain(|one| !one.spec.has_slots());
+        }
+        let moving: Vec<i64> = moving.iter().map(|one| one.spec.id).collect();
         if moving.is_empty() {
-            let refusal = ids.first().and_then(|id| self.no_steps(*id));
-            return reply(refusal.map_or(Ok(Moved::default()), Err));
+            return reply(Ok(Moved::default()));
         }
         let (bus, resumes) = (self.bus.clone(), action == Action::Resume);
         let finish = move |result: Result<Moved, Error>| {
@@ -210,15 +204,6 @@ impl Player {
         let applied_to = one.state.applied_to(&self.wallpapers.connected());
         monitors.is_empty() || applied_to.iter().any(|name| monitors.contains(name))
     }
-
-    /// The error for a step, if the playlist has none because it follows the clock.
-    fn no_steps(&self, id: i64) -> Option<Error> {
-        let spec = &self.running.get(&id)?.spec;
-        spec.has_slots().then(|| Error::NoSteps {
-            name: spec.name.clone(),
-            kind: spec.kind,
-        })
-    }
 }
 
 impl Player {
@@ -266,24 +251,24 @@ impl Player {
     }
 
     /// Warns if a playlist follows the sun and its times are not known: once, until that changes.
-    pub(super) fn warn_of_lost_place(&mut self) {
+    pub(super) fn warn_of_lost_location(&mut self) {
         let follows = |one: &&RunningPlaylist| match &one.spec.rule {
             Rule::Slots(slots) => slots.follow_the_sun(),
-            _ => false,
+            Rule::Manual | Rule::Timer(_) | Rule::Appearance { .. } => false,
         };
         let reading = self.clock_reading();
-        let reason = match reading.place {
+        let reason = match reading.location {
             None => Some("location.latitude and location.longitude are not set"),
-            Some(place) if !slots::has_sunrise(&reading.wall, place) => {
+            Some(location) if !slots::has_sunrise(&reading.wall, location) => {
                 Some("the sun does not rise and set at the location today")
             }
             Some(_) => None,
         };
         let lost = self.running.values().find(follows).zip(reason);
-        if let Some((one, reason)) = lost.filter(|_| !self.light.warned_of_place) {
+        if let Some((one, reason)) = lost.filter(|_| !self.light.warned_of_location) {
             let name = &one.spec.name;
             log::warn!("playlist {name:?} follows the sun, but {reason}; using 06:00 and 18:00");
         }
-        self.light.warned_of_place = lost.is_some();
+        self.light.warned_of_location = lost.is_some();
     }
 }

@@ -69,13 +69,10 @@ impl Player {
         if all || message.kind == EventKind::ConfigChanged {
             self.fill_all_monitors();
         }
-        let concerns_images = match message.kind {
-            EventKind::ConfigChanged => false,
-            // History changes with every picture, and concerns no list.
-            EventKind::GalleryChanged => message.domain != Some(GalleryDomain::History),
-            _ => true,
-        };
-        if all || concerns_images {
+        // History changes with every picture, and concerns no list.
+        let is_history = message.kind == EventKind::GalleryChanged
+            && message.domain == Some(GalleryDomain::History);
+        if all || message.kind != EventKind::ConfigChanged && !is_history {
             for id in self.running_ids() {
                 self.reload_if_changed(id);
                 self.renew_dynamic(id);

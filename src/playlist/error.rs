@@ -22,11 +22,6 @@ pub enum Error {
     /// A dynamic playlist whose source finds no image.
     #[error("playlist {name:?} is empty: no image matches its filters")]
     NothingFound { name: String },
-    #[error("{}", no_monitor(declared, connected))]
-    NoMonitor {
-        declared: Vec<String>,
-        connected: Vec<String>,
-    },
     /// A playlist that follows the clock has nothing to step to.
     #[error("playlist {name:?} changes {}; next and previous do not apply", followed(*kind))]
     NoSteps { name: String, kind: PlaylistType },
@@ -47,17 +42,6 @@ pub enum Error {
     /// The daemon is ending.
     #[error("the daemon is shutting down")]
     Ending,
-}
-
-fn no_monitor(declared: &[String], connected: &[String]) -> String {
-    if connected.is_empty() {
-        return "no monitor is connected, or the compositor cannot be reached".to_owned();
-    }
-    format!(
-        "no monitor named {} (connected: {})",
-        declared.join(", "),
-        connected.join(", ")
-    )
 }
 
 /// The rule of a playlist that has no steps.

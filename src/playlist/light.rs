@@ -13,8 +13,8 @@ pub(super) struct Light {
     mode: AppearanceMode,
     /// Light or dark as last published, or as found at the start.
     published: Option<Appearance>,
-    /// Whether the log has warned that no place is set.
-    pub(super) warned_of_place: bool,
+    /// Whether the log has warned that no location is set.
+    pub(super) warned_of_location: bool,
     /// Clients that wait for the pictures of a change.
     waiting: Vec<Reply<Appearance>>,
 }
@@ -24,7 +24,7 @@ impl Light {
         Self {
             mode: AppearanceMode::Auto,
             published: None,
-            warned_of_place: false,
+            warned_of_location: false,
             waiting: Vec::new(),
         }
     }
@@ -35,12 +35,12 @@ impl Light {
     }
 
     pub(super) fn tone(&self, now: &ClockReading) -> Tone {
-        tone_at(self.mode, &now.wall, now.place)
+        tone_at(self.mode, &now.wall, now.location)
     }
 
     /// When the tone changes next.
     pub(super) fn changes_at(&self, now: &ClockReading) -> Option<jiff::Timestamp> {
-        tone_changes_at(self.mode, &now.wall, now.place)
+        tone_changes_at(self.mode, &now.wall, now.location)
     }
 
     pub(super) fn appearance(&self, now: &ClockReading) -> Appearance {

@@ -1,11 +1,11 @@
 //! Playlists: decides which change is due, and makes it on a thread of its own.
 //!
 //! The thread `playlist` owns the running playlists and runs every method of the `player`. The
-//! decisions are pure: when a change is due (`schedule`), the random order (`shuffle`) and the
-//! position (`state`). The player requests pictures from the reconciler (`requests`), for its own
-//! changes (`changes`) and for clients (`steps`, `starts`), and never waits for a backend: the result
-//! of a picture arrives as a message. It sleeps until the next command, report, change
-//! of monitors or deadline.
+//! decisions are pure: when a change is due (`schedule`), the place in the list (`state`, `place`), the
+//! random order (`shuffle`) and the items that are skipped (`skips`). The player requests pictures from
+//! the reconciler (`requests`), for its own changes (`changes`) and for clients (`steps`, `starts`), and
+//! never waits for a backend: the result of a picture arrives as a message. It sleeps until the next
+//! command, report, change of monitors or deadline.
 
 mod changes;
 mod commands;
@@ -13,12 +13,14 @@ mod edits;
 mod error;
 mod light;
 mod monitors;
+mod place;
 mod player;
 mod power;
 mod requests;
 mod running;
 mod schedule;
 mod shuffle;
+mod skips;
 mod slots;
 mod spec;
 mod starts;
@@ -45,7 +47,7 @@ pub(crate) use error::{Error, Reply};
 pub use player::DaemonWallpapers;
 pub(crate) use player::Wallpapers;
 pub(crate) use running::{Action, Moved};
-pub(crate) use slots::Place;
+pub(crate) use slots::Location;
 
 use player::{Command, Mailbox, Player};
 use power::SharedPower;
@@ -68,15 +70,15 @@ pub struct Playlists {
 /// playlists.
 pub type PlayerOwner = OwnedThread<Sender<()>>;
 
-/// Starts the player; playlists that ran when the last daemon ended continue. `place` returns the
-/// place for sunrise and sunset, `outputs` gets a message when monitors are connected or unplugged,
+/// Starts the player; playlists that ran when the last daemon ended continue. `location` returns the
+/// location for sunrise and sunset, `outputs` gets a message when monitors are connected or unplugged,
 /// and `session` is the file that keeps the state of the session.
 pub fn start(
     spawner: &Spawner,
     store: Store,
     bus: EventBus,
     wallpapers: Box<dyn Wallpapers>,
-    place: impl Fn() -> Option<Place> + Send + 'static,
+    location: impl Fn() -> Option<Location> + Send + 'static,
     outputs: Receiver<()>,
     session: PathBuf,
 ) -> io::Result<(Playlists, PlayerOwner)> {
@@ -88,7 +90,7 @@ pub fn start(
         store.clone(),
         bus.clone(),
         wallpapers,
-        Box::new(move || ClockReading::read(place())),
+        Box::new(move || ClockReading::read(location())),
         boot_id(),
     );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());

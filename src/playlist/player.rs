@@ -150,7 +150,7 @@ impl Player {
     pub(super) fn run_all_due(&mut self) {
         self.apply_pause();
         self.publish_appearance();
-        self.warn_of_lost_place();
+        self.warn_of_lost_location();
         self.run_due();
         self.answer_waiting();
     }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::player::Player;
+use super::skips::{kind, skip};
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
-use super::wishes::{Report, Wish, kind, skip};
+use super::wishes::{Report, Wish};
 use crate::store::playlists::{self, Item, nearest_index};
 use crate::wallpaper::{self, Applied, Ask, Request, Targets, WithRows};
 use crate::wire::{Event, Mode, SkippedItem, Source};
@@ -41,14 +42,14 @@ impl Player {
     }
 
     /// Moves a state past the items that cannot be shown now; returns those that are skipped because
-    /// of their kind. None if no item can be shown: then the answer to the present one says why.
+    /// of their kind.
     pub(super) fn skip_unshowable(
         &self,
         spec: &PlaylistSpec,
         state: &mut PlaybackState,
         direction: Direction,
         missing: &[i64],
-    ) -> Option<Vec<SkippedItem>> {
+    ) -> Vec<SkippedItem> {
         // The next image of a playlist that follows the clock is for later.
         let known = if spec.has_slots() {
             Default::default()

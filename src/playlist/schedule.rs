@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Zoned;
 
-use super::slots::{Place, Slots};
+use super::slots::{Location, Slots};
 use crate::clock::{self, Boottime, Deadlines};
 use crate::store::playlists::Item;
 use crate::wire::{PlaylistConfiguration, PlaylistType, Tone};
@@ -119,7 +119,7 @@ impl Rule {
                 }
             }
             Self::Slots(slots) => {
-                let Some(slot) = slots.at(&now.wall, now.place) else {
+                let Some(slot) = slots.at(&now.wall, now.location) else {
                     return Due::Wait(Deadlines::default());
                 };
                 let wait = Due::Wait(Deadlines {
@@ -154,20 +154,20 @@ pub(super) struct ClockReading {
     pub(super) boot: Boottime,
     /// In the zone of the system.
     pub(super) wall: Zoned,
-    /// The place for sunrise and sunset; none unless the settings give it.
-    pub(super) place: Option<Place>,
+    /// The location for sunrise and sunset; none unless the settings give it.
+    pub(super) location: Option<Location>,
     /// Whether it is light or dark.
     pub(super) tone: Tone,
 }
 
 impl ClockReading {
     /// The tone is light until the player sets it.
-    pub(super) fn read(place: Option<Place>) -> Self {
+    pub(super) fn read(location: Option<Location>) -> Self {
         let clock::Now { boot, wall } = clock::Now::read();
         Self {
             boot,
             wall,
-            place,
+            location,
             tone: Tone::Light,
         }
     }

@@ -4,9 +4,9 @@
 //! Slots begin at points in time that local wall-clock minutes map to. A minute that summer time
 //! skips begins where the gap ends; a minute that comes twice begins the first time. So slots are
 //! in the order of their beginnings, and no slot begins twice. Sunrise and sunset are at a
-//! different minute each day, so their place among the slots may change.
+//! different minute each day, so their order among the slots may change.
 //!
-//! The sun rises at 06:00 and sets at 18:00 in the polar day and night, and if the place is not
+//! The sun rises at 06:00 and sets at 18:00 in the polar day and night, and if the location is not
 //! known.
 
 use jiff::civil::Date;
@@ -49,7 +49,7 @@ impl Slots {
     }
 
     /// None only at the ends of the calendar.
-    pub(super) fn at(&self, now: &Zoned, place: Option<Place>) -> Option<Slot> {
+    pub(super) fn at(&self, now: &Zoned, location: Option<Location>) -> Option<Slot> {
         // A gap may hold all marks of a day, and a week has the same image on at most six days.
         let days = match self {
             Self::Day(_) => 2,
@@ -59,7 +59,7 @@ impl Slots {
         let first = now.date().checked_sub(days.days()).unwrap_or(Date::MIN);
         let all = first.series(1.day()).take(2 * days as usize + 1);
         let marks: Vec<Mark> = all
-            .flat_map(|day| self.marks(day, now.time_zone(), place))
+            .flat_map(|day| self.marks(day, now.time_zone(), location))
             .collect();
         let begun = marks.partition_point(|&(begins, _)| begins <= now.timestamp());
         let (before, after) = marks.split_at(begun);
@@ -87,11 +87,11 @@ impl Slots {
     }
 
     /// The marks of a day, in order. If two begin at the same minute, the later one is seen.
-    fn marks(&self, day: Date, zone: &TimeZone, place: Option<Place>) -> Vec<Mark> {
+    fn marks(&self, day: Date, zone: &TimeZone, location: Option<Location>) -> Vec<Mark> {
         let mut minutes = match self {
             Self::Day(slots) => slots
                 .iter()
-                .map(|&(time, index)| (minute_of(time, day, zone, place), index))
+                .map(|&(time, index)| (minute_of(time, day, zone, location), index))
                 .collect(),
             Self::Week(images) => {
                 let weekday = usize::from(day.weekday().to_sunday_zero_offset().unsigned_abs());
@@ -127,11 +127,11 @@ const MORNING: i32 = 6 * 60;
 const EVENING: i32 = 18 * 60;
 const LAST: i32 = 24 * 60 - 1;
 
-/// The place for sunrise and sunset.
+/// The location for sunrise and sunset.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place(Coordinates);
+pub struct Location(Coordinates);
 
-impl Place {
+impl Location {
     /// In degrees; none unless both are given and lie on the globe.
     pub(crate) fn new(latitude: Option<f64>, longitude: Option<f64>) -> Option<Self> {
         Coordinates::new(latitude?, longitude?).map(Self)
@@ -139,20 +139,24 @@ impl Place {
 }
 
 /// The minute since midnight at which a time of day begins on a local day, within the day.
-pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option<Place>) -> u16 {
+pub(super) fn minute_of(
+    time: DayTime,
+    day: Date,
+    zone: &TimeZone,
+    location: Option<Location>,
+) -> u16 {
     let (event, offset) = match time {
         DayTime::Clock(minute) => return minute,
         DayTime::Sun(event, offset) => (event, offset),
     };
-    let found = place.and_then(|place| {
+    let found = location.and_then(|location| {
         // A day may have a sunrise without a dawn.
         let other = match event {
-            SunEvent::Dawn => SunEvent::Sunrise,
-            SunEvent::Dusk => SunEvent::Sunset,
-            SunEvent::Sunrise | SunEvent::Sunset => event,
+            SunEvent::Dawn | SunEvent::Sunrise => SunEvent::Sunrise,
+            SunEvent::Dusk | SunEvent::Sunset => SunEvent::Sunset,
         };
-        minute_of_event(event, day, zone, place)
-            .or_else(|| minute_of_event(other, day, zone, place))
+        minute_of_event(event, day, zone, location)
+            .or_else(|| minute_of_event(other, day, zone, location))
     });
     let usual = match event {
         SunEvent::Dawn | SunEvent::Sunrise => MORNING,
@@ -162,20 +166,20 @@ pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option
     u16::try_from(minute.clamp(0, LAST)).unwrap_or_default()
 }
 
-/// Whether the sun rises and sets at a place on the local day.
-pub(super) fn has_sunrise(wall: &Zoned, place: Place) -> bool {
+/// Whether the sun rises and sets at a location on the local day.
+pub(super) fn has_sunrise(wall: &Zoned, location: Location) -> bool {
     [SunEvent::Sunrise, SunEvent::Sunset]
         .into_iter()
-        .all(|event| minute_of_event(event, wall.date(), wall.time_zone(), place).is_some())
+        .all(|event| minute_of_event(event, wall.date(), wall.time_zone(), location).is_some())
 }
 
-/// The minute of a local day at which a solar event happens. If the zone is far from the place, the
-/// event may belong to the place's day before or after.
+/// The minute of a local day at which a solar event happens. If the zone is far from the location, the
+/// event may belong to the location's day before or after.
 fn minute_of_event(
     event: SunEvent,
     day: Date,
     zone: &TimeZone,
-    Place(place): Place,
+    Location(location): Location,
 ) -> Option<i32> {
     let event = match event {
         SunEvent::Sunrise => SolarEvent::Sunrise,
@@ -190,7 +194,7 @@ fn minute_of_event(
             solar.month().unsigned_abs().into(),
             solar.day().unsigned_abs().into(),
         )?;
-        let seconds = SolarDay::new(place, date).event_time(event)?.timestamp();
+        let seconds = SolarDay::new(location, date).event_time(event)?.timestamp();
         // To the nearest minute.
         let at = Timestamp::from_second(seconds + 30)
             .ok()?
@@ -210,11 +214,11 @@ fn minute_of_event(
     same.map(|&(_, minute)| minute).or_else(edge)
 }
 
-pub(super) fn tone_at(mode: AppearanceMode, wall: &Zoned, place: Option<Place>) -> Tone {
+pub(super) fn tone_at(mode: AppearanceMode, wall: &Zoned, location: Option<Location>) -> Tone {
     match mode {
         AppearanceMode::Light => Tone::Light,
         AppearanceMode::Dark => Tone::Dark,
-        AppearanceMode::Auto => match daylight_slot(wall, place).map(|slot| slot.index) {
+        AppearanceMode::Auto => match daylight_slot(wall, location).map(|slot| slot.index) {
             Some(1) => Tone::Dark,
             _ => Tone::Light,
         },
@@ -225,20 +229,20 @@ pub(super) fn tone_at(mode: AppearanceMode, wall: &Zoned, place: Option<Place>) 
 pub(super) fn tone_changes_at(
     mode: AppearanceMode,
     wall: &Zoned,
-    place: Option<Place>,
+    location: Option<Location>,
 ) -> Option<Timestamp> {
-    daylight_slot(wall, place)
+    daylight_slot(wall, location)
         .filter(|_| mode == AppearanceMode::Auto)?
         .ends
 }
 
 /// Slot 0, light, begins at sunrise; slot 1, dark, at sunset.
-fn daylight_slot(wall: &Zoned, place: Option<Place>) -> Option<Slot> {
+fn daylight_slot(wall: &Zoned, location: Option<Location>) -> Option<Slot> {
     let (rise, set) = (
         DayTime::Sun(SunEvent::Sunrise, 0),
         DayTime::Sun(SunEvent::Sunset, 0),
     );
-    Slots::Day(vec![(rise, 0), (set, 1)]).at(wall, place)
+    Slots::Day(vec![(rise, 0), (set, 1)]).at(wall, location)
 }
 
 #[cfg(test)]

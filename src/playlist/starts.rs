@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use super::error::Error;
 use super::player::Player;
 use super::running::{Action, Moved, Plan, RunningPlaylist, Step};
+use super::skips::may_skip;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
-use super::wishes::{Outcome, may_skip};
+use super::wishes::Outcome;
 use crate::random::seed;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper;
@@ -109,9 +110,10 @@ impl Player {
                 // A later start on its monitors must not be covered.
                 let takes =
                     |(&other, one): (&u64, &Step)| other > number && one.takes(id, &start.after);
-                let found = match self.starts.iter().any(takes) {
-                    true => None,
-                    false => PlaylistSpec::find(&self.store, id).unwrap_or_default(),
+                let found = if self.starts.iter().any(takes) {
+                    None
+                } else {
+                    PlaylistSpec::find(&self.store, id).unwrap_or_default()
                 };
                 if found.is_some_and(|spec| may_skip(&spec, &mut start.wish, &error)) {
                     self.begin_past(id, start.aim, start.wish.missing, start.client);

@@ -1,4 +1,5 @@
-//! The position of a running playlist and how it moves on: pure, and kept across restarts.
+//! The place of a running playlist in its list, its pauses and its times: pure, and kept across
+//! restarts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines};
 use crate::color;
-use crate::store::playlists::{Item, nearest_index};
+use crate::store::playlists::nearest_index;
 use crate::wire::{ActivePlaylist, Mode, PauseReason, Timestamp};
 
 /// Two results for the time of one change differ by less than this, unless the clock was set.
@@ -53,7 +54,7 @@ pub(super) struct PlaybackState {
     /// The used part of the interval during a pause, in nanoseconds.
     spent: u64,
     /// The slot that was entered last, if the playlist has slots.
-    slot: Option<usize>,
+    pub(super) slot: Option<usize>,
     pub(super) shuffle: Option<Shuffle>,
 }
 
@@ -98,28 +99,6 @@ impl PlaybackState {
         }
         state.changed(now.boot, now);
         state
-    }
-
-    /// The declared monitors that are connected.
-    pub(super) fn applied_to(&self, connected: &[String]) -> Vec<String> {
-        self.monitors
-            .iter()
-            .filter(|name| connected.contains(name))
-            .cloned()
-            .collect()
-    }
-
-    /// Adds monitors that were connected later, if it plays on all; returns whether there were any.
-    pub(super) fn join(&mut self, connected: &[String]) -> bool {
-        let before = self.monitors.len();
-        if self.everywhere {
-            let new = connected
-                .iter()
-                .filter(|name| !self.monitors.contains(name));
-            let new: Vec<String> = new.cloned().collect();
-            self.monitors.extend(new);
-        }
-        self.monitors.len() > before
     }
 
     /// Before an edit: if images were replaced, moves to the replacements. They have the same
@@ -205,42 +184,6 @@ impl PlaybackState {
         }
     }
 
-    /// Skips an item that cannot be shown, and all up to the next one that fits; there must be one.
-    /// Returns the indices of the skipped items.
-    pub(super) fn skip(
-        &mut self,
-        spec: &PlaylistSpec,
-        direction: Direction,
-        fits: &dyn Fn(&Item) -> bool,
-    ) -> Vec<usize> {
-        let mut left = Vec::new();
-        if let Some(shuffle) = &mut self.shuffle {
-            let indices = spec.items.indices();
-            let index = |id: &i64| indices.get(id).copied();
-            let ids = shuffle.skip(direction == Direction::Backward, &|id| {
-                index(&id).is_some_and(|index| fits(&spec.items[index]))
-            });
-            left.extend(ids.iter().filter_map(index));
-        } else {
-            for _ in 0..spec.items.len() {
-                if fits(&spec.items[self.index]) {
-                    break;
-                }
-                left.push(self.index);
-                self.put(spec, spec.beside(self.index, direction));
-            }
-        }
-        self.follow_shuffle(spec);
-        self.shown_on.clear();
-        left
-    }
-
-    pub(super) fn enter_slot(&mut self, spec: &PlaylistSpec, slot: usize) {
-        self.slot = Some(slot);
-        self.others.clear();
-        self.put(spec, slot);
-    }
-
     /// Notes that the image has changed; timers count on from `since`.
     pub(super) fn changed(&mut self, since: Boottime, now: &ClockReading) {
         self.count_from(since, now);
@@ -324,14 +267,6 @@ impl PlaybackState {
         nearest_index(ids.iter().copied(), self.image_id, self.index)
     }
 
-    pub(super) fn put(&mut self, spec: &PlaylistSpec, index: usize) {
-        self.index = index;
-        if self.others.is_empty() {
-            self.last_index = index;
-        }
-        self.image_id = spec.items[index].image_id;
-    }
-
     /// The images before and after the present one, if there are others that are no plain colours.
     fn neighbours(
         &self,
@@ -344,18 +279,13 @@ impl PlaybackState {
             return (None, None);
         }
         let neighbours = match (&spec.rule, &self.shuffle) {
-            (Rule::Slots(slots), _) => {
-                slots.at(&now.wall, now.place).map_or((None, None), |slot| {
+            (Rule::Slots(slots), _) => slots
+                .at(&now.wall, now.location)
+                .map_or((None, None), |slot| {
                     (slot.previous.and_then(id), slot.next.and_then(id))
-                })
-            }
+                }),
             (_, shuffle) => {
-                let last = if self.others.is_empty() {
-                    self.index
-                } else {
-                    self.last_index
-                };
-                let after = || id(spec.beside(last, Direction::Forward));
+                let after = || id(spec.beside(self.last_index, Direction::Forward));
                 let next = shuffle
                     .as_ref()
                     .map_or_else(after, |shuffle| Some(shuffle.next()));

@@ -11,9 +11,10 @@ use super::error::{Error, Reply};
 use super::player::Player;
 use super::running::{Action, Aim, Moved, Plan, RunningPlaylist, Step, is_gone};
 use super::schedule::Due;
+use super::skips::may_skip;
 use super::spec::Direction;
 use super::state::PlaybackState;
-use super::wishes::{Wish, may_skip};
+use super::wishes::Wish;
 use crate::store::{assignments, playlists};
 use crate::wallpaper::{self, Applied};
 use crate::wire::{Mode, SetStatus};
@@ -76,11 +77,12 @@ impl Player {
             after.applied_to(&connected)
         };
         if monitors.is_empty() {
-            let declared = after.monitors;
-            return client(Err(Error::NoMonitor {
-                declared,
-                connected,
-            }));
+            return client(Err(Error::Picture(if connected.is_empty() {
+                wallpaper::Error::NoMonitor
+            } else {
+                let names = after.monitors;
+                wallpaper::Error::UnknownMonitors { names, connected }
+            })));
         }
         let direction = match aim {
             Aim::Step(direction, _) => direction,
@@ -101,7 +103,7 @@ impl Player {
             monitors,
             missing,
             is_step: true,
-            skipped: skipped.unwrap_or_default(),
+            skipped,
             ..Wish::new(&spec, &after, images)
         };
         let number = self.wish(&spec, &after, &wish);
@@ -135,6 +137,10 @@ impl Player {
             return Err(self.not_running(id));
         };
         let (mut spec, mut after) = one.latest();
+        if spec.has_slots() {
+            let (name, kind) = (spec.name, spec.kind);
+            return Err(Error::NoSteps { name, kind });
+        }
         let applied_to = after.applied_to(&self.wallpapers.connected());
         let stride = after.stride(&applied_to);
         let (theirs, others): (Vec<_>, Vec<_>) =

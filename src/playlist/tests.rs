@@ -110,7 +110,7 @@ fn fixture() -> Fixture {
     let time = Arc::new(Mutex::new(ClockReading {
         boot,
         wall: wall_time,
-        place: None,
+        location: None,
         tone: Tone::Light,
     }));
     let events = bus.subscribe(EventFilter::ALL, || ());

@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use super::spec::{Direction, PlaylistSpec};
+use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
-use crate::backends::Kind;
-use crate::store::playlists::Item;
 use crate::wallpaper::{self, Applied};
-use crate::wire::{Mode, SkippedItem};
-
-/// Files that one change may find missing. The watcher knows most of them without a check.
-const MISSING_MAX: usize = 100;
+use crate::wire::SkippedItem;
 
 /// The reconciler's answer to the wish with this number.
 pub(super) struct Report {
@@ -46,9 +41,10 @@ pub(super) struct Wish {
 
 impl Wish {
     pub(super) fn new(spec: &PlaylistSpec, state: &PlaybackState, images: Vec<i64>) -> Self {
-        let index = match images[0] == state.image_id {
-            true => state.index,
-            false => spec.items.index_of(images[0]).unwrap_or(state.index),
+        let index = if images[0] == state.image_id {
+            state.index
+        } else {
+            spec.items.index_of(images[0]).unwrap_or(state.index)
         };
         Self {
             playlist: spec.id,
@@ -95,66 +91,4 @@ impl Wishes {
         let wishes = self.own.values().filter(is_present);
         wishes.flat_map(|wish| wish.monitors.clone()).collect()
     }
-}
-
-/// Whether a change may go on to another image: the image `gone` of its wish is not in the library
-/// any more, or its file is missing. `spec` is the present list.
-pub(super) fn may_skip(spec: &PlaylistSpec, wish: &mut Wish, error: &wallpaper::Error) -> bool {
-    let (gone, can_skip) = match *error {
-        wallpaper::Error::FileGone { id, .. } => (id, !spec.has_slots()),
-        // A list that cannot be read again would lead to the same image over and over.
-        wallpaper::Error::NoImage { id } => {
-            (id, spec.is_dynamic() || spec.items.index_of(id).is_none())
-        }
-        _ => return false,
-    };
-    // If no other item can be shown, the same one is requested again.
-    if !can_skip || wish.missing.contains(&gone) || wish.missing.len() >= MISSING_MAX {
-        return false;
-    }
-    wish.missing.push(gone);
-    log::info!("playlist {:?} skips an image: {error}", spec.name);
-    true
-}
-
-pub(super) fn kind(item: &Item) -> Kind {
-    Kind::of(item.media_type, item.animated)
-}
-
-/// Moves past the items of a kind that cannot be shown, and those whose files are missing. Returns
-/// the former; none if no item is left.
-pub(super) fn skip(
-    spec: &PlaylistSpec,
-    state: &mut PlaybackState,
-    direction: Direction,
-    refused: &[Kind],
-    is_missing: &dyn Fn(i64) -> bool,
-) -> Option<Vec<SkippedItem>> {
-    let is_refused = |item: &Item| refused.contains(&kind(item));
-    let fits = |item: &Item| !is_refused(item) && !is_missing(item.image_id);
-    if !spec.items.iter().any(fits) {
-        return None;
-    }
-    let is_shown = |id: i64| {
-        let index = spec.items.index_of(id);
-        index.is_none_or(|index| fits(&spec.items[index]))
-    };
-    if state.taken().into_iter().all(is_shown) {
-        return Some(Vec::new());
-    }
-    let left = match state.mode {
-        Mode::Each => state.replace_refused(spec, &fits),
-        _ if !fits(&spec.items[state.index]) => state.skip(spec, direction, &fits),
-        _ => Vec::new(),
-    };
-    let refused = left.into_iter().filter(|&at| is_refused(&spec.items[at]));
-    let skipped = refused.map(|slot_index| {
-        let item = &spec.items[slot_index];
-        SkippedItem {
-            image_id: item.image_id,
-            media_type: item.media_type,
-            slot_index,
-        }
-    });
-    Some(skipped.collect())
 }

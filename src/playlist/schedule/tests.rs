@@ -186,7 +186,7 @@ fn now(zone_name: &str, text: &str, boot: u64) -> ClockReading {
     ClockReading {
         boot: Boottime::default() + Duration::from_secs(boot),
         wall: zone(zone_name).to_zoned(text.parse().unwrap()).unwrap(),
-        place: None,
+        location: None,
         tone: Tone::Light,
     }
 }

@@ -10,13 +10,13 @@ const ATLANTA: (f64, f64) = (33.8, -84.4);
 const USHUAIA: (f64, f64) = (-54.8019, -68.3030);
 const ARCTIC: (f64, f64) = (70.0, 0.0);
 
-fn place((latitude, longitude): (f64, f64)) -> Option<Place> {
-    Place::new(Some(latitude), Some(longitude))
+fn location((latitude, longitude): (f64, f64)) -> Option<Location> {
+    Location::new(Some(latitude), Some(longitude))
 }
 
-fn at(text: &str, day: Date, zone: &str, place: Option<Place>) -> u16 {
+fn at(text: &str, day: Date, zone: &str, location: Option<Location>) -> u16 {
     let zone = TimeZone::get(zone).expect("the system's zones (Debian: tzdata)");
-    minute_of(text.parse().unwrap(), day, &zone, place)
+    minute_of(text.parse().unwrap(), day, &zone, location)
 }
 
 /// In minutes: the crate computes in one pass, and the published times are rounded to minutes.
@@ -32,7 +32,7 @@ fn sun_times_are_those_of_the_naval_observatory() {
             .into_iter()
             .zip(expected)
         {
-            let found = at(event, day, zone, place(place_));
+            let found = at(event, day, zone, location(place_));
             let DayTime::Clock(expected) = expected.parse().unwrap() else {
                 panic!()
             };
@@ -71,7 +71,7 @@ fn sun_times_of_the_south_fall_on_their_local_day() {
         );
     };
     // Sunset at 07:51 UTC, sunrise at 19:44 UTC on the day before; standard time.
-    let sydney = |event: &str, day| at(event, day, "Australia/Sydney", place(SYDNEY));
+    let sydney = |event: &str, day| at(event, day, "Australia/Sydney", location(SYDNEY));
     near(sydney("sunset", date(2025, 9, 22)), 17 * 60 + 51);
     near(sydney("sunrise", date(2025, 9, 23)), 5 * 60 + 44);
     // Sunrise at 07:52 UTC, sunset at 01:11 UTC on the day after.
@@ -80,7 +80,7 @@ fn sun_times_of_the_south_fall_on_their_local_day() {
             event,
             date(2025, 12, 21),
             "America/Argentina/Ushuaia",
-            place(USHUAIA),
+            location(USHUAIA),
         )
     };
     near(ushuaia("sunrise"), 4 * 60 + 52);
@@ -92,7 +92,7 @@ fn summer_time_moves_the_sun_by_an_hour() {
     // The last Sunday of March in 2025.
     let (before, after) = (date(2025, 3, 29), date(2025, 3, 30));
     for event in ["dawn", "sunrise", "sunset", "dusk"] {
-        let on = |day| at(event, day, "Europe/London", place(LONDON));
+        let on = |day| at(event, day, "Europe/London", location(LONDON));
         let moved = on(after) - on(before);
         assert!(
             (55..=65).contains(&moved),
@@ -101,12 +101,12 @@ fn summer_time_moves_the_sun_by_an_hour() {
     }
 }
 
-/// On a machine far from the place, the sun is that of the place and the clock that of the zone.
+/// On a machine far from the location, the sun is that of the location and the clock that of the zone.
 #[test]
 fn zone_of_a_traveller_has_every_event_on_every_day() {
     let offset = |zone: &str| {
         let on = date(2025, 6, 21);
-        at("sunset", on, zone, place(LONDON))
+        at("sunset", on, zone, location(LONDON))
     };
     // Sunset at 20:22 UTC is at 08:22 on the next day in Auckland, and at 05:22 in Tokyo.
     assert!(offset("Pacific/Auckland").abs_diff(8 * 60 + 22) <= TOLERANCE);
@@ -125,7 +125,7 @@ fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
         );
         first
             .take(40)
-            .map(|day| minute_of(time, day, &zone, place(LONDON)))
+            .map(|day| minute_of(time, day, &zone, location(LONDON)))
             .collect()
     };
     // Sunset at 19:00 UTC in April on a clock five hours ahead: on the 17th at 23:58, then on the
@@ -140,24 +140,24 @@ fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
 #[test]
 fn offsets_are_kept_and_clamped_into_the_day() {
     let summer = date(2025, 6, 21);
-    let london = |text: &str| at(text, summer, "Europe/London", place(LONDON));
+    let london = |text: &str| at(text, summer, "Europe/London", location(LONDON));
     assert_eq!(london("sunset-1h30m"), london("sunset") - 90);
     assert_eq!(london("sunrise+15m"), london("sunrise") + 15);
     assert_eq!((london("dusk+5h"), london("dawn-6h")), (1439, 0));
     assert_eq!(london("07:30"), 450);
-    // The defaults are used in the polar day, and if the place is not known.
-    assert_eq!(at("sunset+1h", summer, "UTC", place(ARCTIC)), 19 * 60);
+    // The defaults are used in the polar day, and if the location is not known.
+    assert_eq!(at("sunset+1h", summer, "UTC", location(ARCTIC)), 19 * 60);
     assert_eq!(at("dawn-30m", summer, "Europe/London", None), 5 * 60 + 30);
     // Only dusk and dawn are missing: far in the north the sun sets in June, but it stays light.
     let helsinki = (62.5, 25.0);
-    let at_ = |event: &str| at(event, summer, "Europe/Helsinki", place(helsinki));
+    let at_ = |event: &str| at(event, summer, "Europe/Helsinki", location(helsinki));
     assert_eq!((at_("dawn"), at_("dusk")), (at_("sunrise"), at_("sunset")));
     assert!(at_("sunrise") < 5 * 60 && at_("sunset") > 22 * 60);
 }
 
 #[test]
 fn places_are_on_the_globe() {
-    assert!(Place::new(Some(90.0), Some(-180.0)).is_some());
-    assert!(Place::new(Some(91.0), Some(0.0)).is_none());
-    assert!(Place::new(Some(1.0), None).is_none());
+    assert!(Location::new(Some(90.0), Some(-180.0)).is_some());
+    assert!(Location::new(Some(91.0), Some(0.0)).is_none());
+    assert!(Location::new(Some(1.0), None).is_none());
 }

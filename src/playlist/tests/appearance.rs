@@ -1,7 +1,7 @@
 //! Light and dark, and the playlists that change with them.
 
 use super::*;
-use crate::playlist::Place;
+use crate::playlist::Location;
 use crate::wire::{Appearance, AppearanceMode};
 
 impl Fixture {
@@ -130,7 +130,7 @@ fn auto_appearance_follows_the_sun() {
     fixture.start(id, &[]).unwrap();
     fixture.asked();
     let hours = |number: u64| Duration::from_secs(number * 3600);
-    // The place is not known: the tone changes at 18:00 and 06:00.
+    // The location is not known: the tone changes at 18:00 and 06:00.
     fixture.pass(hours(5));
     assert_eq!((fixture.asked(), fixture.tones()), (vec![], vec![]));
     fixture.pass(hours(2));
@@ -139,7 +139,7 @@ fn auto_appearance_follows_the_sun() {
         (vec![3], vec!["dark".into()])
     );
     // In Berlin it is still light at that time.
-    fixture.time.lock().unwrap().place = Place::new(Some(52.52), Some(13.40));
+    fixture.time.lock().unwrap().location = Location::new(Some(52.52), Some(13.40));
     fixture.pass(SECOND);
     assert_eq!(
         (fixture.asked(), fixture.tones()),

@@ -89,11 +89,12 @@ fn playlist_goes_on_when_a_start_on_its_monitors_is_cancelled() {
             start,
         } = starting(&[0, 1], &[], &[]);
         fixture.behaviour(Behaviour::Shows);
-        match delete {
-            true => fixture
+        if delete {
+            fixture
                 .command(|player, reply| reply(player.delete(new)))
-                .unwrap(),
-            false => fixture.act(new, Action::Stop).unwrap(),
+                .unwrap()
+        } else {
+            fixture.act(new, Action::Stop).unwrap()
         }
         assert!(start.try_recv().unwrap().is_err());
         fixture.command(next(old)).unwrap();

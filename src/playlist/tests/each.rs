@@ -97,9 +97,10 @@ fn step_back_leads_to_the_previous_image() {
     for random in [false, true] {
         let mut fixture = fixture();
         let numbers = [0, 1, 2, 3, 4];
-        let id = match random {
-            true => fixture.make_random(&numbers),
-            false => fixture.make(PlaylistType::Manual, &numbers, &[]),
+        let id = if random {
+            fixture.make_random(&numbers)
+        } else {
+            fixture.make(PlaylistType::Manual, &numbers, &[])
         };
         fixture.start_each(id, &[]).unwrap();
         let before = |fixture: &mut Fixture| {
@@ -173,9 +174,10 @@ fn edit_that_removes_an_image_gives_its_monitor_another() {
         for _ in 0..5 {
             let mut fixture = fixture();
             let numbers = [0, 1, 2, 3];
-            let id = match random {
-                true => fixture.make_random(&numbers),
-                false => fixture.make(PlaylistType::Manual, &numbers, &[]),
+            let id = if random {
+                fixture.make_random(&numbers)
+            } else {
+                fixture.make(PlaylistType::Manual, &numbers, &[])
             };
             fixture.start_each(id, &[]).unwrap();
             fixture.act(id, Action::Next).unwrap();
@@ -206,9 +208,10 @@ fn edit_that_removes_an_image_gives_its_monitor_another() {
 fn edit_that_removes_no_shown_image_changes_no_monitor() {
     for random in [false, true] {
         let mut fixture = fixture();
-        let id = match random {
-            true => fixture.make_random(&[0, 1, 2]),
-            false => fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]),
+        let id = if random {
+            fixture.make_random(&[0, 1, 2])
+        } else {
+            fixture.make(PlaylistType::Manual, &[0, 1, 2], &[])
         };
         fixture.start_each(id, &[]).unwrap();
         fixture.dealt();
@@ -270,9 +273,10 @@ fn refused_items_are_replaced() {
         let mut fixture = fixture();
         fixture.wallpapers.state.lock().unwrap().behaviour = Behaviour::RefusesVideo;
         let numbers = [4, 0, 5, 1, 2];
-        let id = match random {
-            true => fixture.make_random(&numbers),
-            false => fixture.make(PlaylistType::Manual, &numbers, &[]),
+        let id = if random {
+            fixture.make_random(&numbers)
+        } else {
+            fixture.make(PlaylistType::Manual, &numbers, &[])
         };
         fixture.start_each(id, &[]).unwrap();
         for _ in 0..6 {

@@ -402,9 +402,12 @@ fn image_that_left_the_list_before_it_was_shown_is_replaced() {
         fixture.asked();
         fixture.events();
         fixture.behaviour(Behaviour::Silent);
-        let answer = fixture.begin(|player, reply| match is_start {
-            true => start(player, reply),
-            false => next(id)(player, reply),
+        let answer = fixture.begin(|player, reply| {
+            if is_start {
+                start(player, reply)
+            } else {
+                next(id)(player, reply)
+            }
         });
         let left = if is_start { [1, 2] } else { [0, 2] };
         fixture.edit(id, Some(&left), NewConfiguration::default());

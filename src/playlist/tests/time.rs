@@ -329,7 +329,7 @@ fn slots_follow_clock_changes() {
     assert_eq!(fixture.asked(), [2]);
     assert_eq!(fixture.events()[0].1.get("source"), None);
     assert!(
-        !fixture.player.light.warned_of_place,
+        !fixture.player.light.warned_of_location,
         "it does not go by the sun"
     );
     let refused = fixture.act(id, Action::Next).unwrap_err();
@@ -419,7 +419,7 @@ fn reboot_after_pause_keeps_remaining_time() {
 
 #[test]
 fn sun_slots_follow_the_season_and_the_place() {
-    use crate::playlist::Place;
+    use crate::playlist::Location;
     let mut fixture = fixture();
     let item = |number: usize, at: &str| NewPlaylistItem {
         image_id: Some(fixture.images[number]),
@@ -454,8 +454,8 @@ fn sun_slots_follow_the_season_and_the_place() {
         .store
         .write(|c| playlists::insert(c, &change))
         .unwrap();
-    let berlin = Place::new(Some(52.52), Some(13.40));
-    fixture.time.lock().unwrap().place = berlin;
+    let berlin = Location::new(Some(52.52), Some(13.40));
+    fixture.time.lock().unwrap().location = berlin;
     fixture.set_clock("2024-06-21T04:00", "Europe/Berlin");
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [2], "since the evening before");
@@ -472,19 +472,19 @@ fn sun_slots_follow_the_season_and_the_place() {
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
     assert_eq!(fixture.asked(), [2]);
     // The sun does not rise in Tromsø then.
-    assert!(!fixture.player.light.warned_of_place);
-    fixture.time.lock().unwrap().place = Place::new(Some(69.65), Some(18.96));
+    assert!(!fixture.player.light.warned_of_location);
+    fixture.time.lock().unwrap().location = Location::new(Some(69.65), Some(18.96));
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
-    assert!(fixture.player.light.warned_of_place);
+    assert!(fixture.player.light.warned_of_location);
     assert_eq!(fixture.asked(), [1]);
-    fixture.time.lock().unwrap().place = berlin;
+    fixture.time.lock().unwrap().location = berlin;
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
-    assert!(!fixture.player.light.warned_of_place);
+    assert!(!fixture.player.light.warned_of_location);
     assert_eq!(fixture.asked(), [2]);
-    // Without a place the evening begins at 18:00.
-    fixture.time.lock().unwrap().place = None;
+    // Without a location the evening begins at 18:00.
+    fixture.time.lock().unwrap().location = None;
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
-    assert!(fixture.player.light.warned_of_place);
+    assert!(fixture.player.light.warned_of_location);
     assert_eq!(fixture.asked(), [1]);
     fixture.pass(Duration::from_secs(2 * 3600));
     assert_eq!(fixture.asked(), [2]);
