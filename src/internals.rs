@@ -59,8 +59,8 @@ pub mod events {
 
 pub mod http {
     pub use crate::http::{
-        Api, Error, Handler, Limits, Listening, ROUTES, Reply, Request, Response, Route, Router,
-        Server, Stop, file,
+        Api, Error, Handler, Limits, ROUTES, Reply, Request, Response, Route, Router, Server, Stop,
+        file,
     };
 }
 

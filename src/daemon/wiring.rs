@@ -4,6 +4,7 @@
 //! Runs on the thread `main`.
 
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +21,7 @@ use crate::decode::{self, Decoder};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
-use crate::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop, raise_descriptors};
+use crate::http::{Api, Limits, ROUTES, Router, Server, Stop, raise_descriptors};
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
@@ -144,20 +145,16 @@ impl Base {
         ))
     }
 
-    fn listen(&self) -> Result<(Listening, Option<Socket>), Error> {
+    fn listen(&self) -> Result<(UnixListener, Option<Socket>), Error> {
         let passed =
             systemd::activated(self.dirs.env()).map_err(start("on the socket from systemd"))?;
-        let (listener, socket) = match passed {
+        Ok(match passed {
             Some(passed) => (passed, None),
             None => {
                 let (listener, socket) = Socket::bind(&self.paths.socket).map_err(Error::Lock)?;
                 (listener, Some(socket))
             }
-        };
-        Ok((
-            Listening::new(listener).map_err(start("the server"))?,
-            socket,
-        ))
+        })
     }
 
     /// Starts the pool of decoding processes, which may write to the library, the caches and the

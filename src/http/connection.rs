@@ -43,7 +43,7 @@ impl ServerState {
         Self {
             service: Arc::new(service),
             connections: Connections::default(),
-            threads: ClientThreads::of_connections(&limits),
+            threads: ClientThreads::new("http", "connections", limits.connections, limits.stack),
             waiting: PendingRequests::new(limits.waiting),
             streams: Streams::new(streams_end, &limits),
             ids: RequestIds::new(),

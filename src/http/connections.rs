@@ -8,7 +8,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::error::Error;
-use super::limits::Limits;
 use crate::sys::{lock, peer, process_group, unpoisoned};
 use crate::thread::{self, Thread};
 
@@ -96,24 +95,12 @@ struct Started {
 }
 
 impl ClientThreads {
-    pub(super) fn of_connections(limits: &Limits) -> Self {
-        let (name, what, most, stack) = ("http", "connections", limits.connections, limits.stack);
+    pub(super) fn new(name: &'static str, what: &'static str, most: usize, stack: usize) -> Self {
         Self {
             name,
             what,
             most,
             stack,
-            started: Mutex::default(),
-        }
-    }
-
-    pub(super) fn of_streams(limits: &Limits) -> Self {
-        let (name, what, most) = ("sse", "event streams", limits.streams);
-        Self {
-            name,
-            what,
-            most,
-            stack: limits.stream_stack,
             started: Mutex::default(),
         }
     }

@@ -8,34 +8,19 @@ use std::path::Path;
 use tiny_http::Method;
 
 use super::error::Error;
-use super::parse::Fields;
 use super::request::Request;
 use super::response::{Body, Response};
 use crate::paths::open_regular;
 
-/// Answers with a file, see [`answer`].
+/// Answers with a file: 200, 206 for a single range, 304 if the client has it already, 416 for a
+/// range that the file does not have. A missing file is a 404.
 pub fn file(
     request: &Request<'_>,
     path: &Path,
     content_type: &'static str,
 ) -> Result<Response, Error> {
-    let range = request
-        .fields
-        .range
-        .filter(|_| *request.method() == Method::Get);
-    answer(
-        &Fields {
-            range,
-            ..request.fields
-        },
-        path,
-        content_type,
-    )
-}
-
-/// Answers with a file: 200, 206 for a single range, 304 if the client has it already, 416 for a
-/// range that the file does not have. A missing file is a 404.
-fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Result<Response, Error> {
+    let fields = &request.fields;
+    let range = fields.range.filter(|_| *request.method() == Method::Get);
     let (file, metadata) = open(path)?;
     let tag = tag(&metadata);
     let size = metadata.len();
@@ -52,18 +37,16 @@ fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Resul
     if fields.if_none_match.is_some_and(|tags| has_tag(tags, &tag)) {
         return Ok(full(304, 0, 0));
     }
-    Ok(
-        match fields.range.map_or(Range::Whole, |text| part(text, size)) {
-            Range::Whole => full(200, 0, size),
-            Range::Part { first, last } => full(206, first, last - first + 1)
-                .header("Content-Range", format!("bytes {first}-{last}/{size}")),
-            Range::Beyond => {
-                return Err(Error::new(416, "the file does not have this range")
-                    .details(format!("it has {size} bytes"))
-                    .header("Content-Range", format!("bytes */{size}")));
-            }
-        },
-    )
+    Ok(match range.map_or(Range::Whole, |text| part(text, size)) {
+        Range::Whole => full(200, 0, size),
+        Range::Part { first, last } => full(206, first, last - first + 1)
+            .header("Content-Range", format!("bytes {first}-{last}/{size}")),
+        Range::Beyond => {
+            return Err(Error::new(416, "the file does not have this range")
+                .details(format!("it has {size} bytes"))
+                .header("Content-Range", format!("bytes */{size}")));
+        }
+    })
 }
 
 /// Whether the client has this very file. The header demands a weak comparison.

@@ -173,7 +173,7 @@ mod tests {
     use crossbeam_channel::{Sender, unbounded};
 
     use super::*;
-    use crate::http::{Limits, Listening, Request, Response, Server, Service};
+    use crate::http::{Limits, Request, Response, Server, Service};
     use crate::thread::Spawner;
 
     struct Releasing(Sender<()>);
@@ -192,7 +192,7 @@ mod tests {
     fn memory_is_released_when_nobody_is_connected() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
-        let listening = Listening::new(UnixListener::bind(&path).unwrap()).unwrap();
+        let listening = UnixListener::bind(&path).unwrap();
         let (release, released) = unbounded();
         let limits = Limits {
             release_after: Duration::from_millis(10),

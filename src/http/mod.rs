@@ -65,45 +65,19 @@ pub struct Server {
     listener: Option<Thread>,
 }
 
-/// A socket on which clients may wait already, with all the descriptors that a server needs to
-/// start. A process that has few descriptors opens these before its threads share the others.
-#[derive(Debug)]
-pub struct Listening {
-    socket: UnixListener,
-    end: Waker,
-    streams_end: Waker,
-}
-
-impl Listening {
-    pub fn new(socket: UnixListener) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self {
-            socket,
-            end: Waker::new()?,
-            streams_end: Waker::new()?,
-        })
-    }
-}
-
 impl Server {
-    /// Serves the clients of `listening`, beginning with those that wait there.
+    /// Serves the clients of a socket, beginning with those that wait there.
     pub fn start(
-        listening: Listening,
+        socket: UnixListener,
         spawner: &Spawner,
         service: impl Service,
         limits: Limits,
     ) -> io::Result<Self> {
-        let Listening {
-            socket,
-            end,
-            streams_end,
-        } = listening;
-        let shared = Arc::new(ServerState::new(service, streams_end, limits));
-        let (end, socket_before) = (Arc::new(end), Weak::new());
+        let shared = Arc::new(ServerState::new(service, Waker::new()?, limits));
         let mut server = Self {
             shared,
-            end,
-            socket: socket_before,
+            end: Arc::new(Waker::new()?),
+            socket: Weak::new(),
             listener: None,
         };
         server.listen(socket, spawner)?;
@@ -112,7 +86,6 @@ impl Server {
 
     /// Accepts clients at another socket, instead of the present one.
     pub(crate) fn move_to(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
-        socket.set_nonblocking(true)?;
         if let Some(before) = self.socket.upgrade() {
             rustix::net::shutdown(&*before, rustix::net::Shutdown::Both)?;
         }
@@ -122,6 +95,7 @@ impl Server {
     }
 
     fn listen(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
         let socket = Arc::new(socket);
         self.socket = Arc::downgrade(&socket);
         let listener = Listener::new(socket, Arc::clone(&self.shared), Arc::clone(&self.end));

@@ -32,15 +32,9 @@ pub(super) struct Head<'b> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Framing {
     /// Bytes of the body; `None` if it comes in chunks.
-    length: Option<usize>,
+    pub(super) length: Option<usize>,
     pub(super) keep_alive: bool,
     pub(super) wants_continue: bool,
-}
-
-impl Framing {
-    pub(super) fn length(&self) -> Option<usize> {
-        self.length
-    }
 }
 
 /// The headers that are used.

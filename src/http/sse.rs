@@ -68,7 +68,12 @@ impl Streams {
     pub(super) fn new(end: Waker, limits: &Limits) -> Self {
         Self {
             limits: limits.clone(),
-            threads: ClientThreads::of_streams(limits),
+            threads: ClientThreads::new(
+                "sse",
+                "event streams",
+                limits.streams,
+                limits.stream_stack,
+            ),
             end: Arc::new(end),
         }
     }

@@ -11,7 +11,7 @@ use murald::internals::config::ConfigHandle;
 use murald::internals::decode::{self, Decoder};
 use murald::internals::desktop;
 use murald::internals::events::EventBus;
-use murald::internals::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop};
+use murald::internals::http::{Api, Limits, ROUTES, Router, Server, Stop};
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
@@ -128,7 +128,7 @@ fn daemon() -> Daemon {
     let socket = home.join("s");
     let listener = UnixListener::bind(&socket).unwrap();
     let server = Server::start(
-        Listening::new(listener).unwrap(),
+        listener,
         &spawner,
         Router::new(api, ROUTES),
         Limits::default(),

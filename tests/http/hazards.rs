@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use murald::internals::events::EventBus;
-use murald::internals::http::{Limits, Listening, Server};
+use murald::internals::http::{Limits, Server};
 use murald::internals::thread::Spawner;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
@@ -53,7 +53,7 @@ fn serve_apart() {
         idle: SOON,
         ..Limits::default()
     };
-    let _server = Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
+    let _server = Server::start(listener, &spawner, site, limits).unwrap();
     println!("\nserving");
     // The process runs until it is killed.
     loop {

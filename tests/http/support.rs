@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::http::{
-    Error, Limits, Listening, Reply as Answer, Request, Response, Route, Router, Server,
+    Error, Limits, Reply as Answer, Request, Response, Route, Router, Server,
 };
 use murald::internals::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
@@ -138,8 +138,7 @@ impl TestServer {
         let (spawner, deaths) = Spawner::new();
         let (bus, (give, givers)) = (EventBus::new(), channel());
         let site = odd_router(&bus, give, directory.path());
-        let server =
-            Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
+        let server = Server::start(listener, &spawner, site, limits).unwrap();
         Self {
             bus,
             givers,

@@ -23,7 +23,7 @@ const TOO_LARGE: Stop = Stop::Refuse(Refusal {
 impl Connection<'_> {
     /// Reads the body after a head.
     pub(super) fn body(&mut self, framing: Framing) -> Result<Vec<u8>, Stop> {
-        let length = framing.length();
+        let length = framing.length;
         if framing.wants_continue && length != Some(0) && self.input.is_empty() {
             self.output
                 .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");

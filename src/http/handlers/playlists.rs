@@ -40,7 +40,9 @@ pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Erro
 /// `POST /playlists`
 pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: CreatePlaylist = request.json()?;
-    either(body.images.is_some(), body.source.is_some())?;
+    if body.images.is_some() && body.source.is_some() {
+        return Err(Error::bad_request("images and source cannot be combined"));
+    }
     let new = PlaylistChange {
         name: Some(checked_name(&body.name)?),
         configuration: body.configuration,
@@ -125,14 +127,6 @@ fn located(api: &Api) -> bool {
     location.latitude.is_some() && location.longitude.is_some()
 }
 
-/// Listed images and a source exclude each other.
-fn either(images: bool, source: bool) -> Result<(), Error> {
-    if images && source {
-        return Err(Error::bad_request("images and source cannot be combined"));
-    }
-    Ok(())
-}
-
 /// `GET /playlists/{id}/images`: a page of the records of its images.
 pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
@@ -190,7 +184,7 @@ fn find(api: &Api, id: i64) -> Result<Playlist, Error> {
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     request.wait(PATIENCE, |reply| api.playlists.delete(id, reply))?;
-    status("deleted")
+    Ok(Response::json(200, &json!({ "status": "deleted" }))?)
 }
 
 /// `POST /playlists/{id}/start`; the body is optional.
@@ -365,8 +359,4 @@ fn by_hook(api: &Api, request: &Request<'_>, playlist: Option<i64>) -> Option<Ho
     request
         .by_hook(&api.desktop)
         .then(|| api.wallpaper.hook_request(playlist))
-}
-
-fn status(done: &str) -> Result<Response, Error> {
-    Ok(Response::json(200, &json!({ "status": done }))?)
 }
