@@ -231,16 +231,17 @@ fn swww(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     });
     let show = |which: usize| {
         let mut command = desktop.command("swww");
-        let words: &[&str] = match fades {
-            true => &[
+        let words: &[&str] = if fades {
+            &[
                 "--transition-type",
                 "fade",
                 "--transition-duration",
                 "0.6",
                 "--transition-fps",
                 "60",
-            ],
-            false => &["--transition-type", "none"],
+            ]
+        } else {
+            &["--transition-type", "none"]
         };
         let status = command
             .arg("img")
@@ -384,9 +385,10 @@ impl Figures {
             self.rest_kib as f64 / 1024.0,
             self.peak_kib as f64 / 1024.0,
         );
-        match at(&self.whole, 0.5) - at(&self.pixels, 0.5) > 100.0 {
-            true => println!("   {:.0} frames/s", self.frames_per_second),
-            false => println!(),
+        if at(&self.whole, 0.5) - at(&self.pixels, 0.5) > 100.0 {
+            println!("   {:.0} frames/s", self.frames_per_second)
+        } else {
+            println!()
         }
     }
 }
@@ -449,9 +451,10 @@ fn is_installed(program: &str) -> bool {
 fn photograph(directory: &Path, number: usize) -> PathBuf {
     let path = directory.join(format!("{number}.jpg"));
     let shift = number as u32 * 40;
-    let picture = image::RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| match x < 200 && y < 200 {
-        true => image::Rgb(COLORS[number]),
-        false => {
+    let picture = image::RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| {
+        if x < 200 && y < 200 {
+            image::Rgb(COLORS[number])
+        } else {
             let wave = ((x * x + y * 31) >> 9) as u8;
             image::Rgb([(x / 16 + shift) as u8, (y / 9) as u8, wave])
         }

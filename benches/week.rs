@@ -407,12 +407,12 @@ fn size_of(directory: &Path, name: &str) -> f64 {
         let Ok(meta) = entry.metadata() else {
             return 0.0;
         };
-        match meta.is_dir() {
-            true if name.is_empty() => size(&entry.path()),
-            false if entry.file_name().to_string_lossy().starts_with(name) => {
-                meta.len() as f64 / f64::from(1 << 20)
-            }
-            _ => 0.0,
+        if meta.is_dir() && name.is_empty() {
+            size(&entry.path())
+        } else if meta.is_file() && entry.file_name().to_string_lossy().starts_with(name) {
+            meta.len() as f64 / f64::from(1 << 20)
+        } else {
+            0.0
         }
     };
     entries.map(of).sum()

@@ -96,9 +96,10 @@ mod tests {
     #[test]
     fn words_of_a_resource_are_understood_alone() {
         let check = |word: &str, first: &str, expected: &str| {
-            let error = match first.is_empty() {
-                true => unknown_verb(ALL, word),
-                false => incomplete(ALL, first, Some(&word.to_owned())),
+            let error = if first.is_empty() {
+                unknown_verb(ALL, word)
+            } else {
+                incomplete(ALL, first, Some(&word.to_owned()))
             };
             let told = error.to_string();
             assert!(told.contains(expected), "{told}");

@@ -232,12 +232,12 @@ impl Stream for Bounded {
                 .iter()
                 .map(|stop| PollFd::new(stop, PollFlags::IN)),
         );
-        match poll_until(&mut fds, self.until)? {
-            false => Err(io::ErrorKind::TimedOut.into()),
-            true if self.stop.as_ref().is_some_and(Cancel::is_cancelled) => {
-                Err(io::Error::other("cancelled"))
-            }
-            true => Ok(()),
+        if !poll_until(&mut fds, self.until)? {
+            Err(io::ErrorKind::TimedOut.into())
+        } else if self.stop.as_ref().is_some_and(Cancel::is_cancelled) {
+            Err(io::Error::other("cancelled"))
+        } else {
+            Ok(())
         }
     }
 

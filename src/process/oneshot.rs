@@ -106,10 +106,12 @@ fn attend(
         if is_late || is_cancelled {
             child.kill();
             let command = launch.shown();
-            return Err(match is_cancelled {
-                true => Error::Cancelled,
-                _ if on_output.is_some() => Error::Silent { command, limit },
-                _ => Error::Late { command, limit },
+            return Err(if is_cancelled {
+                Error::Cancelled
+            } else if on_output.is_some() {
+                Error::Silent { command, limit }
+            } else {
+                Error::Late { command, limit }
             });
         }
         // Checked before the pipes are read, so that all output before the end is read. Does not

@@ -183,13 +183,14 @@ pub(super) fn ids(connection: &Connection, query: &Query) -> Result<Vec<i64>, Er
         SortBy::FileSize => "file_size",
         SortBy::Hue => "hue",
     };
-    let parts: &[String] = match (query.sort_by, query.descending) {
+    let parts: &[String] = if query.sort_by == SortBy::Hue && query.descending {
         // Images without a decisive colour are last in either direction.
-        (SortBy::Hue, true) => &[
+        &[
             format!("hue < {FIRST_NEUTRAL}"),
             format!("hue >= {FIRST_NEUTRAL}"),
-        ],
-        _ => &["TRUE".to_owned()],
+        ]
+    } else {
+        &["TRUE".to_owned()]
     };
     let mut found = Vec::new();
     for part in parts {

@@ -283,9 +283,10 @@ fn concurrent_deletions_delete_each_image_once() {
         // order.
         let mixed = round % 2 == 1;
         let bodies = [false, mixed, false].map(|forever| {
-            let ids: Vec<_> = match forever {
-                true => taken.iter().rev().collect(),
-                false => taken.iter().collect(),
+            let ids: Vec<_> = if forever {
+                taken.iter().rev().collect()
+            } else {
+                taken.iter().collect()
             };
             json!({ "ids": ids, "trash": !forever })
                 .to_string()

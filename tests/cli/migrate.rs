@@ -85,9 +85,12 @@ fn migrated(daemon: &TestDaemon, program: &str, file: &Path, images: u64) -> Vec
     let after = everything(daemon);
     let again = lines(daemon, &["migrate", program]);
     assert_eq!(everything(daemon), after, "a repetition changed something");
-    let as_before = |line: &String| match line.starts_with("skipped ") {
-        true => line.clone(),
-        false => format!("{line}, as before"),
+    let as_before = |line: &String| {
+        if line.starts_with("skipped ") {
+            line.clone()
+        } else {
+            format!("{line}, as before")
+        }
     };
     let plain = |line: &String| line.trim_end_matches(", as before").to_owned();
     assert_eq!(first.iter().map(plain).collect::<Vec<_>>(), dry);

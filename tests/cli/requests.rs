@@ -442,12 +442,15 @@ fn every_verb_makes_the_right_requests() {
 
 #[test]
 fn monitor_without_a_previous_wallpaper_is_not_called_disconnected() {
-    let stand_in = StandIn::saying(|asked| match asked.starts_with("POST ") {
-        true => (
-            200,
-            r##"{"status":"set","images":{"A":"#123456"},"monitors":["A"],"skipped":["B"]}"##,
-        ),
-        false => (200, "{}"),
+    let stand_in = StandIn::saying(|asked| {
+        if asked.starts_with("POST ") {
+            (
+                200,
+                r##"{"status":"set","images":{"A":"#123456"},"monitors":["A"],"skipped":["B"]}"##,
+            )
+        } else {
+            (200, "{}")
+        }
     });
     for (line, why) in [
         ("back", "nothing to go back to"),

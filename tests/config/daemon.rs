@@ -446,9 +446,12 @@ fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
     let mut events = daemon.events();
     let mut themed = |theme: &str| {
         let text = fs::read_to_string(daemon.config()).unwrap();
-        let line = |line: &str| match line.starts_with("theme = ") {
-            true => format!("theme = \"{theme}\"\n"),
-            false => format!("{line}\n"),
+        let line = |line: &str| {
+            if line.starts_with("theme = ") {
+                format!("theme = \"{theme}\"\n")
+            } else {
+                format!("{line}\n")
+            }
         };
         fs::write(daemon.config(), text.lines().map(line).collect::<String>()).unwrap();
         assert_eq!(events.next().unwrap()["sections"], json!(["app"]));

@@ -56,9 +56,12 @@ impl Watched {
 
     /// The file's text with another theme.
     pub(crate) fn themed(&self, theme: &str) -> String {
-        let line = |line: &str| match line.starts_with("theme = ") {
-            true => format!("theme = \"{theme}\"\n"),
-            false => format!("{line}\n"),
+        let line = |line: &str| {
+            if line.starts_with("theme = ") {
+                format!("theme = \"{theme}\"\n")
+            } else {
+                format!("{line}\n")
+            }
         };
         self.text().lines().map(line).collect()
     }

@@ -89,9 +89,12 @@ fn searches_by_colour_agree_with_imagemagicks_distances() {
         }
     }
     for at in 0..12 {
-        let apart = |other: usize| match other == at {
-            true => f64::INFINITY,
-            false => between(&labs[at], &labs[other]),
+        let apart = |other: usize| {
+            if other == at {
+                f64::INFINITY
+            } else {
+                between(&labs[at], &labs[other])
+            }
         };
         check(&format!("palette_similar_to={}", ids[at]), &apart, 18.0);
         check(

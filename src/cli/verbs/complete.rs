@@ -58,10 +58,12 @@ pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result
     call.globals.socket = line.socket.clone().or(call.globals.socket);
     let source = Source { call };
     for (word, meaning) in line.candidates(partial, &source) {
-        let word = match word.starts_with(':') {
-            true => word,
-            false if word.starts_with(partial) => format!("{joined}{word}"),
-            false => continue,
+        let word = if word.starts_with(':') {
+            word
+        } else if word.starts_with(partial) {
+            format!("{joined}{word}")
+        } else {
+            continue;
         };
         let clean = |text: String| text.replace(|c: char| c.is_control(), " ");
         stdout.raw(format!("{}\t{}\n", clean(word), clean(meaning)).as_bytes())?;

@@ -198,12 +198,12 @@ pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
         return stdout.note(format!("no page {}; {images} on {pages}", all["page"]));
     }
     stdout.table(&IMAGES.as_table(rows, call))?;
-    match call.has("--page") {
-        true => stdout.note(format!(
-            "page {} of {}, {images}",
-            all["page"], all["total_pages"]
-        )),
-        false if (rows.len() as u64) < total => Ok(()),
-        false => stdout.note(images),
+    if call.has("--page") {
+        let pages = &all["total_pages"];
+        stdout.note(format!("page {} of {pages}, {images}", all["page"]))
+    } else if (rows.len() as u64) < total {
+        Ok(())
+    } else {
+        stdout.note(images)
     }
 });

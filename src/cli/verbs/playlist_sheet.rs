@@ -256,10 +256,12 @@ fn changes(playlist: &Value) -> String {
 
 fn state(playlist: &Value) -> Cell {
     let playback = &playlist["playback"];
-    match playback["was_running"] == true {
-        true if playback["paused"] == true => "paused".into(),
-        true => Cell::from("running").look(CellStyle::Good),
-        false => Cell::from("stopped").look(CellStyle::Dim),
+    if playback["was_running"] != true {
+        Cell::from("stopped").look(CellStyle::Dim)
+    } else if playback["paused"] == true {
+        "paused".into()
+    } else {
+        Cell::from("running").look(CellStyle::Good)
     }
 }
 

@@ -162,16 +162,21 @@ fn state(backend: &Value) -> Cell {
         return "available".into();
     }
     let missing = text(backend, "missing");
-    let text = match is("installed") {
-        true if backend["name"] == "hyprpaper" => "Hyprland only".to_owned(),
-        true if at(backend, "settings.enabled") == false => "disabled".to_owned(),
-        true => match text(backend, "capabilities.compositors").as_str() {
-            "x11" => "X11 only".to_owned(),
-            "wayland" => "Wayland only".to_owned(),
-            _ => "not in this session".to_owned(),
-        },
-        false if missing.is_empty() => "not installed".to_owned(),
-        false => format!("needs {missing}"),
+    let compositors = text(backend, "capabilities.compositors");
+    let text = if !is("installed") && missing.is_empty() {
+        "not installed"
+    } else if !is("installed") {
+        &format!("needs {missing}")
+    } else if backend["name"] == "hyprpaper" {
+        "Hyprland only"
+    } else if at(backend, "settings.enabled") == false {
+        "disabled"
+    } else {
+        match compositors.as_str() {
+            "x11" => "X11 only",
+            "wayland" => "Wayland only",
+            _ => "not in this session",
+        }
     };
     Cell::from(text).look(CellStyle::Dim)
 }

@@ -82,10 +82,12 @@ impl Source {
                     tries = 0;
                 }
             }
-            let again = match tries < TRIES {
-                true => at(Instant::now() + PAUSE * (1 << tries)),
-                false if was_connected => at(Instant::now() + LATER),
-                false => never(),
+            let again = if tries < TRIES {
+                at(Instant::now() + PAUSE * (1 << tries))
+            } else if was_connected {
+                at(Instant::now() + LATER)
+            } else {
+                never()
             };
             select! {
                 recv(end) -> _ => return,

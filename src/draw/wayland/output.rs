@@ -104,10 +104,13 @@ impl DrawnOutput {
             self.clear();
         }
         for is_backdrop in [!globals.newer_is_below, globals.newer_is_below] {
-            let surface = match is_backdrop {
-                true if wanted.backdrop.is_none() => continue,
-                true => &mut self.backdrop,
-                false => &mut self.surface,
+            if is_backdrop && wanted.backdrop.is_none() {
+                continue;
+            }
+            let surface = if is_backdrop {
+                &mut self.backdrop
+            } else {
+                &mut self.surface
             };
             if surface.is_none() {
                 let id = SurfaceId {

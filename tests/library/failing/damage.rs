@@ -237,9 +237,10 @@ impl Patient {
             if !name.to_string_lossy().starts_with("murald.sqlite3") {
                 continue;
             }
-            match entry.file_type().unwrap().is_dir() {
-                true => fs::remove_dir_all(path).unwrap(),
-                false => fs::remove_file(path).unwrap(),
+            if entry.file_type().unwrap().is_dir() {
+                fs::remove_dir_all(path).unwrap()
+            } else {
+                fs::remove_file(path).unwrap()
             }
         }
         let mut files = self.files.clone();

@@ -120,17 +120,16 @@ impl Call {
                 bytes.truncate(bytes.iter().position(|&byte| byte == 0)?);
                 let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
                 // Relative to an open directory, or an empty path for the descriptor itself.
-                match at == 1 && !path.is_absolute() {
-                    true => {
-                        let link = format!("/proc/{}/fd/{}", self.thread, self.arguments[0]);
-                        let home = fs::read_link(link).ok()?;
-                        Some(if path.as_os_str().is_empty() {
-                            home
-                        } else {
-                            home.join(path)
-                        })
-                    }
-                    false => Some(path),
+                if at == 1 && !path.is_absolute() {
+                    let link = format!("/proc/{}/fd/{}", self.thread, self.arguments[0]);
+                    let home = fs::read_link(link).ok()?;
+                    Some(if path.as_os_str().is_empty() {
+                        home
+                    } else {
+                        home.join(path)
+                    })
+                } else {
+                    Some(path)
                 }
             }
         }

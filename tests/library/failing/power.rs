@@ -81,9 +81,10 @@ impl Disk {
             if !is_ours || text.starts_with("daemon.log") || text.ends_with("-shm") {
                 continue;
             }
-            let found = match entry.file_type().ok()?.is_dir() {
-                true => self.look_at(&path, false),
-                false => self.read(&path),
+            let found = if entry.file_type().ok()?.is_dir() {
+                self.look_at(&path, false)
+            } else {
+                self.read(&path)
             };
             // The entry is gone again.
             let Some(found) = found else { continue };
