@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::{Api, SHOW_PATIENCE};
+use super::{Api, SHOW_PATIENCE, respond};
 use crate::backends::{REGISTRY, Registration, registration};
 use crate::compositor::Compositor;
 use crate::config::{Backend, BackendName, Changed, Section, SelectionMode};
@@ -17,7 +17,7 @@ use crate::wire::Conflict;
 
 /// `GET /config`
 pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &all(api, false))?)
+    respond(200, &all(api, false))
 }
 
 /// `PATCH /config`: an object of sections; answers with the whole.
@@ -120,7 +120,7 @@ fn not_in_use(api: &Api, name: BackendName) -> Option<String> {
 }
 
 fn shown(api: &Api, section: Section) -> Result<Response, Error> {
-    Ok(Response::json(200, &api.config.current().section(section))?)
+    respond(200, &api.config.current().section(section))
 }
 
 fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response, Error> {
@@ -159,7 +159,7 @@ fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Res
     if let Some(backup) = &changed.backup {
         body.insert("backup".to_owned(), backup.to_string_lossy().into());
     }
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }
 
 /// `backend` has its own routes and is a 404 here.
@@ -194,7 +194,7 @@ pub(in crate::http) fn backends(api: &Api, _: &Request<'_>) -> Result<Response, 
     let conflicts = api.backends.conflicts();
     let info = |entry| backend_info(api, entry, active == Some(entry.name), &conflicts(entry));
     let list: Vec<Value> = REGISTRY.iter().map(info).collect();
-    Ok(Response::json(200, &list)?)
+    respond(200, &list)
 }
 
 /// `POST /backends/{name}/activate`; answers once the new backend shows everything and the settings
@@ -221,7 +221,7 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Resp
     if !activated.warnings.is_empty() {
         body["warnings"] = json!(activated.warnings);
     }
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }
 
 fn backend_info(api: &Api, entry: &Registration, active: bool, conflicts: &[Conflict]) -> Value {
@@ -250,7 +250,7 @@ pub(in crate::http) fn themes(api: &Api, _: &Request<'_>) -> Result<Response, Er
     let mut names = theme_names(&api.dirs.themes());
     names.sort_unstable();
     let themes: Vec<Value> = names.iter().map(|name| theme_record(name)).collect();
-    Ok(Response::json(200, &themes)?)
+    respond(200, &themes)
 }
 
 /// `GET /api/themes/{name}.css`

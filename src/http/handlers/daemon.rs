@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Api, Stop};
+use super::{Api, Stop, respond};
 use crate::color;
 use crate::events::EventFilter;
 use crate::http::{Error, Request, Response};
@@ -19,11 +19,7 @@ use crate::wire::{BadParameter, EventKind, Timestamp};
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::bytes(
-        200,
-        "application/json",
-        br#"{"status":"ok"}"#.as_slice(),
-    ))
+    respond(200, &json!({ "status": "ok" }))
 }
 
 /// `GET /info`
@@ -46,14 +42,14 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
     if !warnings.is_empty() {
         info["warnings"] = warnings.into();
     }
-    Ok(Response::json(200, &info)?)
+    respond(200, &info)
 }
 
 /// `GET /capabilities`
 pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let available = transcode::is_available();
     let body = json!({ "transcoder_available": available, "ffmpeg_available": available });
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }
 
 #[derive(Default, Deserialize)]
@@ -68,11 +64,7 @@ pub(in crate::http) fn shutdown(api: &Api, request: &Request<'_>) -> Result<Resp
     log::info!(target: "http", request_id = request.id(); "a client asks the daemon to stop");
     // Fails if the daemon is stopping already.
     api.stop.try_send(Stop { clear }).ok();
-    Ok(Response::bytes(
-        200,
-        "application/json",
-        br#"{"status":"shutting_down"}"#.as_slice(),
-    ))
+    respond(200, &json!({ "status": "shutting_down" }))
 }
 
 /// `GET /events`; `types` is a comma-separated list. All events if it is absent, empty or contains `*`.
@@ -135,7 +127,7 @@ pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Respons
         "hook_failure": api.desktop.hook_failure(),
         "clients": request.clients() + streams,
     });
-    Ok(Response::json(200, &debug)?)
+    respond(200, &debug)
 }
 
 fn assignment(row: &Assignment) -> Value {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::library::add_kept;
-use super::{Api, session};
+use super::library::{add_kept, check_folder};
+use super::{Api, respond, session};
 use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::store::edits::ImageChange;
 use crate::store::filter::{self, BadFilter};
 use crate::store::playlists::NewSource;
 use crate::store::query::Query;
-use crate::store::{folders, images, watched};
+use crate::store::{images, watched};
 use crate::wire::{
     DESCRIPTION_MAX, DeleteImages, Difference, Ids, Image, ListChange, PatchImage, PatchImages,
     Resolution, SelectAll, collate,
@@ -59,7 +59,7 @@ pub(super) fn page(
 /// `GET /images/ids`: the ids of the same list, without pages.
 pub(in crate::http) fn ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let ids = api.store.find_all(&filter_in_query(api, request)?)?;
-    Ok(Response::json(200, &Ids { ids })?)
+    respond(200, &Ids { ids })
 }
 
 /// `GET /images/{id}`
@@ -171,7 +171,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
     };
     let mut answer = json!({ "deleted": removed.images, "files": removed.files.removed });
     add_kept(&mut answer, &removed.files);
-    Ok(Response::json(200, &answer)?)
+    respond(200, &answer)
 }
 
 fn filter_in_query(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
@@ -230,13 +230,8 @@ pub(super) fn filter_in_body(api: &Api, fields: &Map<String, Value>) -> Result<Q
 
 /// Fails (400) if the filter's folder does not exist; the list would only be empty.
 fn with_known_folder(api: &Api, object: &str, query: Query) -> Result<Query, Error> {
-    let exists = |id| api.store.read(|connection| folders::exists(connection, id));
-    match query.folder {
-        Some(Some(id)) if !exists(id)? => Err(Error::bad_request(format!(
-            "{object}folder_id: no folder with ID {id}"
-        ))),
-        _ => Ok(query),
-    }
+    check_folder(api, object, query.folder.flatten(), 400)?;
+    Ok(query)
 }
 
 /// The field `source` of a new or changed playlist. Fails if its folder does not exist.
@@ -311,7 +306,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         api.wallpaper.settings_changed(Vec::new());
     }
     api.library.thumbnails().complete(&mut image);
-    Ok(Response::json(200, &image)?)
+    respond(200, &image)
 }
 
 /// `PATCH /images`: changes all of the images, or none.
@@ -322,22 +317,19 @@ pub(in crate::http) fn patch_many(api: &Api, request: &Request<'_>) -> Result<Re
     }
     let _permit = request.permit()?;
     let updated = api.library.retag(&ids, difference(tags)?)?;
-    Ok(Response::json(200, &json!({ "updated": updated }))?)
+    respond(200, &json!({ "updated": updated }))
 }
 
 /// `POST /images/select-all`
 pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let SelectAll { selected } = request.json()?;
     let updated = api.library.select_all(selected)?;
-    Ok(Response::json(
-        200,
-        &json!({ "updated": updated, "selected": selected }),
-    )?)
+    respond(200, &json!({ "updated": updated, "selected": selected }))
 }
 
 /// `GET /images/tags`
 pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &json!({ "tags": api.store.tags()? }))?)
+    respond(200, &json!({ "tags": api.store.tags()? }))
 }
 
 fn changed_tags(change: ListChange<String>) -> Result<ListChange<String>, Error> {

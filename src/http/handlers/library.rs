@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Api;
+use super::{Api, respond};
 use crate::http::{Error, Reply, Request, Response};
 use crate::library::{self, Content, Deleted, LoopGoes, Outcome, WatchSettings};
 use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
@@ -22,20 +22,17 @@ use crate::{decode, process};
 
 /// `POST /library/purge-missing`
 pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(
-        200,
-        &json!({ "purged": api.library.purge_missing()? }),
-    )?)
+    respond(200, &json!({ "purged": api.library.purge_missing()? }))
 }
 
 /// `POST /library/scan`; does not wait for watched directories, as a disk may not respond.
 pub(in crate::http) fn scan(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     api.library.scan()?;
     let directories = settings(api).directories.len();
-    Ok(Response::json(
+    respond(
         202,
         &json!({ "status": "scanning", "directories": directories }),
-    )?)
+    )
 }
 
 /// `GET /library/watch`
@@ -87,13 +84,13 @@ fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
 fn shown(api: &Api) -> Result<Response, Error> {
     let settings = settings(api);
     let watch = api.library.watching.directories(&settings)?;
-    Ok(Response::json(
+    respond(
         200,
         &LibraryWatch {
             watch,
             watch_folders: settings.folders,
         },
-    )?)
+    )
 }
 
 fn settings(api: &Api) -> WatchSettings {
@@ -123,7 +120,7 @@ pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Respo
     let data = api
         .store
         .read(|connection| folders::list(connection, &query))?;
-    Ok(Response::json(200, &Data { data })?)
+    respond(200, &Data { data })
 }
 
 /// `POST /folders`; answers with the folder of this name if there is one.
@@ -133,9 +130,9 @@ pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result
     match api.library.create_folder(&name, parent) {
         Err(Refusal::Taken { name }) => {
             let known = api.store.read(|c| folders::child(c, &name, parent))?;
-            Ok(Response::json(200, &known.ok_or(Refusal::Taken { name })?)?)
+            respond(200, &known.ok_or(Refusal::Taken { name })?)
         }
-        created => Ok(Response::json(201, &created?)?),
+        created => respond(201, &created?),
     }
 }
 
@@ -143,10 +140,7 @@ pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result
 pub(in crate::http) fn folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let folder = api.store.read(|connection| folders::get(connection, id))?;
-    Ok(Response::json(
-        200,
-        &folder.ok_or(Refusal::NoFolder { id })?,
-    )?)
+    respond(200, &folder.ok_or(Refusal::NoFolder { id })?)
 }
 
 /// `PATCH /folders/{id}`
@@ -158,10 +152,7 @@ pub(in crate::http) fn patch_folder(api: &Api, request: &Request<'_>) -> Result<
         name,
         parent: body.parent_id,
     };
-    Ok(Response::json(
-        200,
-        &api.library.change_folder(id, &change)?,
-    )?)
+    respond(200, &api.library.change_folder(id, &change)?)
 }
 
 /// `DELETE /folders/{id}`
@@ -209,7 +200,7 @@ fn folder_deleted(mode: &str, deleted: Deleted) -> Result<Response, Error> {
         "folders_deleted": deleted.folders,
     });
     add_kept(&mut answer, &deleted.removed.files);
-    Ok(Response::json(200, &answer)?)
+    respond(200, &answer)
 }
 
 /// `GET /folders/{id}/path`
@@ -219,14 +210,14 @@ pub(in crate::http) fn folder_path(api: &Api, request: &Request<'_>) -> Result<R
     if data.is_empty() {
         return Err(Refusal::NoFolder { id }.into());
     }
-    Ok(Response::json(200, &Data { data })?)
+    respond(200, &Data { data })
 }
 
 /// `POST /folders/move-images`
 pub(in crate::http) fn move_images(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: MoveImages = request.json()?;
     let moved = api.library.move_images(&body.image_ids, body.folder_id)?;
-    Ok(Response::json(200, &json!({ "moved": moved }))?)
+    respond(200, &json!({ "moved": moved }))
 }
 
 /// Trims a name, and refuses one that cannot be stored.
@@ -262,12 +253,12 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Respon
     }
     let absolute = |path: &PathBuf| absolute(api, "paths", path);
     let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
-    check_folder(api, folder_id, 404)?;
+    check_folder(api, "", folder_id, 404)?;
     if wait {
         let imported: ImportedBatch = request.wait(BATCH_PATIENCE, |reply| {
             api.library.import_all(&paths, folder_id, in_place, reply)
         })?;
-        return Ok(Response::json(200, &imported)?);
+        return respond(200, &imported);
     }
     let _permit = request.permit()?;
     let started = if in_place {
@@ -277,19 +268,16 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Respon
     };
     let (total, batch_id) = (started.total, started.batch_id);
     let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
-    Ok(Response::json(202, &body)?)
+    respond(202, &body)
 }
 
 /// `POST /images/import-web`
 pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let ImportWeb { path, folder_id } = request.json()?;
     let path = absolute(api, "path", &path)?;
-    check_folder(api, folder_id, 404)?;
+    check_folder(api, "", folder_id, 404)?;
     let _permit = request.permit()?;
-    Ok(Response::json(
-        200,
-        &api.library.import_web(&path, folder_id)?,
-    )?)
+    respond(200, &api.library.import_web(&path, folder_id)?)
 }
 
 /// Looks at the file at a path, without importing it.
@@ -351,10 +339,7 @@ pub(in crate::http) fn cancel_import(api: &Api, request: &Request<'_>) -> Result
     let Cancel { batch_id } = request.json()?;
     let _permit = request.permit()?;
     api.library.cancel(&batch_id)?;
-    Ok(Response::json(
-        200,
-        &json!({"status": "cancelled", "batch_id": batch_id}),
-    )?)
+    respond(200, &json!({"status": "cancelled", "batch_id": batch_id}))
 }
 
 /// Paths are absolute or begin with `~`, as the daemon's working directory has no meaning for
@@ -368,18 +353,18 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
     Err(Error::bad_request(error).details(format!("{field} must begin with / or ~")))
 }
 
-/// Fails with this status if the folder does not exist.
-pub(super) fn check_folder(api: &Api, folder: Option<i64>, status: u16) -> Result<(), Error> {
+/// Fails with this status if the folder, in the field `folder_id` of an object, does not exist.
+pub(super) fn check_folder(
+    api: &Api,
+    object: &str,
+    folder: Option<i64>,
+    status: u16,
+) -> Result<(), Error> {
+    let exists = |id| api.store.read(|connection| folders::exists(connection, id));
     match folder {
-        Some(id)
-            if !api
-                .store
-                .read(|connection| folders::exists(connection, id))? =>
-        {
-            Err(Error::new(
-                status,
-                format!("folder_id: no folder with ID {id}"),
-            ))
+        Some(id) if !exists(id)? => {
+            let text = format!("{object}folder_id: no folder with ID {id}");
+            Err(Error::new(status, text))
         }
         _ => Ok(()),
     }
@@ -399,7 +384,7 @@ pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Resul
     let made = |reply| api.library.ensure_preview(id, force, reply);
     let mut image = request.wait(VIDEO_PATIENCE, made)?;
     api.library.thumbnails().complete(&mut image);
-    Ok(Response::json(200, &image)?)
+    respond(200, &image)
 }
 
 /// `POST /images/{id}/extract-video-palette`
@@ -413,7 +398,7 @@ pub(in crate::http) fn extract_palette(
     let mut image = request.wait(VIDEO_PATIENCE, taken)?;
     api.library.thumbnails().complete(&mut image);
     let body = json!({ "image_id": image.id, "colors": image.color_texts(), "image": image });
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }
 
 /// `POST /images/{id}/video-loop-export`
@@ -430,7 +415,7 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
         (LoopAction::ImportNew, folder) => LoopGoes::New { folder },
     };
     // Every fault of a cut is a 400, a missing folder too.
-    check_folder(api, body.folder_id, 400)?;
+    check_folder(api, "", body.folder_id, 400)?;
     let cut = Cut {
         from: body.in_seconds,
         to: body.out_seconds,
@@ -450,5 +435,5 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
     };
     let image = request.wait(VIDEO_PATIENCE, made)?;
     let body = json!({ "action": body.action, "image_id": image.id, "path": image.path });
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
+use serde::Serialize;
 
 use crate::backends::Backends;
 use crate::compositor::{Output, Session};
 use crate::config::ConfigHandle;
 use crate::desktop;
 use crate::events::EventBus;
-use crate::http::Error;
+use crate::http::{Error, Response};
 use crate::library::Library;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
@@ -29,6 +30,14 @@ use crate::wire::InfoPaths;
 
 /// How long a request waits for a wallpaper to be shown. The time limits of the backends end earlier.
 const SHOW_PATIENCE: Duration = Duration::from_secs(90);
+/// The same for pictures of playlists, which may have to wait for the pictures before.
+const PLAYED_PATIENCE: Duration = SHOW_PATIENCE.saturating_mul(2);
+/// The player of the playlists waits only for the disk.
+const PLAYER_PATIENCE: Duration = Duration::from_secs(20);
+
+fn respond(status: u16, record: &impl Serialize) -> Result<Response, Error> {
+    Ok(Response::json(status, record)?)
+}
 
 /// The parts of the daemon that the handlers call.
 pub struct Api {

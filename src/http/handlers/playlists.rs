@@ -1,14 +1,13 @@
 //! Playlists: their records, and the commands to their player. A request waits for the player.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Api;
 use super::images::{new_playlist_source, page, playlist_source};
 use super::library::checked_name;
 use super::session::distinct_names;
+use super::{Api, PLAYED_PATIENCE, PLAYER_PATIENCE, respond};
 use crate::color;
 use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action, Moved};
@@ -22,19 +21,13 @@ use crate::wire::{
     StepPlaylists, id_or_color,
 };
 
-/// The player waits only for the disk.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// A request that shows a picture is answered when the picture is shown. It may have to wait for
-/// the picture before.
-const SHOWN: Duration = super::SHOW_PATIENCE.saturating_mul(2);
-
 /// `GET /playlists`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let mut all = api.store.read(playlists::list)?;
     for playlist in &mut all {
         complete(api, playlist)?;
     }
-    Ok(Response::json(200, &all)?)
+    respond(200, &all)
 }
 
 /// `POST /playlists`
@@ -55,7 +48,7 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
     };
     let mut playlist = api.playlists.create(&new)?;
     complete(api, &mut playlist)?;
-    Ok(Response::json(201, &playlist)?)
+    respond(201, &playlist)
 }
 
 fn items<T: Into<NewPlaylistItem>>(objects: Vec<Object<T>>) -> Vec<NewPlaylistItem> {
@@ -88,7 +81,7 @@ fn complete(api: &Api, playlist: &mut Playlist) -> Result<(), Error> {
 pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let mut playlist = find(api, request.record()?)?;
     complete(api, &mut playlist)?;
-    Ok(Response::json(200, &playlist)?)
+    respond(200, &playlist)
 }
 
 /// `PATCH /playlists/{id}`
@@ -116,9 +109,11 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
             .transpose()?,
         located: located(api),
     };
-    let mut playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
+    let mut playlist = request.wait(PLAYER_PATIENCE, |reply| {
+        api.playlists.change(id, change, reply)
+    })?;
     complete(api, &mut playlist)?;
-    Ok(Response::json(200, &playlist)?)
+    respond(200, &playlist)
 }
 
 /// Whether the location for sunrise and sunset is configured.
@@ -164,7 +159,7 @@ pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Res
             .find_all(&playlist_source(source.clone())?.query)?,
         None => listed(&playlist),
     };
-    Ok(Response::json(200, &Ids { ids })?)
+    respond(200, &Ids { ids })
 }
 
 /// The images of a playlist's list, without its plain colours.
@@ -183,8 +178,8 @@ fn find(api: &Api, id: i64) -> Result<Playlist, Error> {
 /// `DELETE /playlists/{id}`
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
-    request.wait(PATIENCE, |reply| api.playlists.delete(id, reply))?;
-    Ok(Response::json(200, &json!({ "status": "deleted" }))?)
+    request.wait(PLAYER_PATIENCE, |reply| api.playlists.delete(id, reply))?;
+    respond(200, &json!({ "status": "deleted" }))
 }
 
 /// `POST /playlists/{id}/start`; the body is optional.
@@ -194,7 +189,7 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     let monitors = named(body.monitors)?;
     let mode = start_mode(body.mode, body.extend)?;
     let _by_hook = by_hook(api, request, Some(id));
-    let mut moved: Moved = request.wait(SHOWN, |reply| {
+    let mut moved: Moved = request.wait(PLAYED_PATIENCE, |reply| {
         api.playlists.start(id, monitors, mode, reply)
     })?;
     if let Some(reason) = api.playlists.power().resting {
@@ -231,7 +226,9 @@ pub(in crate::http) fn act(api: &Api, request: &Request<'_>) -> Result<Response,
     let (action, on, [done, _]) = asked(api, request)?;
     let id = request.record()?;
     let _by_hook = by_hook(api, request, Some(id));
-    let mut moved = request.wait(SHOWN, |reply| api.playlists.act(id, action, on, reply))?;
+    let mut moved = request.wait(PLAYED_PATIENCE, |reply| {
+        api.playlists.act(id, action, on, reply)
+    })?;
     warn_of_pause(api, action, &mut moved);
     answer(api, json!({ "status": done }), moved)
 }
@@ -240,8 +237,9 @@ pub(in crate::http) fn act(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn act_on_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let (action, on, [_, done]) = asked(api, request)?;
     let _by_hook = by_hook(api, request, None);
-    let mut moved: Moved =
-        request.wait(SHOWN, |reply| api.playlists.act_on_all(action, on, reply))?;
+    let mut moved: Moved = request.wait(PLAYED_PATIENCE, |reply| {
+        api.playlists.act_on_all(action, on, reply)
+    })?;
     warn_of_pause(api, action, &mut moved);
     let count = moved.count;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
@@ -285,7 +283,7 @@ fn asked(
 
 /// `GET /playlists/active`
 pub(in crate::http) fn active(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &running(api, request)?)?)
+    respond(200, &running(api, request)?)
 }
 
 /// `GET /playlists/active/{monitor}`
@@ -294,11 +292,11 @@ pub(in crate::http) fn active_on(api: &Api, request: &Request<'_>) -> Result<Res
     let mut running = running(api, request)?.into_iter();
     let one = running.find(|one| one.monitors.iter().any(|name| name == monitor));
     let none = || Error::not_found(format!("no playlist is running on the monitor {monitor:?}"));
-    Ok(Response::json(200, &one.ok_or_else(none)?)?)
+    respond(200, &one.ok_or_else(none)?)
 }
 
 fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Error> {
-    request.wait(PATIENCE, |reply| api.playlists.active(reply))
+    request.wait(PLAYER_PATIENCE, |reply| api.playlists.active(reply))
 }
 
 /// The monitors that a body names; empty means all.
@@ -349,7 +347,7 @@ fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
     if !moved.warnings.is_empty() {
         body["warnings"] = json!(moved.warnings);
     }
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }
 
 /// A hook must not run again for the changes that it requests. While the returned value lives,

@@ -5,11 +5,10 @@
 //! pictures are shown.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Api, SHOW_PATIENCE};
+use super::{Api, PLAYED_PATIENCE, PLAYER_PATIENCE, SHOW_PATIENCE, respond};
 use crate::compositor::Output;
 use crate::error_chain::chain;
 use crate::http::{Error, Request, Response};
@@ -18,28 +17,23 @@ use crate::sys::lock;
 use crate::wallpaper::{entries_by_name, reference};
 use crate::wire::{Appearance, Image, Power, PutAppearance, PutPower};
 
-/// The player waits only for the disk.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// A change is answered when its pictures are shown. They may have to wait for the pictures before.
-const SHOWN: Duration = SHOW_PATIENCE.saturating_mul(2);
-
 /// `GET /appearance`
 pub(in crate::http) fn appearance(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let now: Appearance = request.wait(PATIENCE, |reply| api.playlists.appearance(reply))?;
-    Ok(Response::json(200, &now)?)
+    let now: Appearance = request.wait(PLAYER_PATIENCE, |reply| api.playlists.appearance(reply))?;
+    respond(200, &now)
 }
 
 /// `PUT /appearance`
 pub(in crate::http) fn put_appearance(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let PutAppearance { mode } = request.json()?;
     let set = |reply| api.playlists.set_appearance(mode, reply);
-    let now: Appearance = request.wait(SHOWN, set)?;
-    Ok(Response::json(200, &now)?)
+    let now: Appearance = request.wait(PLAYED_PATIENCE, set)?;
+    respond(200, &now)
 }
 
 /// `GET /power`
 pub(in crate::http) fn power(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &api.playlists.power())?)
+    respond(200, &api.playlists.power())
 }
 
 /// `PUT /power`
@@ -53,15 +47,15 @@ pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Res
     // The state belongs to a compositor.
     api.wallpaper.wait_for_look();
     let tell = |reply| api.playlists.report_power(told, reply);
-    let power: Power = request.wait(PATIENCE, tell)?;
-    Ok(Response::json(200, &power)?)
+    let power: Power = request.wait(PLAYER_PATIENCE, tell)?;
+    respond(200, &power)
 }
 
 /// `GET /workspaces`
 pub(in crate::http) fn workspaces(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     api.wallpaper.wait_for_look();
     let entries = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.workspaces(reply))?;
-    Ok(Response::json(200, &entries)?)
+    respond(200, &entries)
 }
 
 /// Renames an image by `edit`, and rewrites the workspace entries that name it. In between they
@@ -102,10 +96,7 @@ const MONITOR_NAME_MAX: usize = 255;
 /// `GET /monitors`
 pub(in crate::http) fn monitors(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let outputs = api.outputs();
-    Ok(Response::json(
-        200,
-        &outputs.iter().map(monitor_record).collect::<Vec<_>>(),
-    )?)
+    respond(200, &outputs.iter().map(monitor_record).collect::<Vec<_>>())
 }
 
 /// `GET /monitors/{name}`
@@ -115,7 +106,7 @@ pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Respo
     let Some(output) = outputs.iter().find(|output| output.name == name) else {
         return Err(api.no_monitor(name));
     };
-    Ok(Response::json(200, &monitor_record(output))?)
+    respond(200, &monitor_record(output))
 }
 
 /// The names of monitors in a body, without duplicates, in the order given. A monitor need not be

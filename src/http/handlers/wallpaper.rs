@@ -8,7 +8,7 @@ use serde_json::json;
 use super::images::filter_in_body;
 use super::library::{content_at, import_at};
 use super::session::distinct_names;
-use super::{Api, SHOW_PATIENCE};
+use super::{Api, SHOW_PATIENCE, respond};
 use crate::color::{self, hex};
 use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
@@ -87,7 +87,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         None => {}
     }
     current["monitors"] = serde_json::to_value(monitors)?;
-    Ok(Response::json(200, &current)?)
+    respond(200, &current)
 }
 
 /// Fields of the newest monitor's record that the answer repeats at its top.
@@ -164,7 +164,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         )?
     };
     answer.warnings.extend(warning);
-    Ok(Response::json(200, &answer)?)
+    respond(200, &answer)
 }
 
 /// The id of a plain colour.
@@ -247,7 +247,7 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
         transition,
         ..asked
     };
-    Ok(Response::json(200, &apply(api, request, asked)?)?)
+    respond(200, &apply(api, request, asked)?)
 }
 
 /// `POST /wallpaper/back`; the body is optional.
@@ -255,7 +255,7 @@ pub(in crate::http) fn back(api: &Api, request: &Request<'_>) -> Result<Response
     let body: BackWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
     let asked = asked(api, request, names, (Ask::Back(1), Source::Manual))?;
-    Ok(Response::json(200, &apply(api, request, asked)?)?)
+    respond(200, &apply(api, request, asked)?)
 }
 
 /// `POST /wallpaper/sound`
@@ -297,7 +297,7 @@ pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Respons
     let (monitors, sound) = ask(change)?.settle(&api.store, until)?;
     let Sound { muted, volume } = sound;
     let body = json!({"status": "set", "monitors": monitors, "muted": muted, "volume": volume});
-    Ok(Response::json(200, &body)?)
+    respond(200, &body)
 }
 
 /// The monitors that a body names; none means all. Clients send `*` along with a list.
@@ -381,7 +381,7 @@ pub(in crate::http) fn history(api: &Api, request: &Request<'_>) -> Result<Respo
     let entries = api
         .store
         .read(|connection| history::list(connection, &query))?;
-    Ok(Response::json(200, &entries)?)
+    respond(200, &entries)
 }
 
 /// `DELETE /images/history`
@@ -394,8 +394,5 @@ pub(in crate::http) fn clear_history(api: &Api, _: &Request<'_>) -> Result<Respo
             domain: GalleryDomain::History,
         });
     }
-    Ok(Response::json(
-        200,
-        &json!({"status": "cleared", "deleted": deleted}),
-    )?)
+    respond(200, &json!({"status": "cleared", "deleted": deleted}))
 }

@@ -1,8 +1,6 @@
 //! The reason for what each monitor shows: its source, its next change, and failures.
 
-use std::time::Duration;
-
-use super::Api;
+use super::{Api, PLAYER_PATIENCE, respond};
 use crate::backends::registration;
 use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
@@ -12,9 +10,6 @@ use crate::wire::{
     ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
     Source, Timestamp, Why, labelled,
 };
-
-/// The player waits only for the disk.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `GET /why`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
@@ -27,7 +22,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         }
     }
     let running: Vec<ActivePlaylist> =
-        request.wait(PATIENCE, |reply| api.playlists.active(reply))?;
+        request.wait(PLAYER_PATIENCE, |reply| api.playlists.active(reply))?;
     let shown = api.store.read::<_, store::Error>(|connection| {
         let rows = workspaces::shown(connection)?;
         let pictures = workspaces::all(connection)?;
@@ -68,7 +63,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
             record
         })
         .collect();
-    Ok(Response::json(200, &records)?)
+    respond(200, &records)
 }
 
 /// A picture and its source.
