@@ -72,9 +72,10 @@ impl Tools<'_> {
                     }
                 };
                 // The decoder's error for a special file says more than ffmpeg's.
-                match special {
-                    true => made.map_err(|_| Error::decoding(path)(source)),
-                    false => made,
+                if special {
+                    made.map_err(|_| Error::decoding(path)(source))
+                } else {
+                    made
                 }
             }
             drawn => {

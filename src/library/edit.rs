@@ -136,9 +136,10 @@ impl LibraryFiles {
         change: &ImageChange,
     ) -> Result<Image, Error> {
         let Self { context, names, .. } = self;
-        let directory = match image.in_place {
-            true => &*context.directory,
-            false => image.home().parent().unwrap_or(Path::new("/")),
+        let directory = if image.in_place {
+            &*context.directory
+        } else {
+            image.home().parent().unwrap_or(Path::new("/"))
         };
         let own = Some(image.name.as_str());
         let free = names.free(name, directory, &context.store, own)?;

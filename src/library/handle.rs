@@ -147,13 +147,15 @@ impl Library {
         let (mut image, mut tries) = (image.clone(), TRIES);
         loop {
             self.answers(&image)?;
-            let made = match image.is_absent() {
-                true => Err(Error::FileGone { id: image.id }),
-                false => self.thumbnails.get(&image, size),
+            let made = if image.is_absent() {
+                Err(Error::FileGone { id: image.id })
+            } else {
+                self.thumbnails.get(&image, size)
             };
-            let again = match made.as_ref().is_err_and(|error| error.is_missing_file()) {
-                true => self.found_again(&image, &mut tries)?,
-                false => None,
+            let again = if made.as_ref().is_err_and(|error| error.is_missing_file()) {
+                self.found_again(&image, &mut tries)?
+            } else {
+                None
             };
             match again {
                 Some(now) => image = now,

@@ -109,13 +109,16 @@ impl ImportContext {
             MediaType::Video => tools.ffmpeg.facts(path, format).map(drop),
             MediaType::Image | MediaType::Web => transcode::require_for(format, traits),
         };
-        checked.map_err(|source| match special {
-            // The decoder's error for it says more than ffmpeg's failure.
-            true => Error::decoding(path)(why.clone()),
-            false => Error::Transcode {
-                path: path.to_owned(),
-                source,
-            },
+        checked.map_err(|source| {
+            if special {
+                // The decoder's error for it says more than ffmpeg's failure.
+                Error::decoding(path)(why.clone())
+            } else {
+                Error::Transcode {
+                    path: path.to_owned(),
+                    source,
+                }
+            }
         })
     }
 
@@ -159,9 +162,10 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<NewImage, Error> {
         // No thumbnails of files in other directories: there may be thousands that nobody looks at.
-        let new = match copy.path.starts_with(&self.directory) {
-            true => self.new_thumbnail(source),
-            false => None,
+        let new = if copy.path.starts_with(&self.directory) {
+            self.new_thumbnail(source)
+        } else {
+            None
         };
         let look = self.look(source, copy, new.as_ref(), tools)?;
         if let Some(new) = new.filter(|new| new.path().exists()) {

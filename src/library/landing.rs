@@ -65,9 +65,10 @@ impl LibraryFiles {
         let is_copy = |one: &Placed| matches!(one, Placed::Copy(..));
         // Flushed before the commit, so that no row survives a power failure without its file. Not
         // retried: the kernel reports a write error only once.
-        let flushed = match placed.iter().flatten().any(is_copy) {
-            true => flush_directory(&self.context.directory),
-            false => Ok(()),
+        let flushed = if placed.iter().flatten().any(is_copy) {
+            flush_directory(&self.context.directory)
+        } else {
+            Ok(())
         };
         let mut written = None;
         if flushed.is_ok() && placed.iter().any(Result::is_ok) {
@@ -142,9 +143,10 @@ impl LibraryFiles {
             let Ok(Placed::Copy(ready, free)) = one else {
                 continue;
             };
-            let renamed = match noted.is_ok() {
-                true => self.rename_noted(&mut ready.copy, free),
-                false => Ok(false),
+            let renamed = if noted.is_ok() {
+                self.rename_noted(&mut ready.copy, free)
+            } else {
+                Ok(false)
             };
             let renamed = renamed.and_then(|renamed| {
                 if !renamed {

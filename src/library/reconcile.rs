@@ -89,9 +89,10 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
     let unmark = |c: &Connection, note: &Pending| {
         // The row may have been deleted since; then the note belongs to that deletion.
         let is_there = left(context, note).is_some() && !is_gone(&note.path);
-        match is_there && !images::has_path(c, &note.path)? {
-            true => Ok(()),
-            false => pending_files::unmark(c, &note.path),
+        if is_there && !images::has_path(c, &note.path)? {
+            Ok(())
+        } else {
+            pending_files::unmark(c, &note.path)
         }
     };
     Ok(context

@@ -283,13 +283,14 @@ fn image(store: &Store, id: i64) -> Result<Image, Error> {
     let image = store
         .read(|c| images::assigned(c, id))?
         .ok_or(Error::NoImage { id })?;
-    match missing_file::lacks_file(&image) {
-        true => Err(Error::FileGone {
+    if missing_file::lacks_file(&image) {
+        Err(Error::FileGone {
             id: image.id,
             away: image.in_place,
             path: image.path,
-        }),
-        false => Ok(image),
+        })
+    } else {
+        Ok(image)
     }
 }
 

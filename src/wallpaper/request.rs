@@ -150,12 +150,13 @@ impl Targets {
                     .iter()
                     .cloned()
                     .partition(|name| connected.contains(name));
-                match found.is_empty() {
-                    true => Err(Error::UnknownMonitors {
+                if found.is_empty() {
+                    Err(Error::UnknownMonitors {
                         names: missing,
                         connected,
-                    }),
-                    false => Ok((found, missing)),
+                    })
+                } else {
+                    Ok((found, missing))
                 }
             }
         }

@@ -86,9 +86,10 @@ impl Slices {
 
     /// Returns the file of a slice. If it is missing, the slices of all outputs are made at once.
     fn slice(&self, placement: &Placement, cancel: &Cancel) -> Result<PathBuf, Error> {
-        let outputs = match placement.span.is_empty() {
-            true => std::slice::from_ref(&placement.output),
-            false => placement.span.as_slice(),
+        let outputs = if placement.span.is_empty() {
+            std::slice::from_ref(&placement.output)
+        } else {
+            placement.span.as_slice()
         };
         let source = &placement.path;
         let tiles: Vec<Tile> = outputs.iter().map(tile).collect();

@@ -6,12 +6,12 @@ use crate::store::edits;
 impl Alive {
     /// Imports one file and waits for the end of the batch.
     fn take(&self, path: &Path, in_place: bool) {
-        let started = match in_place {
-            true => self
-                .library
+        let started = if in_place {
+            self.library
                 .import_in_place(vec![path.to_owned()], None)
-                .unwrap(),
-            false => self.library.import(vec![path.to_owned()], None).unwrap(),
+                .unwrap()
+        } else {
+            self.library.import(vec![path.to_owned()], None).unwrap()
         };
         let events = self.batch(&started.batch_id);
         assert!(of(&events, "image_error").is_empty(), "{events:?}");

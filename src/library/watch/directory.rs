@@ -204,11 +204,13 @@ impl DirectoryThread {
     fn wish_for_changes(&mut self, paths: BTreeSet<PathBuf>) {
         let (now, own) = (Instant::now(), &*self.watched.directory.path);
         let is_single = self.watched.directory.which == Which::Only;
-        let is_all = |path: &PathBuf| match is_single {
-            true => path == Path::new(ANYWHERE),
-            // A change above may change where the path leads. A directory inside may have a new name,
-            // which only a look at everything finds.
-            false => {
+        let is_all = |path: &PathBuf| {
+            if is_single {
+                path == Path::new(ANYWHERE)
+            } else {
+                // A change above may change where the path leads. A directory inside may have a new
+                // name, which only a look at everything finds.
+
                 // Marks concern all files of their directory.
                 let is_mark = |name: &OsStr| name == NO_MEDIA || is_manifest(name);
                 path.file_name().is_some_and(is_mark)
@@ -239,9 +241,10 @@ impl DirectoryThread {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
             let paths = self.missing_files()?;
-            match paths.is_empty() {
-                true => self.wait_for_missing()?,
-                false => self.wish_for(Scope::Paths(paths), now),
+            if paths.is_empty() {
+                self.wait_for_missing()?
+            } else {
+                self.wish_for(Scope::Paths(paths), now)
             }
         }
         let rested = self.rested;
@@ -383,9 +386,10 @@ impl DirectoryThread {
             image.is_some_and(|image| !image.in_place || image.path == row.path)
         };
         let is_away = rows.iter().filter(is_own).take(2).count() > 1;
-        Ok(match is_away {
-            true => difference,
-            false => compare(&rows, elsewhere, missing, found, true, now),
+        Ok(if is_away {
+            difference
+        } else {
+            compare(&rows, elsewhere, missing, found, true, now)
         })
     }
 
@@ -461,9 +465,10 @@ impl DirectoryThread {
         let missed = Arc::new(gone.iter().map(|(row, _)| row.path.clone()).collect());
         let may_expire = !is_away && !self.is_unsaved && !self.context.watched.is_walking();
         // A file that is not read yet may be a missing one under another name.
-        let unread = match missing.values().any(|one| one.is_due(now)) {
-            true => self.context.watched.unsettled_sizes(),
-            false => HashSet::new(),
+        let unread = if missing.values().any(|one| one.is_due(now)) {
+            self.context.watched.unsettled_sizes()
+        } else {
+            HashSet::new()
         };
         let may_end = |size: u64| may_expire && !unread.contains(&size);
         gone.retain(|(row, loss)| *loss != Loss::Expired || may_end(row.stamp.size));
@@ -490,11 +495,12 @@ impl DirectoryThread {
         }
         self.each(&missed, &gone, |it, some| it.lose(some))?;
         self.each(&missed, &expired, |it, some| it.expire_all(some))?;
-        match are_folders_left {
-            true => slice(&self.owner, &self.watched.directory, &missed, |it| {
+        if are_folders_left {
+            slice(&self.owner, &self.watched.directory, &missed, |it| {
                 it.clear_folders()
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

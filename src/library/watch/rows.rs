@@ -115,9 +115,10 @@ impl<'a> Rows<'a> {
             let (from, path, stamp) = (row.path.clone(), to.clone(), *stamp);
             // The image of a file that cannot be decoded waits for it.
             let waits = row.checksum.is_none();
-            let id = match waits {
-                true => watched::missing_at(self.c, &from)?,
-                false => row.image_id,
+            let id = if waits {
+                watched::missing_at(self.c, &from)?
+            } else {
+                row.image_id
             };
             let image = id.map(|id| self.image(id)).transpose()?.flatten();
             watched::note(self.c, &WatchedFile { path, stamp, ..row })?;

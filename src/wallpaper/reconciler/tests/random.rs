@@ -127,9 +127,12 @@ impl Play {
             let entries = [("0", "i0"), ("1", "i7")];
             config.workspaces = entries.map(|(key, of)| (key.into(), of.into())).into();
         });
-        let add = |at: usize| match at < STILLS {
-            true => room.add(&format!("i{at}")),
-            false => room.add_as(&format!("i{at}"), |image| image.format = Format::Mp4),
+        let add = |at: usize| {
+            if at < STILLS {
+                room.add(&format!("i{at}"))
+            } else {
+                room.add_as(&format!("i{at}"), |image| image.format = Format::Mp4)
+            }
         };
         let images = (0..IMAGES).map(add).collect();
         // An empty directory would count as an unmounted disk.
@@ -242,9 +245,10 @@ impl Play {
     /// Waits until each order in flight waits for its outcome, or is carried out.
     fn wait(&mut self) {
         for (key, shows) in self.in_flight() {
-            match shows {
-                true => self.stage.wait_for(&key),
-                false => self.await_report(&key),
+            if shows {
+                self.stage.wait_for(&key)
+            } else {
+                self.await_report(&key)
             }
         }
     }
