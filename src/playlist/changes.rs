@@ -1,7 +1,7 @@
 //! The changes that a running playlist makes by itself, at its deadlines and for monitors that lack
 //! its picture.
 //!
-//! The playlist moves, its position is saved, and its picture is requested; a failure changes nothing.
+//! The playlist moves, its place is saved, and its picture is requested; a failure changes nothing.
 //! While a client's step or a start on its monitors is on its way, the playlist makes no change of its
 //! own.
 

@@ -32,7 +32,7 @@ impl Player {
             (None, Some(one)) => one.spec.look_up(&self.store)?,
             (_, None) => None,
         };
-        // List and position are written together, so that they agree after a kill.
+        // List and place are written together, so that they agree after a kill.
         let (record, changed, edited) = self.store.write(|c| {
             let changed = playlists::update(c, id, change)?;
             let state = state.filter(|_| changed);

@@ -143,7 +143,7 @@ pub(super) enum Renewed {
     Empty,
 }
 
-/// Brings the list of a dynamic playlist, and the position in it, up to date for a step.
+/// Brings the list of a dynamic playlist, and the place in it, up to date for a step.
 pub(super) fn renew(
     store: &store::Store,
     spec: &mut PlaylistSpec,

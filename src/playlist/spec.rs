@@ -1,4 +1,4 @@
-//! The spec of a playlist: its rule and its items, without its position. Pure, except for reading
+//! The spec of a playlist: its rule and its items, without its place. Pure, except for reading
 //! it from the database.
 
 use std::collections::HashMap;

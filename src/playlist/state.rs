@@ -59,7 +59,7 @@ pub(super) struct PlaybackState {
 }
 
 impl PlaybackState {
-    /// The state of a start: at the first item, at the last position, or in the present slot. The
+    /// The state of a start: at the first item, at the last place, or in the present slot. The
     /// spec must not be empty.
     pub(super) fn start(
         spec: &PlaylistSpec,

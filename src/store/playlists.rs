@@ -477,7 +477,7 @@ fn complete(
     Ok(playlist)
 }
 
-/// Parses a state; if it cannot be read, only the position is lost, not the playlist.
+/// Parses a state; if it cannot be read, only the place is lost, not the playlist.
 fn read<T: DeserializeOwned>(id: i64, text: &str) -> Option<T> {
     let unreadable = |error: &serde_json::Error| {
         log::error!("the state of playlist {id} cannot be read: {error}");
