@@ -52,7 +52,7 @@ impl RunningPlaylist {
     }
 
     /// The list and the state after the last step on its way.
-    pub(super) fn latest(&self) -> Plan {
+    pub(super) fn latest(&self) -> (PlaylistSpec, PlaybackState) {
         let step = self.steps.back();
         let latest = step.map(|step| (&step.spec, &step.after));
         let (spec, state) = latest.unwrap_or((&self.spec, &self.state));
@@ -122,7 +122,12 @@ pub(super) fn is_gone(error: &wallpaper::Error) -> bool {
 }
 
 /// A playlist's list and its state after a step.
-pub(super) type Plan = (PlaylistSpec, PlaybackState);
+pub(super) struct Plan {
+    pub(super) spec: PlaylistSpec,
+    pub(super) after: PlaybackState,
+    /// The monitors that step while the others keep their images; empty if all step.
+    pub(super) stepping: Vec<String>,
+}
 
 /// What a client wants that may show a picture.
 #[derive(Clone)]

@@ -56,7 +56,11 @@ impl Player {
         state.mode = mode;
         let stride = state.stride(&connected);
         state.fill(&spec, stride, &|_| true);
-        Ok((spec, state))
+        Ok(Plan {
+            spec,
+            after: state,
+            stepping: Vec::new(),
+        })
     }
 
     /// The running playlists whose monitors a start takes.

@@ -47,28 +47,25 @@ impl Player {
         missing: Vec<i64>,
         client: Reply<Moved>,
     ) {
-        let mut stepping = Vec::new();
         let planned = match &aim {
             Aim::Start { monitors, mode } => self.plan_start(id, monitors.clone(), *mode).map(Some),
-            Aim::Step(direction, on) => self.plan_step(id, *direction, on, &mut stepping).map(Some),
+            Aim::Step(direction, on) => self.plan_step(id, *direction, on).map(Some),
             Aim::Resume { alone } => self.plan_resume(id, *alone),
         };
         match planned {
-            Ok(Some(plan)) => self.send(aim, plan, stepping, missing, client),
+            Ok(Some(plan)) => self.send(aim, plan, missing, client),
             Ok(None) => client(Ok(Moved::one())),
             Err(error) => client(Err(error)),
         }
     }
 
     /// Requests the picture of a step. If only some monitors step, the others keep their images.
-    fn send(
-        &mut self,
-        aim: Aim,
-        (spec, mut after): Plan,
-        stepping: Vec<String>,
-        missing: Vec<i64>,
-        client: Reply<Moved>,
-    ) {
+    fn send(&mut self, aim: Aim, plan: Plan, missing: Vec<i64>, client: Reply<Moved>) {
+        let Plan {
+            spec,
+            mut after,
+            stepping,
+        } = plan;
         let connected = self.wallpapers.connected();
         let is_alone = !stepping.is_empty();
         let monitors = if is_alone {
@@ -125,14 +122,7 @@ impl Player {
         }
     }
 
-    /// `stepping` gets the monitors that step in mode `each`, unless all do.
-    fn plan_step(
-        &mut self,
-        id: i64,
-        direction: Direction,
-        on: &[String],
-        stepping: &mut Vec<String>,
-    ) -> Result<Plan, Error> {
+    fn plan_step(&mut self, id: i64, direction: Direction, on: &[String]) -> Result<Plan, Error> {
         let Some(one) = self.running.get(&id) else {
             return Err(self.not_running(id));
         };
@@ -162,10 +152,12 @@ impl Player {
                 return Err(Error::NothingFound { name: spec.name });
             }
         }
-        if is_alone {
-            *stepping = theirs;
-        }
-        Ok((spec, after))
+        let stepping = if is_alone { theirs } else { Vec::new() };
+        Ok(Plan {
+            spec,
+            after,
+            stepping,
+        })
     }
 
     /// Those of the playlist's images that these monitors show, or will show after the steps on
@@ -197,7 +189,12 @@ impl Player {
             if after.image_id != one.state.image_id {
                 after.shown_on.clear();
                 if !after.applied_to(&self.wallpapers.connected()).is_empty() {
-                    return Ok(Some((spec, after)));
+                    let stepping = Vec::new();
+                    return Ok(Some(Plan {
+                        spec,
+                        after,
+                        stepping,
+                    }));
                 }
             }
         }
