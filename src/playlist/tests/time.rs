@@ -418,7 +418,7 @@ fn reboot_after_pause_keeps_remaining_time() {
 }
 
 #[test]
-fn sun_slots_follow_the_season_and_the_place() {
+fn sun_slots_follow_the_season_and_the_location() {
     use crate::playlist::Location;
     let mut fixture = fixture();
     let item = |number: usize, at: &str| NewPlaylistItem {
