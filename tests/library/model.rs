@@ -25,8 +25,8 @@ struct Model {
     serial: u32,
     /// The tags that the image of each content has at least.
     tags: BTreeMap<String, BTreeSet<String>>,
-    /// Contents of files that were rewritten, and what they became. A rewritten file keeps its row, so the
-    /// tags of its old content stay with the row, even if another file still has this content.
+    /// Contents of files that were rewritten, and what they became. A rewritten file keeps its row, so
+    /// the tags of its old content stay with the row, even if another file still has this content.
     rewritten: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -192,8 +192,8 @@ impl Model {
         }
     }
 
-    /// Makes a random change, and notes which contents it rewrote. Forgets the tags of contents that have
-    /// no file now.
+    /// Makes a random change, and notes which contents it rewrote. Forgets the tags of contents that
+    /// have no file now.
     fn change_and_note(&mut self) {
         let before = self.files();
         self.change();
