@@ -31,7 +31,6 @@ mod slots;
 mod sound;
 mod status;
 mod tickets;
-mod upkeep;
 mod waiting;
 mod wishes;
 mod worker;

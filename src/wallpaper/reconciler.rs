@@ -16,6 +16,7 @@ use std::time::Instant;
 use crossbeam_channel::{at, never, select};
 
 use crate::backends::{Backends, Placement};
+use crate::compositor::{Output, alike, identities};
 use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
@@ -37,7 +38,6 @@ use super::scene::{self, Desired};
 use super::slots::{Scene, Slots};
 use super::status::SharedStatus;
 use super::tickets::Tickets;
-use super::upkeep::upkeep;
 use super::waiting::Waiting;
 use super::worker::Workers;
 use super::world_state::WorldState;
@@ -267,7 +267,7 @@ impl Reconciler {
         if let Some(world) = self.world.as_ref().filter(is_new) {
             return Ok(Arc::clone(world));
         }
-        upkeep(store, backends)?;
+        follow_monitors(store, &outputs)?;
         let activated = self.inputs.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(store, backends, activated)?;
         let draws = !self.slots.shown_by(BackendName::Builtin).is_empty();
@@ -275,6 +275,7 @@ impl Reconciler {
         self.status.set_choice(activated, unused);
         let visible = self.status.visible_workspaces();
         world.cover(store, &visible, &self.inputs.refusals)?;
+        world.tidy_colors();
         let world = Arc::new(world);
         self.world = Some(Arc::clone(&world));
         Ok(world)
@@ -344,6 +345,17 @@ impl Reconciler {
         self.workers.cancel();
         self.refuse_all(&Error::Ending);
     }
+}
+
+/// Moves the assignments of monitors that have changed connectors.
+pub(super) fn follow_monitors(store: &Store, outputs: &[Output]) -> Result<(), store::Error> {
+    let (identities, alike) = (identities(outputs), alike(outputs));
+    let known = store.read(store::monitors::identities)?;
+    let is_new = |(name, identity)| known.get(name) != Some(identity);
+    if identities.iter().any(is_new) || alike.iter().any(|name| known.contains_key(name)) {
+        store.write(|transaction| store::monitors::follow(transaction, &identities, &alike))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) type Desired = BTreeMap<String, Wanted>;
 /// All that should be shown now. Outputs without a picture that can be shown are left out.
 pub(super) fn desired(world: &WorldState, wishes: &Wishes, slots: &Slots) -> Desired {
     let mut pictures = world.pictures().clone();
-    let mut rows = world.scene_rows();
+    let mut rows = world.scene().to_vec();
     rows.retain(|row| !wishes.contains_key(&row.monitor));
     rows.extend(wishes.values().map(|wish| wish.row.clone()));
     let images = wishes.values().map(|wish| &wish.image);

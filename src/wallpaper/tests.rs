@@ -14,11 +14,11 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, unbounded};
 
 use super::feasible::Feasible;
+use super::reconciler::follow_monitors;
 use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
 use super::scene;
 use super::slots::Slots;
-use super::upkeep::upkeep;
 use super::wishes::Wishes;
 use super::worker_key::Placements;
 use super::world_state::WorldState;
@@ -161,7 +161,7 @@ impl Room {
     }
 
     pub(super) fn world(&self) -> WorldState {
-        upkeep(&self.store, &self.backends).unwrap();
+        follow_monitors(&self.store, &self.backends.outputs.list()).unwrap();
         WorldState::read(&self.store, &self.backends, None).unwrap()
     }
 

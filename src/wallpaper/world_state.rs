@@ -28,10 +28,8 @@ pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
 
 pub(super) struct WorldState {
     rows: Vec<Assignment>,
-    /// The pictures of connected monitors whose own files cannot be read.
-    stand_ins: Vec<Assignment>,
-    /// The assigned images whose files cannot be read.
-    missing: BTreeSet<i64>,
+    /// The same, with other pictures for connected monitors whose own files cannot be read.
+    scene: Vec<Assignment>,
     /// Monitors whose images were deleted, except where a playlist is about to show another.
     deleted: Vec<String>,
     pictures: Pictures,
@@ -73,7 +71,7 @@ impl WorldState {
         fallbacks.default = fallbacks.default.filter(|row| !is_missing(row));
         fallbacks.for_all = fallbacks.for_all.filter(|row| !is_missing(row));
         let unreadable: Vec<_> = rows.extract_if(.., |row| is_missing(row)).collect();
-        let deleted = store.read(store::assignments::without_image)?;
+        let mut deleted = store.read(store::assignments::without_image)?;
         let lacking = unreadable.iter().map(|row| &row.monitor).chain(&deleted);
         let mut ours = outputs.to_vec();
         for monitor in lacking {
@@ -87,18 +85,16 @@ impl WorldState {
             }
         }
         fallbacks.adopt(&mut rows, &ours);
-        let is_own = |row: &Assignment| unreadable.iter().all(|own| own.monitor != row.monitor);
-        let stand_ins = rows.extract_if(.., |row| !is_own(row)).collect();
+        let scene = rows.clone();
+        rows.retain(|row| unreadable.iter().all(|own| own.monitor != row.monitor));
         rows.extend(unreadable);
-        let mut deleted = deleted;
         deleted.retain(|name| ours.iter().any(|output| output.name == *name));
         let colors = PlainColors::new(&backends.dirs.cache());
         images.iter_mut().for_each(|image| colors.supply(image));
         let pictures = images.into_iter().map(|image| (image.id, Arc::new(image)));
         Ok(Self {
             rows,
-            stand_ins,
-            missing,
+            scene,
             deleted,
             pictures: pictures.collect(),
             outputs,
@@ -135,15 +131,8 @@ impl WorldState {
     }
 
     /// The assignments of which the files can be read, and those that stand in for the others.
-    pub(super) fn scene_rows(&self) -> Vec<Assignment> {
-        let can_read = |row: &&Assignment| !self.missing.contains(&row.image_id);
-        let rows = self.rows.iter().filter(can_read).chain(&self.stand_ins);
-        rows.cloned().collect()
-    }
-
-    /// The picture that is shown on a monitor because its own cannot be read.
-    pub(super) fn stands_in(&self, monitor: &str) -> Option<&Assignment> {
-        self.stand_ins.iter().find(|row| row.monitor == monitor)
+    pub(super) fn scene(&self) -> &[Assignment] {
+        &self.scene
     }
 
     /// Whether the picture of a monitor was deleted or cannot be read, and nothing stands in for it.
@@ -151,6 +140,12 @@ impl WorldState {
         let mut shown = slots.iter().filter_map(|(_, slot)| slot.shown.get(monitor));
         self.deleted.iter().any(|name| name == monitor)
             || shown.any(|one| missing_file::file_is_missing(&one.path))
+    }
+
+    /// Removes files of plain colours that are not assigned any more, if there are many.
+    pub(super) fn tidy_colors(&self) {
+        self.colors
+            .tidy(self.pictures.values().map(|image| &**image));
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -303,8 +298,9 @@ impl WorldState {
     /// The assignment of a monitor, or the picture of a workspace that hides it.
     pub(super) fn shown_row(&self, monitor: &str) -> Option<&Assignment> {
         let hidden = self.hidden_by(monitor).map(|picture| &picture.row);
+        let mut scene = self.scene.iter();
         hidden
-            .or_else(|| self.stands_in(monitor))
+            .or_else(|| scene.find(|row| row.monitor == monitor))
             .or_else(|| self.row(monitor))
     }
 
