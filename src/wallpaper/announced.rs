@@ -20,18 +20,16 @@ use crate::wire::Image;
 #[derive(Debug)]
 struct Told {
     key: WorkerKey,
-    image_id: i64,
-    content: String,
-    extended_over: Vec<String>,
+    placement: Placement,
     of_workspace: bool,
 }
 
 impl Told {
     fn is_of(&self, key: &WorkerKey, placement: &Placement) -> bool {
         self.key == *key
-            && self.image_id == placement.image_id
-            && self.content == placement.content
-            && self.extended_over == placement.extended_over
+            && self.placement.image_id == placement.image_id
+            && self.placement.content == placement.content
+            && self.placement.extended_over == placement.extended_over
     }
 }
 
@@ -43,12 +41,10 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    pub(super) fn note(&mut self, key: &WorkerKey, placement: &Placement, of_workspace: bool) {
+    pub(super) fn note(&mut self, key: WorkerKey, placement: &Placement, of_workspace: bool) {
         let told = Told {
-            key: key.clone(),
-            image_id: placement.image_id,
-            content: placement.content.clone(),
-            extended_over: placement.extended_over.clone(),
+            key,
+            placement: placement.clone(),
             of_workspace,
         };
         self.pictures.insert(placement.output.name.clone(), told);
@@ -88,7 +84,8 @@ impl Announced {
         };
         let (backend, of_workspace) = (wanted.key.backend, world.hidden_by(monitor).is_some());
         // An assignment that a workspace has hidden keeps its reason.
-        let was_shown = before.is_some_and(|told| told.image_id == id || told.of_workspace);
+        let was_shown =
+            before.is_some_and(|told| told.placement.image_id == id || told.of_workspace);
         let row = Assignment {
             backend: backend.to_string(),
             ..wanted.row.clone()

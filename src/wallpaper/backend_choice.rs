@@ -1,7 +1,5 @@
 //! Chooses the backend for each kind of content, from the settings and the available backends. Pure.
 
-use std::cell::RefCell;
-
 use crate::backends::{Backends, Kind, Registration};
 use crate::config::{BackendName, Config, SelectionMode};
 
@@ -52,25 +50,22 @@ pub(super) enum NoChoice {
 /// The backends that were found at the last search. A backend that is installed while the builtin one is
 /// in use is not used before the next start, unless it is activated.
 #[derive(Debug, Default)]
-pub(super) struct FoundBackends {
-    found: RefCell<Option<Vec<BackendName>>>,
-}
+pub(super) struct FoundBackends(Option<Vec<BackendName>>);
 
 impl FoundBackends {
     /// Removes backends that were installed since the last search; returns their names.
     pub(super) fn keep(
-        &self,
+        &mut self,
         available: &mut Vec<Candidate>,
         draws_itself: bool,
     ) -> Vec<BackendName> {
-        let mut found = self.found.borrow_mut();
-        match found.as_ref().filter(|_| draws_itself) {
+        match self.0.as_ref().filter(|_| draws_itself) {
             Some(found) => available
                 .extract_if(.., |one| !found.contains(&one.name))
                 .map(|one| one.name)
                 .collect(),
             None => {
-                *found = Some(available.iter().map(|one| one.name).collect());
+                self.0 = Some(available.iter().map(|one| one.name).collect());
                 Vec::new()
             }
         }
@@ -78,7 +73,7 @@ impl FoundBackends {
 
     /// Uses all installed backends again.
     pub(super) fn forget(&mut self) {
-        self.found.replace(None);
+        self.0 = None;
     }
 }
 
@@ -285,7 +280,7 @@ mod tests {
         use BackendName::{Awww, Builtin, Swaybg};
         let mut found = FoundBackends::default();
         let check =
-            |found: &FoundBackends, names: &[BackendName], draws, expected: &[BackendName]| {
+            |found: &mut FoundBackends, names: &[BackendName], draws, expected: &[BackendName]| {
                 let candidate = |&name| Candidate {
                     name,
                     kinds: STILLS,
@@ -297,12 +292,12 @@ mod tests {
                     expected
                 );
             };
-        check(&found, &[Builtin], false, &[Builtin]);
-        check(&found, &[Swaybg, Builtin], true, &[Builtin]);
+        check(&mut found, &[Builtin], false, &[Builtin]);
+        check(&mut found, &[Swaybg, Builtin], true, &[Builtin]);
         found.forget();
-        check(&found, &[Swaybg, Builtin], true, &[Swaybg, Builtin]);
+        check(&mut found, &[Swaybg, Builtin], true, &[Swaybg, Builtin]);
         check(
-            &found,
+            &mut found,
             &[Awww, Swaybg, Builtin],
             false,
             &[Awww, Swaybg, Builtin],

@@ -44,7 +44,11 @@ impl Pause {
     }
 
     /// The outputs to pause, and why; `asking` are the outputs of the request in progress.
-    pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> PausedOutputs {
+    pub(super) fn paused<'a>(
+        &self,
+        shown: impl IntoIterator<Item = &'a Placement>,
+        asking: &[String],
+    ) -> PausedOutputs {
         let is_asked = |name: &String| self.asked.contains(name) || asking.contains(name);
         let is_covered =
             |name: &String| self.covered.as_ref().is_some_and(|all| all.contains(name));
@@ -54,7 +58,7 @@ impl Pause {
             _ => None,
         };
         let paused = shown
-            .iter()
+            .into_iter()
             .filter_map(|one| Some((one.output.name.clone(), reason(one)?)));
         paused.collect()
     }

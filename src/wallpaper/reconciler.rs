@@ -29,7 +29,7 @@ use super::Error;
 use super::announced::Announced;
 use super::feasible::Feasible;
 use super::handle::{Command, Mailbox};
-use super::inputs::Inputs;
+use super::inputs::{Inputs, Waiting};
 use super::missing_file;
 use super::orders::View;
 use super::recovery::Recovery;
@@ -38,7 +38,6 @@ use super::scene::{self, Desired};
 use super::slots::{Scene, Slots};
 use super::status::SharedStatus;
 use super::tickets::Tickets;
-use super::waiting::Waiting;
 use super::worker::Workers;
 use super::world_state::WorldState;
 
@@ -57,7 +56,6 @@ pub(super) struct Reconciler {
     world: Option<Arc<WorldState>>,
     slots: Slots,
     tickets: Tickets,
-    /// The commands that wait until everything is shown.
     waiting: Waiting,
     announced: Announced,
     recovery: Recovery,
@@ -271,7 +269,7 @@ impl Reconciler {
         let activated = self.inputs.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(store, backends, activated)?;
         let draws = !self.slots.shown_by(BackendName::Builtin).is_empty();
-        let unused = world.keep_found(&self.inputs.found, draws);
+        let unused = world.keep_found(&mut self.inputs.found, draws);
         self.status.set_choice(activated, unused);
         let visible = self.status.visible_workspaces();
         world.cover(store, &visible, &self.inputs.refusals)?;

@@ -150,12 +150,10 @@ impl Slots {
             .collect()
     }
 
-    /// Whether the image is shown on an output, and by which worker.
-    pub(super) fn showing(&self, output: &str, image_id: i64) -> Option<(&WorkerKey, &Placement)> {
-        self.all.iter().find_map(|(key, slot)| {
-            let shown = slot.shown.get(output)?;
-            (shown.image_id == image_id).then_some((key, shown))
-        })
+    /// What the workers show on an output.
+    pub(super) fn on(&self, output: &str) -> impl Iterator<Item = (&WorkerKey, &Placement)> {
+        let all = self.all.iter();
+        all.filter_map(move |(key, slot)| Some((key, slot.shown.get(output)?)))
     }
 
     /// Whether no order is in flight.

@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use super::Error;
+use super::slots::Slots;
 use super::worker::SoundReply;
-use super::worker_key::{Placements, WorkerKey};
+use super::worker_key::WorkerKey;
 use crate::backends::{Kind, Placement};
 use crate::config::BackendName;
 use crate::store::{self, Store};
@@ -25,26 +26,23 @@ pub(crate) struct AskedSound {
 
 /// The video on a monitor whose sound can be changed, or why there is none.
 pub(super) fn video_on<'a>(
-    current: &'a Placements,
+    slots: &'a Slots,
     monitor: &str,
 ) -> Result<(&'a WorkerKey, &'a Placement), String> {
-    let all = current
-        .iter()
-        .flat_map(|(key, shown)| shown.iter().map(move |one| (key, one)));
-    let shown: Vec<_> = all.filter(|(_, one)| one.output.name == monitor).collect();
-    let mut moving = shown
-        .iter()
-        .filter(|(_, one)| matches!(one.kind, Kind::Video | Kind::Web));
-    match moving
-        .clone()
-        .find(|(key, _)| key.backend == BackendName::Mpvpaper)
-    {
-        Some(video) => Ok(*video),
-        None => Err(match moving.next_back() {
-            Some((key, _)) => format!("{} on {monitor} cannot change the sound", key.backend),
-            None => format!("{monitor} shows no video"),
-        }),
+    let mut other = None;
+    for (key, shown) in slots.on(monitor) {
+        match shown.kind {
+            Kind::Video | Kind::Web if key.backend == BackendName::Mpvpaper => {
+                return Ok((key, shown));
+            }
+            Kind::Video | Kind::Web => other = Some(key.backend),
+            Kind::StaticImage | Kind::AnimatedImage => {}
+        }
     }
+    Err(match other {
+        Some(backend) => format!("{backend} on {monitor} cannot change the sound"),
+        None => format!("{monitor} shows no video"),
+    })
 }
 
 impl AskedSound {

@@ -110,7 +110,7 @@ impl WorldState {
     /// Removes backends that were installed while the builtin one is in use; returns their names.
     pub(super) fn keep_found(
         &mut self,
-        found: &FoundBackends,
+        found: &mut FoundBackends,
         draws_itself: bool,
     ) -> Vec<BackendName> {
         found.keep(&mut self.available, draws_itself)
@@ -137,9 +137,10 @@ impl WorldState {
 
     /// Whether the picture of a monitor was deleted or cannot be read, and nothing stands in for it.
     pub(super) fn has_lost_picture(&self, monitor: &str, slots: &Slots) -> bool {
-        let mut shown = slots.iter().filter_map(|(_, slot)| slot.shown.get(monitor));
         self.deleted.iter().any(|name| name == monitor)
-            || shown.any(|one| missing_file::file_is_missing(&one.path))
+            || slots
+                .on(monitor)
+                .any(|(_, shown)| missing_file::file_is_missing(&shown.path))
     }
 
     /// Removes files of plain colours that are not assigned any more, if there are many.
@@ -275,7 +276,8 @@ impl WorldState {
         for name in self.connected() {
             let row = self.shown_row(name);
             let image = row.and_then(|row| self.pictures.get(&row.image_id));
-            let Some(image) = image.filter(|image| slots.showing(name, image.id).is_none()) else {
+            let is_shown = |image: &Image| slots.on(name).any(|(_, one)| one.image_id == image.id);
+            let Some(image) = image.filter(|image| !is_shown(image)) else {
                 continue;
             };
             let kind = Kind::of(image.media_type, image.animated);

@@ -5,10 +5,9 @@ use super::Reconciler;
 use crate::backends::{self, registration};
 use crate::config::{BackendName, SelectionMode};
 use crate::wallpaper::Error;
-use crate::wallpaper::inputs::Activation;
+use crate::wallpaper::inputs::{Activating, Activation, MOST};
 use crate::wallpaper::request::{Activated, Reply};
 use crate::wallpaper::scene::{Desired, Wanted};
-use crate::wallpaper::waiting::{Activating, MOST};
 use crate::wallpaper::worker_key::WorkerKey;
 
 impl Reconciler {

@@ -58,11 +58,14 @@ impl Reconciler {
         let applied = &ticket.feasible.applied;
         let monitors = applied.monitors.iter().map(String::as_str);
         self.status.note_shown(monitors, false);
-        let seen = applied.images.iter().filter(|(monitor, _)| {
-            !applied.hidden_by.contains_key(*monitor) && !ticket.is_replaced(monitor)
-        });
-        for (monitor, image_id) in seen {
-            if let Some((key, shown)) = self.slots.showing(monitor, *image_id) {
+        // A monitor that shows the picture of a workspace has no backend here.
+        for (monitor, backend) in &applied.backends {
+            let key = WorkerKey::of(*backend, monitor);
+            let shown = self
+                .slots
+                .get(&key)
+                .and_then(|slot| slot.shown.get(monitor));
+            if let Some(shown) = shown.filter(|_| !ticket.is_replaced(monitor)) {
                 self.announced.note(key, shown, false);
             }
         }
@@ -85,8 +88,9 @@ impl Reconciler {
                 self.status.note_shown(picture.monitors(), true);
             }
             for wanted in picture.monitors().filter_map(|name| desired.get(name)) {
-                let (key, placement) = (&wanted.key, &wanted.placement);
-                self.announced.note(key, placement, picture.of_workspace);
+                let key = wanted.key.clone();
+                self.announced
+                    .note(key, &wanted.placement, picture.of_workspace);
             }
         }
         if !changed.is_empty() {

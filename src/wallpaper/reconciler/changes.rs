@@ -76,8 +76,7 @@ impl Reconciler {
                 Some(order) => (&order.scene, order.ticket),
                 None => (&slot.shown, None),
             };
-            let shown: Vec<Placement> = scene.values().cloned().collect();
-            let paused = pause.paused(&shown, self.asking(ticket));
+            let paused = pause.paused(scene.values(), self.asking(ticket));
             self.workers.pause(key, paused.keys().cloned().collect());
             all.extend(paused);
         }
@@ -99,10 +98,8 @@ impl Reconciler {
             });
         }
         let named = *targets != Targets::All;
-        let shown = self.slots.shown();
-        let all = monitors
-            .iter()
-            .map(|monitor| sound::video_on(&shown, monitor));
+        let videos = monitors.iter();
+        let all = videos.map(|monitor| sound::video_on(&self.slots, monitor));
         let (can, cannot): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
         if can.is_empty() || (named && !cannot.is_empty()) {
             return Err(Error::no_sound(cannot.into_iter().filter_map(Result::err)));

@@ -18,7 +18,7 @@ impl Reconciler {
         let before = self.slots.get(&key).map(|slot| slot.shown.clone());
         let is_usual = self.slots.send(&mut order);
         let placements: Vec<Placement> = order.scene.values().cloned().collect();
-        let paused = self.paused(&order, &placements);
+        let paused = self.paused(&order);
         let told = if placements.is_empty() {
             worker::Order::Clear
         } else {
@@ -42,11 +42,10 @@ impl Reconciler {
     }
 
     /// The outputs to pause once an order is carried out; `None` if they are not known yet.
-    fn paused(&self, order: &Order, placements: &[Placement]) -> Option<BTreeSet<String>> {
+    fn paused(&self, order: &Order) -> Option<BTreeSet<String>> {
         let pause = &self.inputs.pause;
-        let asking = self.asking(order.ticket);
-        let paused = pause.is_known().then(|| pause.paused(placements, asking));
-        paused.map(|paused| paused.into_keys().collect())
+        let paused = || pause.paused(order.scene.values(), self.asking(order.ticket));
+        pause.is_known().then(|| paused().into_keys().collect())
     }
 
     /// The monitors of a request.
