@@ -213,3 +213,6 @@ fn kept(slot: &Slot, output: &Output) -> Option<Placement> {
     let has_blinked = shown.output.instance != output.instance;
     (!has_blinked || !slot.refuses(&kept, None)).then_some(kept)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 use super::*;
 use crate::config::BackendName::{Mpvpaper, Swaybg};
 use crate::config::SelectionMode;
+use crate::store::purge;
 use crate::wallpaper::tests::images_of;
 
 fn desk(names: &[&str]) -> Desk {
@@ -167,26 +168,45 @@ fn picture_of_a_playlist_for_a_new_monitor_does_not_replace_what_waits_there() {
 }
 
 #[test]
-fn requests_for_all_pictures_of_a_failed_order_are_answered() {
-    let mut desk = desk(&["A", "B"]);
-    let [one, two, three, four] = ["one", "two", "three", "four"].map(|name| desk.room.add(name));
-    desk.set(one, &[]).unwrap();
-    let first = desk.ask(two, &["A"]);
-    let answers = [desk.ask(three, &["A"]), desk.ask(four, &["B"])];
-    // swaybg loads all files again, so its next order cannot keep this one on B.
-    std::fs::remove_file(desk.room.path("one")).unwrap();
-    let reports = desk.reconciler.workers.reports();
-    let report = reports.recv_timeout(PATIENCE).expect("a report");
-    let failure = backends::Error::Refused("on purpose".to_owned());
-    desk.fail(Swaybg, "A", failure);
-    desk.reconciler.on_report(report);
-    assert!(first.try_recv().unwrap().is_ok());
-    let slot = desk.reconciler.slots.get(&WorkerKey::of(Swaybg, "A"));
-    let sent = slot.and_then(|slot| slot.sent.clone()).unwrap();
-    let images = sent.scene.values().map(|one| one.image_id);
-    assert_eq!(images.collect::<Vec<_>>(), [three, four]);
-    desk.settle();
-    for answer in answers {
-        assert!(answer.try_recv().unwrap().is_err());
+fn requests_for_all_pictures_of_an_order_are_answered() {
+    for fails in [false, true] {
+        let mut desk = desk(&["A", "B"]);
+        let [one, two, three, four] =
+            ["one", "two", "three", "four"].map(|name| desk.room.add(name));
+        desk.set(one, &[]).unwrap();
+        let first = desk.ask(two, &["A"]);
+        let answers = [desk.ask(three, &["A"]), desk.ask(four, &["B"])];
+        // swaybg loads all files again, so its next order cannot keep this one on B.
+        std::fs::remove_file(desk.room.path("one")).unwrap();
+        let reports = desk.reconciler.workers.reports();
+        let report = reports.recv_timeout(PATIENCE).expect("a report");
+        if fails {
+            let failure = backends::Error::Refused("on purpose".to_owned());
+            desk.fail(Swaybg, "A", failure);
+        }
+        desk.reconciler.on_report(report);
+        assert!(first.try_recv().unwrap().is_ok());
+        let slot = desk.reconciler.slots.get(&WorkerKey::of(Swaybg, "A"));
+        let sent = slot.and_then(|slot| slot.sent.clone()).unwrap();
+        let images = sent.scene.values().map(|one| one.image_id);
+        assert_eq!(images.collect::<Vec<_>>(), [three, four]);
+        desk.settle();
+        for answer in answers {
+            assert_eq!(answer.try_recv().unwrap().is_err(), fails);
+        }
     }
+}
+
+#[test]
+fn output_whose_picture_was_deleted_shows_that_of_a_request_for_another() {
+    let mut desk = desk(&["A", "B"]);
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    desk.set(one, &[]).unwrap();
+    let delete = |c: &store::Transaction<'_>| purge::delete(c, &[one], false);
+    desk.room.store.write(delete).unwrap();
+    std::fs::remove_file(desk.room.path("one")).unwrap();
+    desk.reconcile();
+    desk.orders();
+    desk.set(two, &["A"]).unwrap();
+    assert_eq!(desk.orders(), [format!("swaybg: A={two} B={two}")]);
 }
