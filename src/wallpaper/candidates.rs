@@ -12,47 +12,52 @@ use super::world_state::WorldState;
 use super::{Error, missing_file};
 use crate::compositor::Output;
 use crate::random;
+use crate::store::assignments::Assignment;
 use crate::store::query::Query;
 use crate::store::{self, Connection, Store, images};
-use crate::wire::{Fit, Image, Mode, Orientation, Position};
+use crate::wire::{Image, Mode, Orientation, Timestamp};
 
-/// A picture, and the monitors that should show it.
-pub(super) struct Pick {
-    pub(super) image: Image,
-    /// At least one.
-    pub(super) monitors: Vec<String>,
-    pub(super) mode: Mode,
-    pub(super) fit: Option<Fit>,
-    pub(super) position: Option<Position>,
-    /// The monitors that it was set for together.
-    pub(super) together: Vec<String>,
+/// The pictures of a request.
+pub(super) struct Candidates {
+    /// At least one: images, and the rows of the monitors that should show each, at least one. The rows
+    /// have no backend and no time yet.
+    pub(super) pictures: Vec<(Image, Vec<Assignment>)>,
+    pub(super) skipped: Vec<String>,
     /// For a step back: each monitor, and the history entry that it goes back to.
-    pub(super) entries: Vec<(String, i64)>,
+    pub(super) walk: Vec<(String, i64)>,
 }
 
-impl Pick {
-    fn of(image: Image, monitors: Vec<String>, request: &Request) -> Self {
-        let Request {
-            mode,
-            fit,
-            position,
-            ..
-        } = *request;
-        let (together, entries) = (monitors.clone(), Vec::new());
+impl Candidates {
+    fn of(pictures: Vec<(Image, Vec<Assignment>)>, skipped: Vec<String>) -> Self {
         Self {
-            image,
-            monitors,
-            mode,
-            fit,
-            position,
-            together,
-            entries,
+            pictures,
+            skipped,
+            walk: Vec::new(),
         }
     }
 }
 
-/// The picked pictures, and the monitors that are skipped.
-type Candidates = (Vec<Pick>, Vec<String>);
+/// An image, and the rows of monitors that show it together.
+fn picture(
+    image: Image,
+    monitors: &[String],
+    mode: Mode,
+    request: &Request,
+) -> (Image, Vec<Assignment>) {
+    let row = |monitor: &String| Assignment {
+        monitor: monitor.clone(),
+        image_id: image.id,
+        mode,
+        together: monitors.to_vec(),
+        backend: String::new(),
+        set_at: Timestamp::from_micros(0),
+        fit: request.fit,
+        position: request.position,
+        sound: None,
+    };
+    let rows = monitors.iter().map(row).collect();
+    (image, rows)
+}
 
 impl WorldState {
     /// The pictures for a request: at least one.
@@ -78,7 +83,8 @@ impl WorldState {
             }
         };
         let (monitors, skipped) = targets?;
-        Ok((vec![Pick::of(image, monitors, request)], skipped))
+        let picture = picture(image, &monitors, request.mode, request);
+        Ok(Candidates::of(vec![picture], skipped))
     }
 
     /// Chooses a picture for each monitor separately.
@@ -106,15 +112,12 @@ impl WorldState {
         for (monitor, id) in assigned {
             by_image.entry(id).or_default().push(monitor);
         }
-        let mut picks = Vec::new();
-        for (id, monitors) in by_image {
-            let pick = Pick::of(image(store, id)?, monitors, request);
-            picks.push(Pick {
-                mode: Mode::Each,
-                ..pick
-            });
-        }
-        Ok((picks, skipped))
+        let pictures = by_image.into_iter().map(|(id, monitors)| {
+            let image = image(store, id)?;
+            Ok(picture(image, &monitors, Mode::Each, request))
+        });
+        let pictures = pictures.collect::<Result<_, Error>>()?;
+        Ok(Candidates::of(pictures, skipped))
     }
 
     /// Chooses for each monitor the picture that it showed before.
@@ -125,40 +128,33 @@ impl WorldState {
         monitors: Vec<String>,
         mut skipped: Vec<String>,
     ) -> Result<Candidates, Error> {
-        let mut picks: Vec<Pick> = Vec::new();
+        let mut pictures: Vec<(Image, Vec<Assignment>)> = Vec::new();
+        let mut walk = Vec::new();
         for monitor in monitors {
             let row = self.row(&monitor);
-            let Some((entry, image)) = shown_before(store, &monitor, row, steps(&monitor))? else {
+            let Some(before) = shown_before(store, &monitor, row, steps(&monitor))? else {
                 skipped.push(monitor);
                 continue;
             };
-            let place = (monitor.clone(), entry.id);
-            let same = |pick: &&mut Pick| {
-                let look = (pick.mode, pick.fit, pick.position);
-                pick.image.id == image.id
-                    && look == (entry.mode, entry.fit, entry.position)
-                    && pick.together == entry.monitors
+            walk.push((monitor, before.entry));
+            let row = before.row;
+            let look = |row: &Assignment| (row.image_id, row.mode, row.fit, row.position);
+            let is_same = |rows: &[Assignment]| {
+                look(&rows[0]) == look(&row) && rows[0].together == row.together
             };
-            if let Some(pick) = picks.iter_mut().find(same) {
-                pick.monitors.push(monitor);
-                pick.entries.push(place);
-                continue;
+            match pictures.iter_mut().find(|(_, rows)| is_same(rows)) {
+                Some((_, rows)) => rows.push(row),
+                None => pictures.push((before.image, vec![row])),
             }
-            picks.push(Pick {
-                image,
-                monitors: vec![monitor],
-                mode: entry.mode,
-                fit: entry.fit,
-                position: entry.position,
-                together: entry.monitors,
-                entries: vec![place],
-            });
         }
-        if picks.is_empty() {
-            Err(Error::NothingBefore { monitors: skipped })
-        } else {
-            Ok((picks, skipped))
+        if pictures.is_empty() {
+            return Err(Error::NothingBefore { monitors: skipped });
         }
+        Ok(Candidates {
+            pictures,
+            skipped,
+            walk,
+        })
     }
 
     /// Chooses for each monitor a random image that suits its orientation. Avoids repeats and images

@@ -16,7 +16,7 @@ use crate::wire::{Event, Fit, GalleryDomain, Mode, SetStatus, Timestamp};
 
 use super::Error;
 use super::backend_choice::Choice;
-use super::candidates::Pick;
+use super::candidates::Candidates;
 use super::picture::{Changed, Picture};
 use super::request::Targets;
 use super::request::{Applied, Ask, Request};
@@ -174,21 +174,19 @@ impl WorldState {
         wishes: &Wishes,
         gone: &BTreeSet<i64>,
     ) -> Result<Feasible, Error> {
-        let (picks, skipped) = self.candidates(store, request, wishes, gone)?;
+        let Candidates {
+            pictures: picked,
+            skipped,
+            walk,
+        } = self.candidates(store, request, wishes, gone)?;
         let set_at = Timestamp::now();
-        let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
-        let new = picks.iter().map(|pick| (&pick.image, &*pick.monitors));
+        let (mut pictures, mut note) = (Vec::new(), None);
+        let new = picked.iter().flat_map(|(image, rows)| {
+            let monitors = rows.iter().map(|row| row.monitor.as_str());
+            monitors.map(move |monitor| (monitor, image))
+        });
         let over = self.covering(wishes, new);
-        for Pick {
-            mut image,
-            monitors,
-            mode,
-            fit,
-            position,
-            together,
-            entries,
-        } in picks
-        {
+        for (mut image, mut rows) in picked {
             self.colors.supply(&mut image);
             let kind = Kind::of(image.media_type, image.animated);
             let mut choice = self.choose(&image, kind)?;
@@ -202,22 +200,13 @@ impl WorldState {
                     "{backend} shows only still images: this is the first frame"
                 ));
             }
-            let row = |monitor: &String| Assignment {
-                monitor: monitor.clone(),
-                image_id: image.id,
-                mode: effective_mode(mode, kind),
-                together: together.clone(),
-                backend: backend.to_string(),
-                set_at,
-                fit,
-                position,
-                sound: None,
-            };
-            walk.extend(entries);
-            let rows = monitors.iter().map(row).collect();
-            let image = Arc::new(image);
+            for row in &mut rows {
+                row.mode = effective_mode(row.mode, kind);
+                row.backend = backend.to_string();
+                row.set_at = set_at;
+            }
             pictures.push(Picture {
-                image,
+                image: Arc::new(image),
                 backend,
                 rows,
                 was_shown: false,

@@ -7,6 +7,15 @@ use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store, history, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Position};
 
+/// A picture of a monitor's history.
+pub(super) struct Before {
+    /// The assignment that shows it again.
+    pub(super) row: Assignment,
+    pub(super) image: Image,
+    /// The history entry.
+    pub(super) entry: i64,
+}
+
 /// Goes back by `steps` pictures in the history of a monitor, or as far as it goes. Skips missing images
 /// and entries that would change nothing. Without a step, it is the picture of the row.
 pub(super) fn shown_before(
@@ -14,27 +23,20 @@ pub(super) fn shown_before(
     monitor: &str,
     row: Option<&Assignment>,
     steps: u32,
-) -> Result<Option<(HistoryEntry, Image)>, store::Error> {
+) -> Result<Option<Before>, store::Error> {
     store.read(|connection| {
-        let mut found: Option<(HistoryEntry, Image)> = None;
+        let mut found: Option<Before> = None;
         if let (0, Some(row)) = (steps, row) {
-            found = step_back(
-                connection,
-                monitor,
-                history_place(connection, monitor, Some(row))?.saturating_add(1),
-                None,
-            )?;
+            let place = history_place(connection, monitor, Some(row))?;
+            found = step_back(connection, monitor, place.saturating_add(1), None)?;
         }
         for _ in 0..steps {
             let place = match &found {
-                Some((entry, _)) => entry.id,
+                Some(before) => before.entry,
                 None => history_place(connection, monitor, row)?,
             };
-            let shown = match &found {
-                Some((entry, _)) => Some(ShownPicture::of_entry(entry)),
-                None => row.map(ShownPicture::of_row),
-            };
-            let Some(next) = step_back(connection, monitor, place, shown.as_ref())? else {
+            let shown = found.as_ref().map(|before| &before.row).or(row);
+            let Some(next) = step_back(connection, monitor, place, shown)? else {
                 break;
             };
             found = Some(next);
@@ -43,54 +45,31 @@ pub(super) fn shown_before(
     })
 }
 
-/// The visible properties of a picture.
-#[derive(PartialEq)]
-struct ShownPicture {
-    image_id: i64,
-    fit: Option<Fit>,
-    position: Option<Position>,
-    extended_over: Vec<String>,
+/// The visible properties of a picture: the image, the fit, the position, and the monitors that it is
+/// stretched over. A plain colour looks the same with any fit, and a stretched picture at any position.
+fn look(row: &Assignment) -> (i64, Option<Fit>, Option<Position>, Option<&[String]>) {
+    let is_image = row.image_id >= 0;
+    let is_stretched = is_image && row.mode == Mode::Extend;
+    (
+        row.image_id,
+        row.fit.filter(|_| is_image),
+        row.position.filter(|_| is_image && !is_stretched),
+        is_stretched.then_some(&row.together),
+    )
 }
 
-impl ShownPicture {
-    fn of_row(row: &Assignment) -> Self {
-        Self::new(
-            (row.image_id, row.fit, row.position),
-            row.mode,
-            &row.together,
-        )
-    }
-
-    fn of_entry(entry: &HistoryEntry) -> Self {
-        Self::new(
-            (entry.image_id, entry.fit, entry.position),
-            entry.mode,
-            &entry.monitors,
-        )
-    }
-
-    fn new(
-        (image_id, fit, position): (i64, Option<Fit>, Option<Position>),
-        mode: Mode,
-        together: &[String],
-    ) -> Self {
-        // A plain colour looks the same with any fit, and a stretched picture at any position.
-        let (is_color, extends) = (image_id < 0, mode == Mode::Extend);
-        let (fit, position) = (
-            fit.filter(|_| !is_color),
-            position.filter(|_| !is_color && !extends),
-        );
-        let extended_over = if extends && !is_color {
-            together.to_vec()
-        } else {
-            Vec::new()
-        };
-        Self {
-            image_id,
-            fit,
-            position,
-            extended_over,
-        }
+/// The assignment of a monitor that shows an entry of its history again.
+fn of_entry(monitor: &str, entry: HistoryEntry) -> Assignment {
+    Assignment {
+        monitor: monitor.to_owned(),
+        image_id: entry.image_id,
+        mode: entry.mode,
+        together: entry.monitors,
+        backend: entry.backend,
+        set_at: entry.set_at,
+        fit: entry.fit,
+        position: entry.position,
+        sound: None,
     }
 }
 
@@ -114,16 +93,18 @@ fn step_back(
     connection: &Connection,
     monitor: &str,
     mut place: i64,
-    shown: Option<&ShownPicture>,
-) -> Result<Option<(HistoryEntry, Image)>, store::Error> {
+    shown: Option<&Assignment>,
+) -> Result<Option<Before>, store::Error> {
     while let Some(entry) = history::before(connection, monitor, place)? {
         place = entry.id;
-        if shown == Some(&ShownPicture::of_entry(&entry)) {
+        let row = of_entry(monitor, entry);
+        if shown.is_some_and(|shown| look(shown) == look(&row)) {
             continue;
         }
-        let image = images::assigned(connection, entry.image_id)?;
+        let image = images::assigned(connection, row.image_id)?;
         if let Some(image) = image.filter(|image| !missing_file::lacks_file(image)) {
-            return Ok(Some((entry, image)));
+            let entry = place;
+            return Ok(Some(Before { row, image, entry }));
         }
     }
     Ok(None)

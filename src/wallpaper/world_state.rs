@@ -12,7 +12,7 @@ use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
-use crate::wire::{HistoryEntry, Image, MediaType};
+use crate::wire::{Image, MediaType};
 
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::fallbacks::Fallbacks;
@@ -77,9 +77,9 @@ impl WorldState {
         for monitor in lacking {
             if store::playlists::is_about_to_show(store, monitor)? {
                 ours.retain(|output| output.name != *monitor);
-            } else if let Some((entry, image)) = shown_before(store, monitor, None, 1)? {
-                rows.push(of_entry(monitor.clone(), entry));
-                images.push(image);
+            } else if let Some(before) = shown_before(store, monitor, None, 1)? {
+                rows.push(before.row);
+                images.push(before.image);
             } else {
                 fallbacks.seen.retain(|name| name != monitor);
             }
@@ -188,11 +188,12 @@ impl WorldState {
         backend_choice::choose(&self.preference, &self.available, kind).ok()
     }
 
-    /// The backend that covers every output, if one of the shown or `new` images needs it.
+    /// The backend that covers every output, if one of the shown images or the `new` ones of monitors
+    /// needs it.
     pub(super) fn covering<'a>(
         &'a self,
         wishes: &'a Wishes,
-        new: impl Iterator<Item = (&'a Image, &'a [String])>,
+        new: impl Iterator<Item = (&'a str, &'a Image)>,
     ) -> Option<BackendName> {
         let mut images: BTreeMap<&str, &Image> = BTreeMap::new();
         for name in self.connected() {
@@ -203,12 +204,7 @@ impl WorldState {
             let image = wish.map(|wish| &wish.image).or(image);
             images.extend(image.map(|image| (name, &**image)));
         }
-        for (image, monitors) in new {
-            let seen = monitors
-                .iter()
-                .filter(|monitor| self.hidden_by(monitor).is_none());
-            images.extend(seen.map(|monitor| (monitor.as_str(), image)));
-        }
+        images.extend(new.filter(|(monitor, _)| self.hidden_by(monitor).is_none()));
         let choose = |image: &&Image| {
             let kind = Kind::of(image.media_type, image.animated);
             let choice = self.choice(kind)?;
@@ -317,20 +313,5 @@ impl WorldState {
                 }
                 why => why,
             })
-    }
-}
-
-/// The assignment of a monitor that shows an entry of its history again.
-fn of_entry(monitor: String, entry: HistoryEntry) -> Assignment {
-    Assignment {
-        monitor,
-        image_id: entry.image_id,
-        mode: entry.mode,
-        together: entry.monitors,
-        backend: entry.backend,
-        set_at: entry.set_at,
-        fit: entry.fit,
-        position: entry.position,
-        sound: None,
     }
 }
