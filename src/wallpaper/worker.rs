@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
@@ -75,8 +76,8 @@ pub(super) type SoundReply = Receiver<Result<Sound, Error>>;
 /// must not play before that.
 type PausedOutputs = Arc<Mutex<Option<BTreeSet<String>>>>;
 
-/// Dropping it closes the channel of orders, cancels the order in progress, and joins the thread, whose
-/// field must come last.
+/// Dropping it closes the channel of orders, cancels the order in progress, and joins the thread, except
+/// one that hangs on a dead disk.
 pub(super) struct Worker {
     orders: Option<Sender<Order>>,
     paused: PausedOutputs,
@@ -85,7 +86,7 @@ pub(super) struct Worker {
     sounds: Sender<SoundOrder>,
     cancel: Cancel,
     pub(super) number: u64,
-    _thread: Thread,
+    thread: Option<Thread>,
 }
 
 impl Worker {
@@ -149,7 +150,7 @@ impl Worker {
             sounds,
             cancel,
             number,
-            _thread: thread,
+            thread: Some(thread),
         })
     }
 
@@ -185,6 +186,9 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.orders = None;
         self.cancel.cancel();
+        if let Some(thread) = self.thread.take() {
+            thread.join_by(Instant::now() + END_WITHIN);
+        }
     }
 }
 
@@ -341,6 +345,9 @@ fn of_library(error: Error, files: &[Placement], placements: &[Placement]) -> Er
 
 #[cfg(test)]
 mod tests;
+
+/// How long a cancelled order may take.
+const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// How many changes of the sound may wait for a worker.
 const SOUNDS: usize = 8;

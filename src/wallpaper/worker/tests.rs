@@ -193,6 +193,40 @@ fn order_in_progress_is_cancelled_when_its_worker_is_cancelled_or_dropped() {
     }
 }
 
+/// Hangs as on a dead disk, until the sender is dropped.
+struct Stuck(Receiver<()>);
+
+impl Backend for Stuck {
+    fn show(&mut self, _: &[Placement], _: &Cancel) -> Result<(), Error> {
+        self.0.recv().ok();
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn worker_that_hangs_is_left_alone() {
+    let (release, stuck) = bounded(0);
+    let (worker, reports, _ring) = started(Box::new(Stuck(stuck)));
+    worker.give(show(None, false));
+    let (tell, told) = bounded(1);
+    let ends = std::thread::spawn(move || {
+        drop(worker);
+        tell.send(()).unwrap();
+    });
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(()));
+    drop::<Sender<()>>(release);
+    ends.join().unwrap();
+    assert!(matches!(reports.recv().unwrap().news, News::Done(Ok(_))));
+}
+
 #[test]
 fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let (spawner, deaths) = Spawner::new();
