@@ -130,6 +130,6 @@ pub mod wallpaper {
 pub mod wire {
     pub use crate::wire::{
         DayTime, DeleteImages, Event, EventKind, Format, GalleryDomain, HistorySource, Image, Mode,
-        Source, WebCapabilities,
+        Source, Timestamp, WebCapabilities,
     };
 }

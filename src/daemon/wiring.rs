@@ -36,7 +36,7 @@ use crate::systemd;
 use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, ReconcilerOwner, WorkspaceFollower};
-use crate::wire::Resolution;
+use crate::wire::{Resolution, Timestamp};
 
 /// Number of stop requests and signals that may wait for `main`; more are dropped.
 const WAKES: usize = 8;
@@ -332,6 +332,7 @@ impl Daemon {
             events: bus.clone(),
             stop: base.stop.clone(),
             started,
+            started_at: Timestamp::now(),
             config: config.clone(),
             store: store.clone(),
             backends: backends.clone(),

@@ -16,38 +16,18 @@ use crate::backends::Placement;
 use crate::store::assignments::Assignment;
 use crate::wire::Image;
 
-/// A picture as it was announced.
-#[derive(Debug)]
-struct Told {
-    key: WorkerKey,
-    placement: Placement,
-    of_workspace: bool,
-}
-
-impl Told {
-    fn is_of(&self, key: &WorkerKey, placement: &Placement) -> bool {
-        self.key == *key
-            && self.placement.image_id == placement.image_id
-            && self.placement.content == placement.content
-            && self.placement.extended_over == placement.extended_over
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Announced {
-    pictures: BTreeMap<String, Told>,
+    /// The worker and the picture of each monitor.
+    pictures: BTreeMap<String, (WorkerKey, Placement)>,
     /// Monitors and their images that were reported because no backend can show them any more.
     unshowable: BTreeMap<String, i64>,
 }
 
 impl Announced {
-    pub(super) fn note(&mut self, key: WorkerKey, placement: &Placement, of_workspace: bool) {
-        let told = Told {
-            key,
-            placement: placement.clone(),
-            of_workspace,
-        };
-        self.pictures.insert(placement.output.name.clone(), told);
+    pub(super) fn note(&mut self, key: WorkerKey, placement: Placement) {
+        let monitor = placement.output.name.clone();
+        self.pictures.insert(monitor, (key, placement));
     }
 
     /// Forgets monitors whose pictures are gone.
@@ -75,17 +55,15 @@ impl Announced {
 
     fn add(&self, news: &mut Vec<Picture>, wanted: &Wanted, world: &WorldState) {
         let (monitor, id) = (&wanted.row.monitor, wanted.row.image_id);
+        let (key, placement) = (&wanted.key, &wanted.placement);
         let before = self.pictures.get(monitor);
-        if before.is_some_and(|told| told.is_of(&wanted.key, &wanted.placement)) {
+        if before.is_some_and(|(worker, told)| worker == key && is_same(told, placement)) {
             return;
         }
         let Some(image) = world.pictures().get(&id) else {
             return;
         };
-        let (backend, of_workspace) = (wanted.key.backend, world.hidden_by(monitor).is_some());
-        // An assignment that a workspace has hidden keeps its reason.
-        let was_shown =
-            before.is_some_and(|told| told.placement.image_id == id || told.of_workspace);
+        let (backend, of_workspace) = (key.backend, world.hidden_by(monitor).is_some());
         let row = Assignment {
             backend: backend.to_string(),
             ..wanted.row.clone()
@@ -93,8 +71,7 @@ impl Announced {
         let look = |row: &Assignment| (row.mode, row.fit, row.position);
         let group = news.iter_mut().find(|group| {
             group.image.id == id
-                && (group.backend, group.was_shown) == (backend, was_shown)
-                && group.of_workspace == of_workspace
+                && (group.backend, group.of_workspace) == (backend, of_workspace)
                 && look(&group.rows[0]) == look(&row)
         });
         match group {
@@ -103,7 +80,6 @@ impl Announced {
                 image: Arc::clone(image),
                 backend,
                 rows: vec![row],
-                was_shown,
                 of_workspace,
             }),
         }
@@ -122,6 +98,13 @@ impl Announced {
         found.retain(|(monitor, image, _)| before.get(*monitor) != Some(&image.id));
         found
     }
+}
+
+/// Whether two placements show the same picture. Their sizes and places do not count.
+fn is_same(one: &Placement, other: &Placement) -> bool {
+    one.image_id == other.image_id
+        && one.content == other.content
+        && one.extended_over == other.extended_over
 }
 
 /// Whether the backend of this daemon shows it.

@@ -209,7 +209,6 @@ impl WorldState {
                 image: Arc::new(image),
                 backend,
                 rows,
-                was_shown: false,
                 of_workspace: false,
             });
         }

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use super::backend_choice::{self, Preference};
 use super::request::{Activated, Applied, Reply, Request, Targets};
 use super::sound::AskedSound;
-use super::status::{Changes, HookRequest, SharedStatus, Status};
+use super::status::{Changes, SharedStatus, Status};
 use super::{Error, missing_file};
 use crate::backends::{Backends, Kind, Placement};
 use crate::compositor::ipc::Visible;
@@ -23,8 +23,7 @@ use crate::store::{self, Store};
 use crate::sys::Gate;
 use crate::thread::OwnedThread;
 use crate::wire::{
-    ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, PauseReason, Position, SoundChange,
-    Timestamp, Workspace,
+    DebugQueue, Fit, Image, Mode, PauseReason, Position, SoundChange, Timestamp, Workspace,
 };
 
 /// How many commands may wait for the reconciler; one more is refused with [`Error::Busy`].
@@ -40,7 +39,7 @@ pub struct Handle {
     inbox: Sender<Command>,
     /// Wakes the reconciler. One pending message is enough, as it carries no data.
     changed: Sender<()>,
-    status: SharedStatus,
+    pub(crate) status: SharedStatus,
 }
 
 /// Owns the reconciler, which ends when this is dropped. The wallpapers stay.
@@ -170,11 +169,6 @@ impl Handle {
         });
     }
 
-    /// Why the video or HTML wallpaper of a monitor is paused.
-    pub(crate) fn paused_by(&self, monitor: &str) -> Option<PauseReason> {
-        self.status.paused_by(monitor)
-    }
-
     fn note(&self, changes: Changes) {
         self.status.note(changes);
         self.ring();
@@ -222,31 +216,9 @@ impl Handle {
         self.shown_by(backend).iter().any(is_it)
     }
 
-    /// Whether a monitor's picture is from before the start of the daemon, and no request has set it
-    /// since.
-    pub(crate) fn is_restored(&self, monitor: &str) -> bool {
-        self.status.is_restored(monitor)
-    }
-
-    /// The last picture that could not be shown on a monitor.
-    pub(crate) fn last_failure(&self, monitor: &str) -> Option<ApplyFailure> {
-        self.status.failure(monitor)
-    }
-
-    /// The last failures, the newest last.
-    pub(crate) fn failures(&self) -> Vec<DebugFailure> {
-        self.status.failures()
-    }
-
     /// The commands that wait for the reconciler.
     pub(crate) fn queue(&self) -> DebugQueue {
         DebugQueue::of("reconciler", &self.inbox)
-    }
-
-    /// Notes that a hook asks something of a playlist, or of all playlists (`None`). The result must be
-    /// kept until the hook is answered.
-    pub(crate) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
-        self.status.hook_request(playlist)
     }
 
     fn send(&self, command: Command) {
@@ -344,7 +316,6 @@ impl Handle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Timestamp;
 
     #[test]
     fn changes_do_not_use_the_inbox() {
@@ -401,27 +372,5 @@ mod tests {
             Ok(Some(BackendName::Feh))
         );
         asks.join().unwrap();
-    }
-
-    #[test]
-    fn handle_reports_the_last_failures() {
-        let status = SharedStatus::default();
-        let (handle, ..) = Handle::new(status.clone());
-        assert!(handle.failures().is_empty() && handle.last_failure("A").is_none());
-        let failure = ApplyFailure {
-            image_id: 7,
-            image_name: "x".to_owned(),
-            backend: "feh".to_owned(),
-            error: "on purpose".to_owned(),
-            at: Timestamp::from_micros(1),
-        };
-        status.note_failure(["A"].into_iter(), failure);
-        assert_eq!(handle.last_failure("A").map(|one| one.image_id), Some(7));
-        let all: Vec<_> = handle
-            .failures()
-            .into_iter()
-            .map(|one| one.monitors)
-            .collect();
-        assert_eq!(all, [["A"]]);
     }
 }

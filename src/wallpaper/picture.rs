@@ -26,8 +26,6 @@ pub(super) struct Picture {
     /// The rows to write once the picture is shown; at least one. For a picture that is shown again,
     /// only the backend in them is new.
     pub(super) rows: Vec<Assignment>,
-    /// The picture was shown before, with an older content of its file or by another backend.
-    pub(super) was_shown: bool,
     /// A workspace shows it in place of the assignment.
     pub(super) of_workspace: bool,
 }

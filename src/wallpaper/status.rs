@@ -28,7 +28,7 @@ pub struct Status {
 
 /// Shared by the handles and the reconciler.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedStatus {
+pub(crate) struct SharedStatus {
     inner: Arc<Mutex<Inner>>,
     /// Opens when the reconciler has looked at the outputs for the first time.
     pub(super) looked: Gate,
@@ -46,8 +46,6 @@ struct Inner {
     current: BTreeMap<BackendName, Arc<[Placement]>>,
     /// The monitors whose videos and HTML wallpapers are paused.
     paused: PausedOutputs,
-    /// Monitors whose pictures no request has set since the daemon started.
-    restored: BTreeSet<String>,
     /// The last pictures that could not be shown, the newest first.
     failures: VecDeque<DebugFailure>,
     /// Playlists of which hooks ask something, one entry for each request; `None` stands for all
@@ -151,24 +149,9 @@ impl SharedStatus {
         self.lock().paused = paused;
     }
 
-    pub(super) fn paused_by(&self, monitor: &str) -> Option<PauseReason> {
+    /// Why the video or HTML wallpaper of a monitor is paused.
+    pub(crate) fn paused_by(&self, monitor: &str) -> Option<PauseReason> {
         self.lock().paused.get(monitor).copied()
-    }
-
-    /// Notes that these monitors show a picture, and whether it was restored or set by a request.
-    pub(super) fn note_shown<'a>(&self, monitors: impl Iterator<Item = &'a str>, restored: bool) {
-        let inner = &mut *self.lock();
-        for monitor in monitors {
-            if restored {
-                inner.restored.insert(monitor.to_owned());
-            } else {
-                inner.restored.remove(monitor);
-            }
-        }
-    }
-
-    pub(super) fn is_restored(&self, monitor: &str) -> bool {
-        self.lock().restored.contains(monitor)
     }
 
     pub(super) fn note_failure<'a>(
@@ -196,7 +179,8 @@ impl SharedStatus {
         });
     }
 
-    pub(super) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
+    /// The last picture that could not be shown on a monitor.
+    pub(crate) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
         let is_its = |one: &&DebugFailure| one.monitors.iter().any(|name| name == monitor);
         self.lock()
             .failures
@@ -205,8 +189,8 @@ impl SharedStatus {
             .map(|one| one.failure.clone())
     }
 
-    /// The last ones, the newest last.
-    pub(super) fn failures(&self) -> Vec<DebugFailure> {
+    /// The last failures, the newest last.
+    pub(crate) fn failures(&self) -> Vec<DebugFailure> {
         self.lock()
             .failures
             .iter()
@@ -216,7 +200,9 @@ impl SharedStatus {
             .collect()
     }
 
-    pub(super) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
+    /// Notes that a hook asks something of a playlist, or of all playlists (`None`). The result must be
+    /// kept until the hook is answered.
+    pub(crate) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
         self.lock().hook_requests.push(playlist);
         HookRequest {
             status: self.clone(),
@@ -332,9 +318,6 @@ mod tests {
         assert!(status.current(Awww).is_empty());
         status.set_current(Feh, Vec::new());
         assert!(status.current(Feh).is_empty());
-        status.note_shown(["A", "B"].into_iter(), true);
-        status.note_shown(["B"].into_iter(), false);
-        assert!(status.is_restored("A") && !status.is_restored("B") && !status.is_restored("C"));
     }
 
     #[test]

@@ -54,5 +54,5 @@ pub(crate) use request::{
 };
 pub(crate) use request::{Difference, ListChange};
 pub use time::DayTime;
-pub(crate) use time::Timestamp;
+pub use time::Timestamp;
 pub(crate) use time::{DAY_TIMES, SunEvent};

@@ -20,7 +20,7 @@ use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
 use murald::internals::wallpaper::{self, ReconcilerOwner};
-use murald::internals::wire::{Event, GalleryDomain};
+use murald::internals::wire::{Event, GalleryDomain, Timestamp};
 use serde_json::json;
 
 use super::support::{Client, Reply};
@@ -115,6 +115,7 @@ fn daemon() -> Daemon {
         events: events_too,
         stop,
         started,
+        started_at: Timestamp::now(),
         config,
         store,
         backends,

@@ -133,7 +133,10 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
         .client()
         .get(&format!("/why?monitor={OUTPUT}"))
         .ok();
-    assert_eq!(why[0]["source"]["type"], "manual");
+    assert_eq!(
+        why[0]["source"]["type"], "restore",
+        "it was set before the daemon started"
+    );
     // An entry that matches no image leaves the assignment visible.
     scene.show("5");
     wait_until("its monitor", || scene.entry("5")["monitor"] == OUTPUT);

@@ -123,7 +123,7 @@ pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Respons
         "playlists": playlists,
         "children": children(api, &rows),
         "power": api.playlists.power(),
-        "failures": api.wallpaper.failures(),
+        "failures": api.wallpaper.status.failures(),
         "hook_failure": api.desktop.hook_failure(),
         "clients": request.clients() + streams,
     });

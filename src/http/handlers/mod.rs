@@ -26,7 +26,7 @@ use crate::library::Library;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
 use crate::store::Store;
-use crate::wire::InfoPaths;
+use crate::wire::{InfoPaths, Timestamp};
 
 /// How long a request waits for a wallpaper to be shown. The time limits of the backends end earlier.
 const SHOW_PATIENCE: Duration = Duration::from_secs(90);
@@ -46,6 +46,8 @@ pub struct Api {
     pub stop: Sender<Stop>,
     /// When the daemon started.
     pub started: Instant,
+    /// The same by the clock.
+    pub started_at: Timestamp,
     pub config: ConfigHandle,
     pub store: Store,
     pub backends: Backends,

@@ -356,5 +356,5 @@ fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
 fn by_hook(api: &Api, request: &Request<'_>, playlist: Option<i64>) -> Option<HookRequest> {
     request
         .by_hook(&api.desktop)
-        .then(|| api.wallpaper.hook_request(playlist))
+        .then(|| api.wallpaper.status.hook_request(playlist))
 }

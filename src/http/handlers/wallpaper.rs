@@ -52,7 +52,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 image_id: image.library_id(),
                 image_path: image.library_path(),
                 color: image.color(),
-                paused_by: api.wallpaper.paused_by(&shown.monitor),
+                paused_by: api.wallpaper.status.paused_by(&shown.monitor),
                 monitor_name: shown.monitor,
                 image_name: image.name,
                 description: image.description,

@@ -45,7 +45,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
             let shown = shown.map(|mut shown| {
                 // False if the backend was given up or is not available.
                 shown.is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
-                if shown.workspace.is_none() && api.wallpaper.is_restored(name) {
+                if shown.workspace.is_none() && shown.set_at < api.started_at {
                     shown.source = HistorySource::of(Source::Restore);
                 }
                 shown
@@ -53,7 +53,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
             let playlist = running
                 .iter()
                 .find(|one| one.applied_to.iter().any(|on| on == name));
-            let failures = (api.wallpaper.last_failure(name), hook_failure.clone());
+            let failures = (api.wallpaper.status.failure(name), hook_failure.clone());
             let backend = shown.as_ref().and_then(|shown| shown.backend.parse().ok());
             let mut record = record(name, shown, playlist, failures, now);
             for conflict in backend.map_or_else(Vec::new, |name| conflicts(registration(name))) {

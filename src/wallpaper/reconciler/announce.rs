@@ -56,8 +56,6 @@ impl Reconciler {
 
     fn note_settled(&mut self, ticket: &Ticket) {
         let applied = &ticket.feasible.applied;
-        let monitors = applied.monitors.iter().map(String::as_str);
-        self.status.note_shown(monitors, false);
         // A monitor that shows the picture of a workspace has no backend here.
         for (monitor, backend) in &applied.backends {
             let key = WorkerKey::of(*backend, monitor);
@@ -66,7 +64,7 @@ impl Reconciler {
                 .get(&key)
                 .and_then(|slot| slot.shown.get(monitor));
             if let Some(shown) = shown.filter(|_| !ticket.is_replaced(monitor)) {
-                self.announced.note(key, shown, false);
+                self.announced.note(key, shown.clone());
             }
         }
     }
@@ -83,14 +81,9 @@ impl Reconciler {
                     continue;
                 }
             }
-            // A rewritten file or another backend does not change the reason why an image is shown.
-            if !picture.was_shown && !picture.of_workspace {
-                self.status.note_shown(picture.monitors(), true);
-            }
             for wanted in picture.monitors().filter_map(|name| desired.get(name)) {
-                let key = wanted.key.clone();
-                self.announced
-                    .note(key, &wanted.placement, picture.of_workspace);
+                let (key, placement) = (wanted.key.clone(), wanted.placement.clone());
+                self.announced.note(key, placement);
             }
         }
         if !changed.is_empty() {

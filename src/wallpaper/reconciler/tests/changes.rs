@@ -169,10 +169,6 @@ fn activated_backend_is_used_until_the_settings_change() {
         desk.orders();
     };
     activate(&mut desk);
-    assert!(
-        !desk.reconciler.status.is_restored("A"),
-        "another backend is no other reason"
-    );
     assert_eq!(desk.change(settings_of(&[])), [""; 0]);
     // The activation could not be written to the settings.
     let deactivated = Changes {
