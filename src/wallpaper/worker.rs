@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,24 +16,20 @@ use super::content_names::ContentNames;
 use super::slices::Slices;
 use super::worker_key::WorkerKey;
 use crate::backends::{Backend, Backends, Error, Placement, Registration, registration};
-use crate::decode::Decoder;
 use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
 use crate::wire::{Sound, SoundChange};
 
-/// An order to a worker.
-#[derive(Debug)]
-pub(super) enum Order {
-    Show {
-        placements: Vec<Placement>,
-        /// Overrides the transition of the settings.
-        transition: Option<String>,
-        /// Contents of files that are shown with an older content.
-        rewritten: Vec<String>,
-        /// Use new processes, even if the running ones would do.
-        renew: bool,
-    },
-    Clear,
+/// What a worker is to show; without placements, it removes its pictures.
+#[derive(Debug, Default)]
+pub(super) struct Task {
+    pub(super) placements: Vec<Placement>,
+    /// Overrides the transition of the settings.
+    pub(super) transition: Option<String>,
+    /// Contents of files that are shown with an older content.
+    pub(super) rewritten: Vec<String>,
+    /// Use new processes, even if the running ones would do.
+    pub(super) renew: bool,
 }
 
 /// A worker's report to the reconciler.
@@ -79,7 +74,7 @@ type PausedOutputs = Arc<Mutex<Option<BTreeSet<String>>>>;
 /// Dropping it closes the channel of orders, cancels the order in progress, and joins the thread, except
 /// one that hangs on a dead disk.
 pub(super) struct Worker {
-    orders: Option<Sender<Order>>,
+    orders: Option<Sender<Task>>,
     paused: PausedOutputs,
     /// Wakes the thread after `paused` was changed.
     bell: Sender<()>,
@@ -90,15 +85,13 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread, which builds the `backend` first. `cache` is the worker's own directory. The
-    /// reaper sends to `exits` when a process of the backend has exited. `conflicts` returns warnings
-    /// about programs that may hide a picture.
+    /// Starts the thread, which builds the `backend` first. The reaper sends to `exits` when a process of
+    /// the backend has exited.
     pub(super) fn start(
         spawner: &Spawner,
         (key, number): (WorkerKey, u64),
         backend: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
-        conflicts: Conflicts,
-        (cache, decoder): (&Path, Decoder),
+        backends: Backends,
         exits: Receiver<()>,
         reports: Sender<Report>,
     ) -> std::io::Result<Self> {
@@ -109,8 +102,9 @@ impl Worker {
         let (sounds, sounded) = bounded(SOUNDS);
         let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
-        let slices = Slices::new(cache, decoder);
-        let names = ContentNames::new(cache);
+        let cache = backends.cache_of(key.backend, key.output.as_deref());
+        let slices = Slices::new(&cache, backends.decoder.clone());
+        let names = ContentNames::new(&cache);
         let (name, entry) = (key.backend.as_str(), registration(key.backend));
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
@@ -127,7 +121,7 @@ impl Worker {
                 OrderLoop {
                     entry,
                     backend,
-                    conflicts,
+                    backends,
                     slices,
                     names,
                     wanted,
@@ -175,7 +169,7 @@ impl Worker {
     }
 
     /// Sends an order; returns false if the worker has just died.
-    pub(super) fn give(&self, order: Order) -> bool {
+    pub(super) fn give(&self, order: Task) -> bool {
         self.orders
             .as_ref()
             .is_some_and(|orders| orders.try_send(order).is_ok())
@@ -195,7 +189,7 @@ impl Drop for Worker {
 struct OrderLoop {
     entry: &'static Registration,
     backend: Box<dyn Backend>,
-    conflicts: Conflicts,
+    backends: Backends,
     slices: Slices,
     names: ContentNames,
     wanted: PausedOutputs,
@@ -208,7 +202,7 @@ impl OrderLoop {
     /// Runs, and lets paused videos play when the daemon stops: nothing else could resume them.
     fn run_and_resume(
         &mut self,
-        orders: &Receiver<Order>,
+        orders: &Receiver<Task>,
         channels: (&Receiver<()>, &Receiver<()>, &Receiver<SoundOrder>),
         tell: &impl Fn(News) -> bool,
     ) {
@@ -225,7 +219,7 @@ impl OrderLoop {
     /// Runs until a channel closes or the reports are no longer received.
     fn run(
         &mut self,
-        orders: &Receiver<Order>,
+        orders: &Receiver<Task>,
         (exits, rung, sounds): (&Receiver<()>, &Receiver<()>, &Receiver<SoundOrder>),
         tell: &impl Fn(News) -> bool,
     ) {
@@ -233,7 +227,7 @@ impl OrderLoop {
             let heard = select! {
                 recv(orders) -> order => match order {
                     Ok(order) => {
-                        let done = self.carry_out(order);
+                        let done = self.carry_out(&order);
                         // The order may have started a paused video. The report does not wait for the
                         // pause.
                         self.paused = None;
@@ -288,45 +282,37 @@ impl OrderLoop {
         self.paused = Some(wanted);
     }
 
-    fn carry_out(&mut self, order: Order) -> Result<Done, Error> {
-        match order {
-            Order::Show {
-                placements,
-                transition,
-                rewritten,
-                renew,
-            } => {
-                self.backend.use_transition(transition.as_deref());
-                if renew {
-                    self.backend.renew();
-                }
-                let mut files = placements.clone();
-                if self.entry.knows_by_path {
-                    files = self.names.name(files, &rewritten);
-                }
-                let shown = self.slices.keep_if_done(|| {
-                    if !self.entry.spans_outputs {
-                        files = self.slices.cut(files.clone(), &self.cancel)?;
-                    }
-                    self.backend.show(&files, &self.cancel)
-                });
-                shown.map_err(|error| of_library(error, &files, &placements))?;
-                self.slices.tidy(&files);
-                self.names.tidy(&placements);
-                let mut warnings = self.backend.warnings();
-                warnings.extend((self.conflicts)());
-                Ok(Done {
-                    warnings,
-                    unseen: self.backend.unseen(),
-                })
-            }
-            Order::Clear => {
-                self.backend.clear()?;
-                self.slices.tidy(&[]);
-                self.names.tidy(&[]);
-                Ok(Done::default())
-            }
+    fn carry_out(&mut self, task: &Task) -> Result<Done, Error> {
+        let placements = &task.placements;
+        if placements.is_empty() {
+            self.backend.clear()?;
+            self.slices.tidy(&[]);
+            self.names.tidy(&[]);
+            return Ok(Done::default());
         }
+        self.backend.use_transition(task.transition.as_deref());
+        if task.renew {
+            self.backend.renew();
+        }
+        let mut files = placements.clone();
+        if self.entry.knows_by_path {
+            files = self.names.name(files, &task.rewritten);
+        }
+        let shown = self.slices.keep_if_done(|| {
+            if !self.entry.spans_outputs {
+                files = self.slices.cut(files.clone(), &self.cancel)?;
+            }
+            self.backend.show(&files, &self.cancel)
+        });
+        shown.map_err(|error| of_library(error, &files, placements))?;
+        self.slices.tidy(&files);
+        self.names.tidy(placements);
+        let mut warnings = self.backend.warnings();
+        warnings.extend(self.backends.conflict_warnings(self.entry.name));
+        Ok(Done {
+            warnings,
+            unseen: self.backend.unseen(),
+        })
     }
 }
 
@@ -359,9 +345,6 @@ const REPORTS: usize = 256;
 /// Builds the backend of a worker, which sends a message when one of its processes has exited. Called on
 /// the worker's thread, because it may wait for what an earlier daemon left.
 pub(super) type Build = Arc<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send + Sync>;
-
-/// Warnings about other programs that may hide what a backend has just shown.
-type Conflicts = Box<dyn Fn() -> Vec<String> + Send>;
 
 pub(super) struct Workers {
     spawner: Spawner,
@@ -405,7 +388,7 @@ impl Workers {
     pub(super) fn give(
         &mut self,
         key: &WorkerKey,
-        (order, paused): (Order, Option<BTreeSet<String>>),
+        (order, paused): (Task, Option<BTreeSet<String>>),
         may_work: bool,
     ) -> Result<(), Error> {
         let given = self.worker(key, may_work).map(|worker| {
@@ -430,15 +413,10 @@ impl Workers {
             let (tell, exits) = bounded(1);
             let (build, of) = (Arc::clone(&self.build), key.clone());
             let backend = move || build(&of, tell);
-            let cache = self.backends.cache_of(key.backend, key.output.as_deref());
             self.made += 1;
             let of = (key.clone(), self.made);
-            let reports = self.reports.clone();
-            let place = (&*cache, self.backends.decoder.clone());
-            let (all, name) = (self.backends.clone(), key.backend);
-            let conflicts = Box::new(move || all.conflict_warnings(name));
-            let worker =
-                Worker::start(&self.spawner, of, backend, conflicts, place, exits, reports)?;
+            let (backends, reports) = (self.backends.clone(), self.reports.clone());
+            let worker = Worker::start(&self.spawner, of, backend, backends, exits, reports)?;
             self.running.insert(key.clone(), worker);
         }
         Ok(&self.running[key])

@@ -8,31 +8,27 @@ use crate::backends::{self, Placement};
 use crate::wallpaper::backoff::Restart;
 use crate::wallpaper::slots::{Order, Slot};
 use crate::wallpaper::tickets::Ticket;
-use crate::wallpaper::worker::{self, Done, News, Report};
+use crate::wallpaper::worker::{Done, News, Report, Task};
 use crate::wallpaper::worker_key::WorkerKey;
 
 impl Reconciler {
     /// Sends an order; returns false if it has failed at once.
     pub(super) fn send(&mut self, mut order: Order) -> bool {
         let key = order.key.clone();
-        let before = self.slots.get(&key).map(|slot| slot.shown.clone());
         let is_usual = self.slots.send(&mut order);
         let placements: Vec<Placement> = order.scene.values().cloned().collect();
         let paused = self.paused(&order);
-        let told = if placements.is_empty() {
-            worker::Order::Clear
-        } else {
-            let ticket = self.tickets.get(order.ticket);
-            worker::Order::Show {
-                rewritten: rewritten(before.iter().flatten().map(|(_, one)| one), &placements),
-                placements,
-                transition: ticket.and_then(|ticket| ticket.request.transition.clone()),
-                renew: order.renew,
-            }
+        let ticket = self.tickets.get(order.ticket);
+        let shown = self.slots.get(&key).into_iter();
+        let task = Task {
+            rewritten: rewritten(shown.flat_map(|slot| slot.shown.values()), &placements),
+            placements,
+            transition: ticket.and_then(|ticket| ticket.request.transition.clone()),
+            renew: order.renew,
         };
         let may_work = self.slots.backoffs.may_work(&key, Instant::now());
         let given = if is_usual {
-            self.workers.give(&key, (told, paused), may_work)
+            self.workers.give(&key, (task, paused), may_work)
         } else {
             let why = "it was told the same again and again because of a bug in murald";
             log::error!("{key}: {why}");

@@ -3,6 +3,8 @@
 use super::*;
 use crate::config::BackendName;
 use crate::sys::poll_until;
+use crate::wallpaper::tests::Room;
+use crate::wallpaper::worker_key::tests::placement;
 use rustix::event::{PollFd, PollFlags};
 
 /// Panics at the second picture, and when one of its processes has ended.
@@ -23,15 +25,11 @@ impl Backend for Faulty {
     }
 }
 
-fn decoder(spawner: &Spawner) -> Decoder {
-    Decoder::start(Default::default(), spawner).unwrap()
-}
-
 /// A worker with this backend, the receiver of its reports, and the sender that announces the exit of a
 /// process.
 fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) {
     let (spawner, _) = Spawner::new();
-    let dir = tempfile::tempdir().unwrap();
+    let backends = Room::of(Vec::new()).backends;
     let (reports, heard) = bounded(8);
     let (ring, exits) = bounded(1);
     let of = (
@@ -41,27 +39,16 @@ fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) 
         },
         1,
     );
-    let place = (dir.path(), decoder(&spawner));
-    let worker = Worker::start(
-        &spawner,
-        of,
-        || backend,
-        Box::new(Vec::new),
-        place,
-        exits,
-        reports,
-    )
-    .unwrap();
+    let worker = Worker::start(&spawner, of, || backend, backends, exits, reports).unwrap();
     (worker, heard, ring)
 }
 
-fn show(transition: Option<&str>, renew: bool) -> Order {
-    let transition = transition.map(str::to_owned);
-    Order::Show {
-        placements: Vec::new(),
-        transition,
-        rewritten: Vec::new(),
+fn show(transition: Option<&str>, renew: bool) -> Task {
+    Task {
+        placements: vec![placement("A", 1)],
+        transition: transition.map(str::to_owned),
         renew,
+        ..Task::default()
     }
 }
 
@@ -230,7 +217,7 @@ fn worker_that_hangs_is_left_alone() {
 #[test]
 fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let (spawner, deaths) = Spawner::new();
-    let dir = tempfile::tempdir().unwrap();
+    let room = Room::of(Vec::new());
     let (reports, heard) = bounded(8);
     let key = WorkerKey {
         backend: BackendName::Feh,
@@ -243,16 +230,8 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
             Box::new(Faulty(false))
         };
         let of = (key.clone(), number);
-        let place = (dir.path(), decoder(&spawner));
-        let worker = Worker::start(
-            &spawner,
-            of,
-            faulty,
-            Box::new(Vec::new),
-            place,
-            exits,
-            reports.clone(),
-        );
+        let (backends, reports) = (room.backends.clone(), reports.clone());
+        let worker = Worker::start(&spawner, of, faulty, backends, exits, reports);
         (worker.unwrap(), ring)
     };
     let next = || {
@@ -266,7 +245,7 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     assert!(matches!(next(), (1, News::Panicked)));
     // Another worker replaces it, and panics when a process exits.
     let (second, ring) = start(2);
-    assert!(second.give(Order::Clear));
+    assert!(second.give(Task::default()));
     assert!(matches!(next(), (2, News::Done(Ok(_)))));
     ring.send(()).unwrap();
     assert!(matches!(next(), (2, News::Panicked)));
