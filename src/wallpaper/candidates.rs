@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::picture::{Wishes, steps_behind_row};
 use super::previous::shown_before;
 use super::request::{Ask, Request};
-use super::wishes::{Wishes, steps_behind_row};
 use super::world_state::WorldState;
 use super::{Error, missing_file};
 use crate::compositor::Output;

@@ -36,29 +36,26 @@ impl Fallbacks {
         if let Some(meant) = meant {
             return adopt(rows, &meant, outputs.iter().filter(is_ours));
         }
-        // The last resort is the newest picture. It is not stretched over the new outputs, as it was not
-        // set for them.
-        let Some(newest) = rows.iter().max_by_key(|row| row.set_at) else {
-            return;
-        };
-        let mode = if newest.mode == Mode::Extend {
-            Mode::Individual
-        } else {
-            newest.mode
-        };
-        let newest = Assignment {
-            mode,
-            ..newest.clone()
-        };
-        adopt(
-            rows,
-            &newest,
-            outputs
-                .iter()
-                .filter(is_ours)
-                .filter(|output| !is_seen(output)),
-        );
+        // The last resort.
+        if let Some(newest) = newest(rows.iter()) {
+            let new = outputs.iter().filter(|output| !is_seen(output));
+            adopt(rows, &newest, new.filter(is_ours));
+        }
     }
+}
+
+/// The newest picture, for outputs that have none. It is not stretched over them, as it was not set for
+/// them.
+pub(super) fn newest<'a>(rows: impl Iterator<Item = &'a Assignment>) -> Option<Assignment> {
+    let newest = rows.max_by_key(|row| row.set_at)?;
+    let mode = match newest.mode {
+        Mode::Extend => Mode::Individual,
+        mode @ (Mode::Individual | Mode::Clone | Mode::Each) => mode,
+    };
+    Some(Assignment {
+        mode,
+        ..newest.clone()
+    })
 }
 
 /// Assigns this picture to outputs that have no row. If it was set for several monitors together, the

@@ -17,10 +17,9 @@ use crate::wire::{Event, Fit, GalleryDomain, Mode, SetStatus, Timestamp};
 use super::Error;
 use super::backend_choice::Choice;
 use super::candidates::Candidates;
-use super::picture::{Changed, Picture};
+use super::picture::{Changed, Picture, Wishes};
 use super::request::Targets;
 use super::request::{Applied, Ask, Request};
-use super::wishes::Wishes;
 use super::world_state::WorldState;
 
 /// The plan of a request that can be carried out.

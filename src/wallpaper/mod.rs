@@ -31,7 +31,6 @@ mod slots;
 mod sound;
 mod status;
 mod tickets;
-mod wishes;
 mod worker;
 mod worker_key;
 mod workspace_follower;

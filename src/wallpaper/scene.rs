@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::backend_choice::Choice;
+use super::fallbacks::newest;
+use super::picture::Wishes;
 use super::slots::Slots;
-use super::wishes::Wishes;
 use super::worker_key::WorkerKey;
 use super::world_state::{Pictures, WorldState};
 use crate::backends::{Kind, Placement, Web, registration};
@@ -57,29 +58,19 @@ pub(super) fn desired(world: &WorldState, wishes: &Wishes, slots: &Slots) -> Des
 /// Assigns the newest picture of the other outputs to outputs that have lost theirs: a backend that
 /// loads its files again cannot keep a picture whose file is gone.
 fn add_last_resort(rows: &mut Vec<Assignment>, world: &WorldState, slots: &Slots) {
-    let is_connected = |row: &&Assignment| world.is_connected(&row.monitor);
-    let newest = rows
-        .iter()
-        .filter(is_connected)
-        .max_by_key(|row| row.set_at);
-    let Some(newest) = newest.cloned() else {
+    let connected = rows.iter().filter(|row| world.is_connected(&row.monitor));
+    let Some(newest) = newest(connected) else {
         return;
     };
     for output in world.outputs() {
         let name = &output.name;
         let has_row = rows.iter().any(|row| row.monitor == *name);
-        if has_row || !world.has_lost_picture(name, slots) {
-            continue;
+        if !has_row && world.has_lost_picture(name, slots) {
+            rows.push(Assignment {
+                monitor: name.clone(),
+                ..newest.clone()
+            });
         }
-        let mode = match newest.mode {
-            Mode::Extend => Mode::Individual,
-            mode @ (Mode::Individual | Mode::Clone | Mode::Each) => mode,
-        };
-        rows.push(Assignment {
-            monitor: name.clone(),
-            mode,
-            ..newest.clone()
-        });
     }
 }
 

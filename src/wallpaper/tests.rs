@@ -14,12 +14,12 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, unbounded};
 
 use super::feasible::Feasible;
+use super::picture::Wishes;
 use super::reconciler::follow_monitors;
 use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
 use super::scene;
 use super::slots::Slots;
-use super::wishes::Wishes;
 use super::worker_key::Placements;
 use super::world_state::WorldState;
 use super::{Backends, Error};

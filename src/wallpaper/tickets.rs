@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use super::Error;
 use super::feasible::Feasible;
-use super::picture::Changed;
+use super::picture::{Changed, Wish, Wishes, steps_behind_row};
 use super::request::{Applied, Ask, Reply, Request};
 use super::scene::Desired;
 use super::slots::{Order, Slots};
-use super::wishes::{Wish, Wishes, steps_behind_row};
 use super::world_state::WorldState;
 use crate::compositor::Output;
 use crate::config::BackendName;

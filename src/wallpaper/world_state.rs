@@ -17,10 +17,10 @@ use crate::wire::{Image, MediaType};
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::fallbacks::Fallbacks;
 use super::missing_file;
+use super::picture::Wishes;
 use super::previous::shown_before;
 use super::request::Targets;
 use super::slots::Slots;
-use super::wishes::Wishes;
 use super::{Error, Remedy};
 
 /// The images of the assignments by id.
