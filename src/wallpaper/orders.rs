@@ -100,7 +100,7 @@ impl View<'_> {
             let shown = match wanted.filter(|wanted| wanted.key == *key) {
                 Some(wanted) => self.own(slot, wanted, kept, ticket, &mut draft),
                 None => {
-                    let leaves = wanted.is_some_and(|wanted| self.may_leave(key, name, wanted));
+                    let leaves = wanted.is_some_and(|wanted| self.may_leave(name, wanted));
                     let kept = kept.filter(|_| !leaves);
                     let stays = wanted.map_or(ticket.is_none(), |wanted| self.comes(wanted));
                     draft.keeps_gone |=
@@ -165,9 +165,9 @@ impl View<'_> {
         others.any(|(_, slot)| slot.changes(output))
     }
 
-    fn may_leave(&self, key: &WorkerKey, output: &str, wanted: &Wanted) -> bool {
+    fn may_leave(&self, output: &str, wanted: &Wanted) -> bool {
         let covers = |slot: &Slot| slot.covers(output, &wanted.placement);
-        self.slots.get(&wanted.key).is_some_and(covers) && !self.is_contested(key, output)
+        self.slots.get(&wanted.key).is_some_and(covers)
     }
 
     /// Whether the picture of a worker on an output is on its way, or is not visible yet.
@@ -183,7 +183,7 @@ impl View<'_> {
         let is_safe = |output: &Output| {
             let wanted = self.desired.get(&output.name);
             let leaves =
-                |wanted: &Wanted| wanted.key != *key && self.may_leave(key, &output.name, wanted);
+                |wanted: &Wanted| wanted.key != *key && self.may_leave(&output.name, wanted);
             draft.scene.contains_key(&output.name) || wanted.map_or(shows, leaves)
         };
         self.is_cleared || outputs.all(is_safe)

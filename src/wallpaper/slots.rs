@@ -269,9 +269,7 @@ impl Slots {
         for slot in self.all.values_mut() {
             slot.reason = number;
             slot.refused.clear();
-            if slot.failed.take().is_some() {
-                slot.due = number;
-            }
+            slot.failed = None;
         }
         self.backoffs.forget_refusals();
     }
@@ -334,6 +332,25 @@ mod tests {
         let (_, blamed) = slots.failed(&key(), |one| one.image_id == 3).unwrap();
         assert_eq!(blamed, [placement("B", 3)]);
         assert!(!refuses(&slots, "A", 2, None) && refuses(&slots, "B", 3, None));
+        // A picture that a newer request has shown is not refused any more.
+        send(&mut slots, &[("B", 3)], None);
+        slots.done(&key(), Vec::new()).unwrap();
+        assert!(!refuses(&slots, "B", 3, None));
+        // The reason is newer than the order that fails.
+        send(&mut slots, &[("B", 4)], None);
+        slots.note_reason();
+        slots.failed(&key(), |_| false).unwrap();
+        assert!(!refuses(&slots, "B", 4, None));
+    }
+
+    #[test]
+    fn orders_without_an_event_are_limited() {
+        let mut slots = Slots::default();
+        (0..MOST).for_each(|_| send(&mut slots, &[("A", 1)], None));
+        let mut again = slots.all[&key()].sent.clone().unwrap();
+        assert!(!slots.send(&mut again));
+        slots.note_event();
+        assert!(slots.send(&mut again));
     }
 
     #[test]

@@ -13,6 +13,8 @@ struct Case {
     slots: Slots,
     outputs: Vec<Output>,
     desired: Desired,
+    /// The image whose file cannot be read.
+    gone: i64,
 }
 
 impl Case {
@@ -22,6 +24,7 @@ impl Case {
             slots: Slots::default(),
             outputs: ["A", "B"].map(Output::plain).into(),
             desired: Desired::new(),
+            gone: 0,
         };
         desired.iter().for_each(|&one| case.want(one));
         case
@@ -63,7 +66,7 @@ impl Case {
             slots: &self.slots,
             desired: &self.desired,
             tickets: &Tickets::default(),
-            is_gone: &|_| false,
+            is_gone: &|one| one.image_id == self.gone,
             is_cleared: false,
         };
         let mut told = Vec::new();
@@ -82,10 +85,9 @@ impl Case {
         told
     }
 
-    fn done(&mut self, backend: BackendName) {
-        self.slots
-            .done(&WorkerKey::of(backend, "A"), Vec::new())
-            .unwrap();
+    fn done(&mut self, backend: BackendName, output: &str) {
+        let key = WorkerKey::of(backend, output);
+        self.slots.done(&key, Vec::new()).unwrap();
     }
 
     fn fail(&mut self, backend: BackendName, image_id: i64) {
@@ -102,8 +104,8 @@ fn worker_is_left_only_for_one_that_has_reported_to_this_daemon() {
     case.adopt(Swaybg, "A", &[1]);
     case.adopt(Mpvpaper, "A", &[2]);
     assert_eq!(case.send(), ["mpvpaper on A: A=2", "swaybg: A=1"]);
-    case.done(Mpvpaper);
-    case.done(Swaybg);
+    case.done(Mpvpaper, "A");
+    case.done(Swaybg, "A");
     assert_eq!(case.send(), ["mpvpaper on A: -"]);
 }
 
@@ -112,7 +114,7 @@ fn process_of_an_earlier_daemon_without_a_note_stays_until_its_output_is_covered
     let mut case = Case::new(&[("A", Swaybg, 1)]);
     case.adopt(Mpvpaper, "A", &[]);
     assert_eq!(case.send(), ["swaybg: A=1"]);
-    case.done(Swaybg);
+    case.done(Swaybg, "A");
     assert_eq!(case.send(), ["mpvpaper on A: -"]);
 }
 
@@ -130,17 +132,17 @@ fn worker_that_waits_for_a_retry_gets_no_order() {
 fn picture_that_has_failed_is_not_sent_again_and_the_one_before_is_shown_again() {
     let mut case = Case::new(&[("A", Swaybg, 1)]);
     case.send();
-    case.done(Swaybg);
+    case.done(Swaybg, "A");
     case.want(("A", Swaybg, 2));
     assert_eq!(case.send(), ["swaybg: A=2"]);
     case.fail(Swaybg, 2);
     // The failed order may have shown a part of its pictures.
     assert_eq!(case.send(), ["swaybg: A=1"]);
-    case.done(Swaybg);
+    case.done(Swaybg, "A");
     // Another picture for the same worker does not bring the failed one back.
     case.want(("B", Swaybg, 3));
     assert_eq!(case.send(), ["swaybg: A=1 B=3"]);
-    case.done(Swaybg);
+    case.done(Swaybg, "A");
     assert_eq!(case.send(), [""; 0]);
     case.slots.note_reason();
     assert_eq!(case.send(), ["swaybg: A=2 B=3"]);
@@ -150,10 +152,37 @@ fn picture_that_has_failed_is_not_sent_again_and_the_one_before_is_shown_again()
 fn failed_picture_of_an_output_that_has_blinked_is_left_out() {
     let mut case = Case::new(&[("A", Swaybg, 1), ("B", Swaybg, 3)]);
     case.send();
-    case.done(Swaybg);
+    case.done(Swaybg, "A");
     case.outputs[0].instance += 1;
     case.want(("A", Mpvpaper, 2));
     assert_eq!(case.send(), ["mpvpaper on A: A=2", "swaybg: A=1 B=3"]);
     case.fail(Swaybg, 1);
     assert_eq!(case.send(), ["swaybg: B=3"]);
+}
+
+#[test]
+fn worker_waits_while_another_brings_something_new_to_its_output() {
+    let mut case = Case::new(&[("A", Mpvpaper, 2)]);
+    case.send();
+    case.want(("A", Swaybg, 1));
+    assert_eq!(case.send(), [""; 0]);
+    case.done(Mpvpaper, "A");
+    assert_eq!(case.send(), ["swaybg: A=1"]);
+}
+
+#[test]
+fn picture_whose_file_is_gone_is_not_loaded_again_while_another_is_about_to_replace_it() {
+    // By another worker.
+    let mut case = Case::new(&[("A", Swaybg, 1), ("B", Swaybg, 1)]);
+    case.send();
+    case.done(Swaybg, "A");
+    case.gone = 1;
+    case.want(("A", Swaybg, 2));
+    case.want(("B", Mpvpaper, 3));
+    assert_eq!(case.send(), ["mpvpaper on B: B=3"]);
+    // The other worker's picture is replaced before it is shown.
+    case.want(("B", Swaybg, 4));
+    assert_eq!(case.send(), [""; 0]);
+    case.done(Mpvpaper, "B");
+    assert_eq!(case.send(), ["swaybg: A=2 B=4"]);
 }

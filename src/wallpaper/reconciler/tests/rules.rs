@@ -2,7 +2,7 @@
 //! sequences find none of these.
 
 use super::*;
-use crate::config::BackendName::{Mpvpaper, Swaybg};
+use crate::config::BackendName::{Mpvpaper, Swaybg, WalQt};
 use crate::config::SelectionMode;
 use crate::store::purge;
 use crate::wallpaper::tests::images_of;
@@ -61,6 +61,54 @@ fn worker_waits_while_another_brings_something_new_to_its_output() {
     assert!(first.try_recv().unwrap().is_ok() && desk.is_told(Swaybg, "A"));
     desk.settle();
     assert!(second.try_recv().unwrap().is_ok());
+    // The same picture again is something new, too.
+    let (first, second) = (desk.ask(still, &["A"]), desk.ask(video, &["A"]));
+    assert!(desk.is_told(Swaybg, "A") && !desk.is_told(Mpvpaper, "A"));
+    desk.settle();
+    assert!(first.try_recv().unwrap().is_ok() && second.try_recv().unwrap().is_ok());
+}
+
+#[test]
+fn worker_that_restarts_does_not_leave_outputs_one_by_one() {
+    let mut desk = desk(&["A", "B"]);
+    let (still, video) = (desk.room.add("still"), desk.video("video"));
+    desk.set(still, &[]).unwrap();
+    desk.orders();
+    desk.set(video, &[]).unwrap();
+    let shown = ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={video}"));
+    assert_eq!(
+        desk.orders(),
+        [&shown[..], &["swaybg: -".to_owned()]].concat()
+    );
+}
+
+#[test]
+fn process_without_a_note_gets_the_pictures_of_all_requests_at_once() {
+    let mut desk = desk(&["A", "B"]);
+    let (video, [one, two]) = (
+        desk.video("video"),
+        ["one", "two"].map(|name| desk.room.add(name)),
+    );
+    desk.room.set(request(Ask::Image(video), &["B"]));
+    let left = [WorkerKey::of(Swaybg, "A")];
+    desk.reconciler.recovery.add_processes(left.into_iter());
+    // The video is on its way, so that both requests wait.
+    desk.reconciler.reconcile();
+    let answers = [desk.ask(one, &["A"]), desk.ask(two, &["B"])];
+    assert!(!desk.is_told(Swaybg, "A"));
+    desk.settle();
+    for answer in answers {
+        assert!(answer.try_recv().unwrap().is_ok());
+    }
+}
+
+#[test]
+fn output_that_was_left_empty_stays_empty() {
+    let mut desk = desk(&["A", "B"]);
+    let id = desk.room.add("one");
+    desk.set(id, &["A"]).unwrap();
+    desk.reconcile();
+    assert_eq!(desk.orders(), [format!("swaybg: A={id}")]);
 }
 
 #[test]
@@ -168,6 +216,24 @@ fn picture_of_a_playlist_for_a_new_monitor_does_not_replace_what_waits_there() {
 }
 
 #[test]
+fn failed_order_fails_no_request_that_waits_for_another_worker() {
+    let mut desk = desk(&["A", "B"]);
+    let (video, [one, two]) = (
+        desk.video("video"),
+        ["one", "two"].map(|name| desk.room.add(name)),
+    );
+    desk.set(one, &["B"]).unwrap();
+    let answers = [desk.ask(video, &["A"]), desk.ask(two, &["A"])];
+    let failure = backends::Error::Refused("on purpose".to_owned());
+    desk.fail(Swaybg, "B", failure);
+    // The order that fails shows the picture on B again.
+    desk.change(settings_of(&[Swaybg]));
+    for answer in answers {
+        assert!(answer.try_recv().unwrap().is_ok());
+    }
+}
+
+#[test]
 fn requests_for_all_pictures_of_an_order_are_answered() {
     for fails in [false, true] {
         let mut desk = desk(&["A", "B"]);
@@ -209,4 +275,28 @@ fn output_whose_picture_was_deleted_shows_that_of_a_request_for_another() {
     desk.orders();
     desk.set(two, &["A"]).unwrap();
     assert_eq!(desk.orders(), [format!("swaybg: A={two} B={two}")]);
+}
+
+#[test]
+fn backend_that_covers_every_output_shows_everything_unless_it_waits_for_a_retry() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg", "wal-qt-host"], |config| {
+        config.backend.selection_mode = SelectionMode::Auto;
+        config.auto_priorities.image = vec![Swaybg];
+        config.auto_priorities.video = vec![WalQt];
+    });
+    let (still, video) = (desk.room.add("still"), desk.video("video"));
+    desk.set(still, &[]).unwrap();
+    desk.orders();
+    desk.set(video, &["B"]).unwrap();
+    let covers = format!("wal-qt: A={still} B={video}");
+    assert_eq!(desk.orders(), ["swaybg: -", &covers]);
+    let failure = backends::Error::Unavailable("on purpose".to_owned());
+    desk.fail(WalQt, "B", failure);
+    desk.reconciler.on_report(Report {
+        key: WorkerKey::of(WalQt, "B"),
+        worker: 2,
+        news: News::Lost,
+    });
+    desk.settle();
+    assert_eq!(desk.orders(), [format!("swaybg: A={still}"), covers]);
 }
