@@ -39,10 +39,7 @@ impl Feasible {
     /// Keeps only these monitors.
     pub(super) fn keep(&mut self, mut is_kept: impl FnMut(&mut Assignment) -> bool) {
         for picture in &mut self.pictures {
-            picture.rows = std::mem::take(&mut picture.rows)
-                .into_iter()
-                .filter_map(|mut row| is_kept(&mut row).then_some(row))
-                .collect();
+            picture.rows.retain_mut(&mut is_kept);
             let backend = picture.rows.first().map(|row| row.backend.parse());
             picture.backend = backend.and_then(Result::ok).unwrap_or(picture.backend);
         }
@@ -64,9 +61,7 @@ impl Feasible {
         let kept = &self.applied.monitors;
         self.walk.retain(|(monitor, _)| kept.contains(monitor));
     }
-}
 
-impl Feasible {
     /// Writes rows and history in one transaction; returns the changes to publish. Fails if an image was
     /// deleted in the meantime. Rows that a newer request has written stay. A picture that a workspace
     /// or a newer request hides is written but not published.
@@ -242,9 +237,7 @@ impl WorldState {
             applied.hidden_by.insert(monitor.clone(), workspace);
         }
     }
-}
 
-impl WorldState {
     /// Why the picture of a request for a monitor cannot be shown any more.
     pub(super) fn refusal(&self, feasible: &Feasible, monitor: &str) -> Error {
         let mut pictures = feasible.pictures.iter();
@@ -285,7 +278,12 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
             .map(|(one, row)| (row.monitor.clone(), one.image.id))
             .collect(),
         backends: rows()
-            .map(|(one, row)| (row.monitor.clone(), one.backend))
+            .map(|(one, row)| {
+                (
+                    row.monitor.clone(),
+                    row.backend.parse().unwrap_or(one.backend),
+                )
+            })
             .collect(),
         warnings: Vec::new(),
         note,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Error;
 use super::backend_choice::FoundBackends;
 use super::paused_outputs::Pause;
-use super::request::{Activated, Reply};
+use super::request::{Activated, Reply, add_new};
 use super::worker_key::WorkerKey;
 use super::workspaces::Refusals;
 use crate::backends;
@@ -83,11 +83,7 @@ impl Waiting {
         let Some(activation) = &mut self.activation else {
             return false;
         };
-        for warning in warnings {
-            if !activation.warnings.contains(warning) {
-                activation.warnings.push(warning.clone());
-            }
-        }
+        add_new(&mut activation.warnings, warnings);
         true
     }
 

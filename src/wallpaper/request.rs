@@ -100,6 +100,15 @@ pub struct Applied {
     pub note: Option<String>,
 }
 
+/// Adds those warnings that are not known yet.
+pub(super) fn add_new(known: &mut Vec<String>, warnings: &[String]) {
+    for warning in warnings {
+        if !known.contains(warning) {
+            known.push(warning.clone());
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Activated {
     pub backend: BackendName,

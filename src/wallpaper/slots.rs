@@ -363,9 +363,11 @@ mod tests {
         slots.done(&key(), vec!["A".to_owned()]).unwrap();
         assert!(!covers(&slots), "nobody sees it");
         slots.see(&key(), Vec::new());
-        assert!(covers(&slots));
+        let has_shown = |slots: &Slots| slots.all[&key()].has_shown("A", &placement("A", 1));
+        assert!(covers(&slots) && has_shown(&slots));
         send(&mut slots, &[("A", 2)], None);
         assert!(!covers(&slots) && slots.all[&key()].changes("A"));
+        assert!(!has_shown(&slots), "another picture is on its way");
         slots.done(&key(), Vec::new()).unwrap();
         assert!(!covers(&slots));
         send(&mut slots, &[], None);

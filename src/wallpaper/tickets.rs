@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Error;
 use super::feasible::Feasible;
 use super::picture::{Changed, Wish, Wishes, steps_behind_row};
-use super::request::{Applied, Ask, Reply, Request};
+use super::request::{Applied, Ask, Reply, Request, add_new};
 use super::scene::Desired;
 use super::slots::{Order, Slots};
 use super::world_state::WorldState;
@@ -147,8 +147,8 @@ impl Ticket {
 
 #[derive(Default)]
 pub(super) struct Tickets {
-    /// The oldest first.
-    open: Vec<Ticket>,
+    /// By revision.
+    open: BTreeMap<u64, Ticket>,
 }
 
 impl Tickets {
@@ -173,24 +173,25 @@ impl Tickets {
             (monitor.clone(), part)
         };
         let parts: BTreeMap<String, Part> = feasible.applied.monitors.iter().map(part).collect();
-        for older in &mut self.open {
+        for older in self.open.values_mut() {
             let taken = older.parts.iter_mut();
             taken
                 .filter(|(monitor, _)| parts.get(*monitor).is_some_and(|new| !new.is_overtaken))
                 .for_each(|(_, part)| part.is_overtaken = true);
         }
-        self.open.push(Ticket {
+        let ticket = Ticket {
             revision,
             request,
             feasible,
             reply,
             parts,
-        });
+        };
+        self.open.insert(revision, ticket);
     }
 
     pub(super) fn wishes(&self) -> Wishes {
         let mut wishes = Wishes::new();
-        for ticket in &self.open {
+        for ticket in self.open.values() {
             for picture in &ticket.feasible.pictures {
                 for row in &picture.rows {
                     let part = ticket.parts.get(&row.monitor);
@@ -215,8 +216,7 @@ impl Tickets {
     }
 
     pub(super) fn get(&self, revision: Option<u64>) -> Option<&Ticket> {
-        let is_it = |ticket: &&Ticket| Some(ticket.revision) == revision;
-        self.open.iter().find(is_it)
+        self.open.get(&revision?)
     }
 
     /// Whether a request still waits for its picture on a monitor.
@@ -231,14 +231,14 @@ impl Tickets {
             let part = ticket.parts.get(monitor);
             part.is_some_and(|part| !matches!(part.state, State::Lost))
         };
-        self.open.iter().any(concerns)
+        self.open.values().any(concerns)
     }
 
     /// Counts an order that was carried out. What was shown on an output that has been connected again
     /// since is gone.
     pub(super) fn count(&mut self, order: &Order, outputs: &[Output], warnings: &[String]) {
-        let is_it = |ticket: &&mut Ticket| Some(ticket.revision) == order.ticket;
-        let Some(ticket) = self.open.iter_mut().find(is_it) else {
+        let ticket = order.ticket.and_then(|ticket| self.open.get_mut(&ticket));
+        let Some(ticket) = ticket else {
             return;
         };
         for name in &order.asked {
@@ -251,12 +251,7 @@ impl Tickets {
                 ticket.show(name, order.key.backend);
             }
         }
-        let known = &mut ticket.feasible.applied.warnings;
-        for warning in warnings {
-            if !known.contains(warning) {
-                known.push(warning.clone());
-            }
-        }
+        add_new(&mut ticket.feasible.applied.warnings, warnings);
     }
 
     /// Removes and returns the oldest request that has ended.
@@ -266,15 +261,14 @@ impl Tickets {
         desired: &Desired,
         slots: &Slots,
     ) -> Option<(Ticket, End)> {
-        self.open
-            .iter_mut()
-            .for_each(|ticket| ticket.look(desired, slots));
-        let mut ends = self.open.iter();
-        let (at, end) = ends.by_ref().enumerate().find_map(|(at, ticket)| {
+        let tickets = self.open.values_mut();
+        tickets.for_each(|ticket| ticket.look(desired, slots));
+        let mut open = self.open.iter();
+        let (revision, end) = open.find_map(|(revision, ticket)| {
             let end = ticket.end(world, desired, slots)?;
-            Some((at, end))
+            Some((*revision, end))
         })?;
-        let mut ticket = self.open.remove(at);
+        let mut ticket = self.open.remove(&revision)?;
         if matches!(end, End::Settled) {
             ticket.settle(world);
         }
@@ -283,34 +277,37 @@ impl Tickets {
 
     /// Notes that a request has written the rows of these monitors.
     pub(super) fn note_written(&mut self, revision: u64, monitors: &[String]) {
-        for older in self.open.iter_mut().filter(|one| one.revision < revision) {
-            for (_, part) in older
-                .parts
-                .iter_mut()
-                .filter(|(name, _)| monitors.contains(name))
-            {
-                part.is_replaced = true;
-            }
+        for (_, older) in self.open.range_mut(..revision) {
+            let parts = older.parts.iter_mut();
+            let written = parts.filter(|(name, _)| monitors.contains(name));
+            written.for_each(|(_, part)| part.is_replaced = true);
         }
     }
 
     /// Removes and returns this request.
     pub(super) fn take(&mut self, revision: Option<u64>) -> Option<Ticket> {
-        let is_it = |ticket: &Ticket| Some(ticket.revision) == revision;
-        let at = self.open.iter().position(is_it)?;
-        Some(self.open.remove(at))
+        self.open.remove(&revision?)
     }
 
     /// Removes and returns the requests that wait for one of these images on its monitor.
     pub(super) fn take_asking(&mut self, pictures: &BTreeSet<(String, i64)>) -> Vec<Ticket> {
-        let asks = |ticket: &mut Ticket| {
+        let asks = |ticket: &Ticket| {
             let mut pictures = pictures.iter();
             pictures.any(|(monitor, image_id)| ticket.asks(monitor, *image_id))
         };
-        self.open.extract_if(.., asks).collect()
+        let asking: Vec<u64> = self
+            .open
+            .values()
+            .filter(|one| asks(one))
+            .map(|one| one.revision)
+            .collect();
+        asking
+            .into_iter()
+            .filter_map(|one| self.open.remove(&one))
+            .collect()
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<Ticket> {
-        std::mem::take(&mut self.open)
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Ticket> + use<> {
+        std::mem::take(&mut self.open).into_values()
     }
 }

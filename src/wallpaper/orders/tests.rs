@@ -90,11 +90,11 @@ impl Case {
         self.slots.done(&key, Vec::new()).unwrap();
     }
 
-    fn fail(&mut self, backend: BackendName, image_id: i64) {
+    /// An order fails because of the file of an image.
+    fn fail(&mut self, backend: BackendName, output: &str, image_id: i64) {
         let is_named = |one: &Placement| one.image_id == image_id;
-        self.slots
-            .failed(&WorkerKey::of(backend, "A"), is_named)
-            .unwrap();
+        let key = WorkerKey::of(backend, output);
+        self.slots.failed(&key, is_named).unwrap();
     }
 }
 
@@ -135,7 +135,7 @@ fn picture_that_has_failed_is_not_sent_again_and_the_one_before_is_shown_again()
     case.done(Swaybg, "A");
     case.want(("A", Swaybg, 2));
     assert_eq!(case.send(), ["swaybg: A=2"]);
-    case.fail(Swaybg, 2);
+    case.fail(Swaybg, "A", 2);
     // The failed order may have shown a part of its pictures.
     assert_eq!(case.send(), ["swaybg: A=1"]);
     case.done(Swaybg, "A");
@@ -156,7 +156,7 @@ fn failed_picture_of_an_output_that_has_blinked_is_left_out() {
     case.outputs[0].instance += 1;
     case.want(("A", Mpvpaper, 2));
     assert_eq!(case.send(), ["mpvpaper on A: A=2", "swaybg: A=1 B=3"]);
-    case.fail(Swaybg, 1);
+    case.fail(Swaybg, "A", 1);
     assert_eq!(case.send(), ["swaybg: B=3"]);
 }
 
@@ -185,4 +185,35 @@ fn picture_whose_file_is_gone_is_not_loaded_again_while_another_is_about_to_repl
     assert_eq!(case.send(), [""; 0]);
     case.done(Mpvpaper, "B");
     assert_eq!(case.send(), ["swaybg: A=2 B=4"]);
+}
+
+#[test]
+fn picture_whose_file_is_gone_holds_nothing_up_if_no_other_replaces_it() {
+    let shown = || {
+        let mut case = Case::new(&[("A", Swaybg, 1), ("B", Swaybg, 1)]);
+        case.send();
+        case.done(Swaybg, "A");
+        case.gone = 1;
+        case
+    };
+    // The other worker has failed, or waits for a retry.
+    for waits in [false, true] {
+        let mut case = shown();
+        case.want(("B", Mpvpaper, 3));
+        let key = WorkerKey::of(Mpvpaper, "B");
+        if waits {
+            case.slots.backoffs.of(&key).failed(Instant::now());
+        } else {
+            assert_eq!(case.send(), ["mpvpaper on B: B=3"]);
+            case.fail(Mpvpaper, "B", 3);
+        }
+        case.want(("A", Swaybg, 2));
+        assert_eq!(case.send(), ["swaybg: A=2 B=1"]);
+    }
+    // The picture that should replace it has failed.
+    let mut case = shown();
+    case.want(("B", Swaybg, 4));
+    assert_eq!(case.send(), ["swaybg: A=1 B=4"]);
+    case.fail(Swaybg, "A", 4);
+    assert_eq!(case.send(), ["swaybg: A=1 B=1"]);
 }
