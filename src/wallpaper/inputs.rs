@@ -73,11 +73,6 @@ pub(super) struct Activating {
 }
 
 impl Waiting {
-    /// The backend that is being activated.
-    pub(super) fn activation(&self) -> Option<BackendName> {
-        self.activation.as_ref().map(|one| one.backend)
-    }
-
     /// Adds warnings to the answer to an activation; returns false if there is none.
     pub(super) fn warn(&mut self, warnings: &[String]) -> bool {
         let Some(activation) = &mut self.activation else {

@@ -236,7 +236,7 @@ impl Reconciler {
             self.announced.keep(|monitor| world.is_connected(monitor));
         }
         let is_activated = self.is_activated(desired);
-        if is_activated || self.waiting.activation().is_none() {
+        if is_activated || self.waiting.activation.is_none() {
             self.announce(world, desired);
         }
         self.apply_pause();
@@ -269,11 +269,12 @@ impl Reconciler {
         let activated = self.inputs.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(store, backends, activated)?;
         let draws = !self.slots.shown_by(BackendName::Builtin).is_empty();
-        let unused = world.keep_found(&mut self.inputs.found, draws);
+        let unused = self.inputs.found.keep(&mut world.available, draws);
         self.status.set_choice(activated, unused);
         let visible = self.status.visible_workspaces();
         world.cover(store, &visible, &self.inputs.refusals)?;
-        world.tidy_colors();
+        let used = world.pictures().values().map(|image| &**image);
+        world.colors.tidy(used);
         let world = Arc::new(world);
         self.world = Some(Arc::clone(&world));
         Ok(world)

@@ -14,7 +14,7 @@ use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
 use crate::wire::{Image, MediaType};
 
-use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
+use super::backend_choice::{self, Candidate, Choice, NoChoice, Preference};
 use super::fallbacks::Fallbacks;
 use super::missing_file;
 use super::picture::Wishes;
@@ -34,7 +34,7 @@ pub(super) struct WorldState {
     deleted: Vec<String>,
     pictures: Pictures,
     outputs: Arc<[Output]>,
-    available: Vec<Candidate>,
+    pub(super) available: Vec<Candidate>,
     preference: Preference,
     pub(super) colors: PlainColors,
     /// The pictures of workspaces, which are shown instead of assignments.
@@ -107,15 +107,6 @@ impl WorldState {
         })
     }
 
-    /// Removes backends that were installed while the builtin one is in use; returns their names.
-    pub(super) fn keep_found(
-        &mut self,
-        found: &mut FoundBackends,
-        draws_itself: bool,
-    ) -> Vec<BackendName> {
-        found.keep(&mut self.available, draws_itself)
-    }
-
     /// The backend in use, if one shows everything.
     pub(super) fn active(&self) -> Option<BackendName> {
         backend_choice::active(&self.preference, &self.available)
@@ -141,12 +132,6 @@ impl WorldState {
             || slots
                 .on(monitor)
                 .any(|(_, shown)| missing_file::file_is_missing(&shown.path))
-    }
-
-    /// Removes files of plain colours that are not assigned any more, if there are many.
-    pub(super) fn tidy_colors(&self) {
-        self.colors
-            .tidy(self.pictures.values().map(|image| &**image));
     }
 
     pub(super) fn outputs(&self) -> &[Output] {

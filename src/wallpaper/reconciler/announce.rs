@@ -113,7 +113,7 @@ impl Reconciler {
     /// program was removed.
     pub(super) fn announce_unshowable(&mut self, world: &WorldState) {
         let no_compositor = self.tools.backends.compositor().is_none();
-        if no_compositor || self.waiting.activation().is_some() {
+        if no_compositor || self.waiting.activation.is_some() {
             return;
         }
         let found = world.unshowable(&self.slots);
@@ -258,7 +258,7 @@ impl Reconciler {
         let backends = &self.tools.backends;
         // Without a compositor it is not known which backends fit. A backend that is being activated is
         // in use once it shows everything.
-        if backends.compositor().is_none() || self.waiting.activation().is_some() {
+        if backends.compositor().is_none() || self.waiting.activation.is_some() {
             return;
         }
         let active = world.active();

@@ -6,6 +6,7 @@ use crate::events::Message;
 use crate::wallpaper::Error;
 use crate::wallpaper::paused_outputs::PausedOutputs;
 use crate::wallpaper::request::Targets;
+use crate::wallpaper::slots::Scene;
 use crate::wallpaper::sound::{self, AskedSound};
 use crate::wallpaper::worker_key::WorkerKey;
 use crate::wire::{EventKind, GalleryDomain, SoundChange};
@@ -76,11 +77,18 @@ impl Reconciler {
                 Some(order) => (&order.scene, order.ticket),
                 None => (&slot.shown, None),
             };
-            let paused = pause.paused(scene.values(), self.asking(ticket));
+            let paused = self.paused(scene, ticket);
             self.workers.pause(key, paused.keys().cloned().collect());
             all.extend(paused);
         }
         self.status.set_paused(all);
+    }
+
+    /// The outputs of a worker that are paused. The monitors of its request play.
+    pub(super) fn paused(&self, scene: &Scene, ticket: Option<u64>) -> PausedOutputs {
+        let ticket = self.tickets.get(ticket);
+        let asking = ticket.map_or(&[][..], |ticket| &ticket.feasible.applied.monitors);
+        self.inputs.pause.paused(scene.values(), asking)
     }
 
     /// Asks the workers to change the sound on these monitors. Only the workers know whether a video has

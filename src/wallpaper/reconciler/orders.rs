@@ -1,6 +1,5 @@
 //! Sends orders to the workers, and handles their reports.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::Reconciler;
@@ -17,7 +16,9 @@ impl Reconciler {
         let key = order.key.clone();
         let is_usual = self.slots.send(&mut order);
         let placements: Vec<Placement> = order.scene.values().cloned().collect();
-        let paused = self.paused(&order);
+        let paused = self.paused(&order.scene, order.ticket);
+        let is_known = self.inputs.pause.is_known();
+        let paused = is_known.then(|| paused.into_keys().collect());
         let ticket = self.tickets.get(order.ticket);
         let shown = self.slots.get(&key).into_iter();
         let task = Task {
@@ -35,19 +36,6 @@ impl Reconciler {
             Err(backends::Error::Unavailable(why.to_owned()))
         };
         given.map_err(|error| self.failed(&key, &error)).is_ok()
-    }
-
-    /// The outputs to pause once an order is carried out; `None` if they are not known yet.
-    fn paused(&self, order: &Order) -> Option<BTreeSet<String>> {
-        let pause = &self.inputs.pause;
-        let paused = || pause.paused(order.scene.values(), self.asking(order.ticket));
-        pause.is_known().then(|| paused().into_keys().collect())
-    }
-
-    /// The monitors of a request.
-    pub(super) fn asking(&self, ticket: Option<u64>) -> &[String] {
-        let ticket = self.tickets.get(ticket);
-        ticket.map_or(&[], |ticket| &ticket.feasible.applied.monitors)
     }
 
     pub(super) fn on_report(&mut self, report: Report) {
