@@ -160,23 +160,11 @@ impl SharedStatus {
         failure: ApplyFailure,
     ) {
         let failures = &mut self.lock().failures;
-        if failures.len() == FAILURES {
-            // Removes the oldest failure whose monitors all have a newer one, so that each monitor keeps
-            // its last.
-            let has_newer = |at: usize, name: &String| {
-                failures
-                    .iter()
-                    .take(at)
-                    .any(|one| one.monitors.contains(name))
-            };
-            let is_old = |at: &usize| failures[*at].monitors.iter().all(|it| has_newer(*at, it));
-            let at = (0..FAILURES).rev().find(is_old).unwrap_or(FAILURES - 1);
-            failures.remove(at);
-        }
         failures.push_front(DebugFailure {
             monitors: monitors.map(str::to_owned).collect(),
             failure,
         });
+        failures.truncate(FAILURES);
     }
 
     /// The last picture that could not be shown on a monitor.
