@@ -58,13 +58,12 @@ impl Reconciler {
         let applied = &ticket.feasible.applied;
         // A monitor that shows the picture of a workspace has no backend here.
         for (monitor, backend) in &applied.backends {
-            let key = WorkerKey::of(*backend, monitor);
-            let shown = self
-                .slots
-                .get(&key)
-                .and_then(|slot| slot.shown.get(monitor));
-            if let Some(shown) = shown.filter(|_| !ticket.is_replaced(monitor)) {
-                self.announced.note(key, shown.clone());
+            let is_its = |(key, shown): &(&WorkerKey, &Placement)| {
+                key.backend == *backend && applied.images.get(monitor) == Some(&shown.image_id)
+            };
+            let shown = self.slots.on(monitor).find(is_its);
+            if let Some((key, shown)) = shown.filter(|_| !ticket.is_replaced(monitor)) {
+                self.announced.note(key.clone(), shown.clone());
             }
         }
     }

@@ -101,3 +101,17 @@ fn picture_of_an_earlier_daemon_is_reported_once_it_is_restored() {
     desk.reconcile();
     assert_eq!(desk.changes(), [r#""restore" ["A"]"#]);
 }
+
+#[test]
+fn picture_that_the_backend_before_still_shows_is_reported_once() {
+    let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.set(id, &[]).unwrap();
+    let mut config = Config::clone(&(desk.room.backends.settings)());
+    config.backend.kind = BackendName::Swaybg;
+    let config = Arc::new(config);
+    desk.reconciler.tools.backends.settings = Arc::new(move || Arc::clone(&config));
+    desk.changes();
+    assert_eq!(desk.set(id, &[]).unwrap().backend, BackendName::Swaybg);
+    assert_eq!(desk.changes(), [r#""manual" ["A"]"#]);
+}
