@@ -88,21 +88,20 @@ pub fn is_paused(socket: &Path) -> bool {
     mpv(socket, &json!(["get_property", "pause"])) == true
 }
 
-#[test]
-fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
-    let mut hosted = Hosted::with(
-        "mpvpaper",
-        &["mpvpaper"],
-        &["640x480", "640x480"],
-        LOCKED,
-        &[],
-    );
+/// A video that plays on two monitors by mpvpaper; also another video, and the sockets of both processes.
+fn playing() -> (Hosted, i64, [PathBuf; 2]) {
+    let monitors = ["640x480", "640x480"];
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &monitors, LOCKED, &[]);
     let [video, other] = videos(&hosted);
     hosted.set(&json!({ "image_id": video }));
-    let playing = sockets(&hosted);
-    let [one, two] = &playing[..] else {
-        panic!("{playing:?}")
-    };
+    let playing = sockets(&hosted).try_into().unwrap();
+    (hosted, other, playing)
+}
+
+#[test]
+fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
+    let (mut hosted, other, playing) = playing();
+    let [one, two] = &playing;
     tell(&hosted, "locked");
     wait_until("both to stand still", || is_paused(one) && is_paused(two));
     // The video that was set plays, and the other stays paused.
@@ -132,50 +131,26 @@ fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
 
 #[test]
 fn videos_play_again_after_the_daemon_has_stopped() {
-    let hosted = Hosted::with(
-        "mpvpaper",
-        &["mpvpaper"],
-        &["640x480", "640x480"],
-        LOCKED,
-        &[],
-    );
-    let [video, _] = videos(&hosted);
-    hosted.set(&json!({ "image_id": video }));
-    let playing = sockets(&hosted);
-    let [one, two] = &playing[..] else {
-        panic!("{playing:?}")
-    };
+    let (hosted, _, [one, two]) = playing();
     tell(&hosted, "locked");
-    wait_until("both to be paused", || is_paused(one) && is_paused(two));
+    wait_until("both to be paused", || is_paused(&one) && is_paused(&two));
     let output = hosted.daemon.murald(&["stop"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert!(!is_paused(one) && !is_paused(two));
+    assert!(!is_paused(&one) && !is_paused(&two));
 }
 
 #[test]
 fn video_that_its_user_has_paused_stays_paused() {
-    let hosted = Hosted::with(
-        "mpvpaper",
-        &["mpvpaper"],
-        &["640x480", "640x480"],
-        LOCKED,
-        &[],
-    );
-    let [video, _] = videos(&hosted);
-    hosted.set(&json!({ "image_id": video }));
-    let playing = sockets(&hosted);
-    let [one, two] = &playing[..] else {
-        panic!("{playing:?}")
-    };
-    mpv(two, &json!(["set_property", "pause", true]));
+    let (hosted, _, [one, two]) = playing();
+    mpv(&two, &json!(["set_property", "pause", true]));
     tell(&hosted, "locked");
-    wait_until("the other to stand still", || is_paused(one));
+    wait_until("the other to stand still", || is_paused(&one));
     tell(&hosted, "unlocked");
-    wait_until("the other to play", || !is_paused(one));
+    wait_until("the other to play", || !is_paused(&one));
     // Another round, so that any late effect of the first one has happened.
     tell(&hosted, "locked");
-    wait_until("the other to stand still again", || is_paused(one));
-    assert!(is_paused(two));
+    wait_until("the other to stand still again", || is_paused(&one));
+    assert!(is_paused(&two));
     assert_eq!(told(&hosted, "HEADLESS-2"), [true], "that was the user");
 }
 
