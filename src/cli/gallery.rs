@@ -5,7 +5,7 @@
 //! thread of its own and carries one request.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ const GUARD: &str = "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-refe
 const SANDBOX: &str = "Content-Security-Policy: default-src 'none'; sandbox\r\n";
 
 const MOST_CONNECTIONS: usize = 64;
-const MOST_HEAD: usize = 16 << 10;
+const MOST_HEAD: u64 = 16 << 10;
 const MOST_BODY: u64 = 8 << 20;
 /// The time for a request to arrive, and for the browser to read a part of the response.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -70,13 +70,20 @@ pub(super) struct Gallery {
     streams: Sender<bool>,
 }
 
-/// The head of a request, and the part of its body that came with it.
-struct Request {
-    method: String,
-    target: String,
-    /// The names are in lower case.
-    headers: Vec<(String, String)>,
-    early: Vec<u8>,
+/// The connection of a browser, whose request has to arrive by the deadline.
+struct Browser {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Read for Browser {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.deadline.checked_duration_since(Instant::now()) {
+            Some(left) if !left.is_zero() => self.stream.set_read_timeout(Some(left))?,
+            _ => return Err(ErrorKind::TimedOut.into()),
+        }
+        self.stream.read(buffer)
+    }
 }
 
 impl Gallery {
@@ -99,75 +106,84 @@ impl Gallery {
     }
 
     fn listen(self: &Arc<Self>, listener: &TcpListener) {
-        for mut stream in listener.incoming().flatten() {
+        for stream in listener.incoming().flatten() {
             let gallery = Arc::clone(self);
             // Each thread holds the gallery, so its references count the connections. One connection
             // more is closed, and so is one whose thread does not start.
             if Arc::strong_count(&gallery) <= MOST_CONNECTIONS + 1 {
-                spawn("gallery-page", move || gallery.serve(&mut stream)).ok();
+                // A failure to read or write ends only this connection.
+                spawn("gallery-page", move || drop(gallery.serve(stream))).ok();
             }
         }
     }
 
-    /// Answers the request of a connection. A failure to read or write ends only that connection.
-    fn serve(&self, stream: &mut TcpStream) {
-        let answered = stream.set_write_timeout(Some(PATIENCE)).and_then(|()| {
-            let request = match read(stream) {
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return refuse(stream, "400 Bad Request", "");
-                }
-                request => request?,
-            };
-            match self.path(&request) {
-                Ok("/") if request.method == "GET" => send_page(stream),
-                Ok(path) => self.pass_on(stream, &request, path),
-                Err(status) => refuse(stream, status, ""),
-            }
+    /// Answers the request of a connection.
+    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut browser = BufReader::new(Browser {
+            stream: stream.try_clone()?,
+            deadline: Instant::now() + PATIENCE,
         });
-        answered.ok();
+        let head = read_head(&mut browser)?;
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut request = httparse::Request::new(&mut headers);
+        if !request
+            .parse(&head)
+            .is_ok_and(|parsed| parsed.is_complete())
+        {
+            return refuse(&mut stream, "400 Bad Request", "");
+        }
+        match self.path(&request) {
+            Ok("/") if request.method == Some("GET") => send_page(&mut stream),
+            Ok(path) => self.pass_on(browser, &mut stream, &request, path),
+            Err(status) => refuse(&mut stream, status, ""),
+        }
     }
 
     /// The path behind the token; a status if the request is not the page's.
-    fn path<'r>(&self, request: &'r Request) -> Result<&'r str, &'static str> {
-        let host = request.only("host").unwrap_or_default();
+    fn path<'r>(&self, request: &httparse::Request<'_, 'r>) -> Result<&'r str, &'static str> {
+        let host = only(request, "host").unwrap_or_default();
         let is_own = |origin: &str| origin.strip_prefix("http://") == Some(host);
-        let are_own = request.all("origin").all(is_own);
+        let are_own = values(request, "origin").all(is_own);
         if !are_own || !self.hosts.iter().any(|own| own == host) {
             return Err("403 Forbidden");
         }
-        let path = request.target.strip_prefix('/');
+        let path = request.path.and_then(|path| path.strip_prefix('/'));
         path.and_then(|path| path.strip_prefix(&*self.token))
             .filter(|path| path.starts_with('/'))
             .ok_or("404 Not Found")
     }
 
-    /// Passes an allowed request on to the daemon, and the response back.
-    fn pass_on(&self, browser: &mut TcpStream, request: &Request, path: &str) -> io::Result<()> {
-        let route = path
-            .strip_prefix("/api")
-            .filter(|route| is_allowed(&request.method, route));
-        let Some(route) = route else {
+    /// Passes an allowed request on to the daemon, and the response back to the browser.
+    fn pass_on(
+        &self,
+        body: impl Read,
+        browser: &mut TcpStream,
+        request: &httparse::Request<'_, '_>,
+        path: &str,
+    ) -> io::Result<()> {
+        let method = request.method.unwrap_or_default();
+        let route = path.strip_prefix("/api");
+        let Some(route) = route.filter(|route| is_allowed(method, route)) else {
             return refuse(browser, "404 Not Found", "");
         };
-        let is_stream = route.starts_with("/events");
-        if is_stream {
-            self.streams.send(true).ok();
+        if !route.starts_with("/events") {
+            return self.exchange(body, browser, request, route);
         }
-        let passed = self.exchange(browser, request, route, is_stream);
-        if is_stream {
-            self.streams.send(false).ok();
-        }
+        self.streams.send(true).ok();
+        let passed = self.exchange(body, browser, request, route);
+        self.streams.send(false).ok();
         passed
     }
 
     fn exchange(
         &self,
+        body: impl Read,
         browser: &mut TcpStream,
-        request: &Request,
+        request: &httparse::Request<'_, '_>,
         route: &str,
-        is_stream: bool,
     ) -> io::Result<()> {
-        let length = request.only("content-length");
+        let length = only(request, "content-length");
         let length = length.and_then(|length| length.parse().ok()).unwrap_or(0);
         if length > MOST_BODY {
             return refuse(browser, "413 Content Too Large", "");
@@ -177,41 +193,55 @@ impl Gallery {
             return refuse(browser, "502 Bad Gateway", body);
         };
         daemon.set_nonblocking(false)?;
-        daemon.write_all(request.for_daemon(route, length).as_bytes())?;
-        let mut body = request.early.chain(browser.try_clone()?).take(length);
-        io::copy(&mut body, &mut daemon)?;
-        if is_stream {
+        daemon.write_all(head_for_daemon(request, route, length).as_bytes())?;
+        io::copy(&mut body.take(length), &mut daemon)?;
+        if route.starts_with("/events") {
             end_with(browser.try_clone()?, daemon.try_clone()?)?;
         }
-        browser.write_all(&guarded_head(&mut daemon)?)?;
+        let mut daemon = BufReader::new(daemon);
+        let head = read_head(&mut daemon)?;
+        let Some(lines) = head.strip_suffix(b"\r\n\r\n") else {
+            return Err(ErrorKind::UnexpectedEof.into());
+        };
+        browser.write_all(lines)?;
+        browser.write_all(format!("\r\n{GUARD}{SANDBOX}\r\n").as_bytes())?;
         io::copy(&mut daemon, browser).map(drop)
     }
 }
 
-impl Request {
-    fn all<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r str> {
-        let named = self.headers.iter().filter(move |(one, _)| one == name);
-        named.map(|(_, value)| value.as_str())
-    }
+/// The values of a header; a value that is not UTF-8 is empty.
+fn values<'r>(
+    request: &'r httparse::Request<'_, '_>,
+    name: &'r str,
+) -> impl Iterator<Item = &'r str> {
+    let headers = request.headers.iter();
+    headers
+        .filter(move |header| header.name.eq_ignore_ascii_case(name))
+        .map(|header| str::from_utf8(header.value).unwrap_or_default())
+}
 
-    /// The value of a header that is there exactly once.
-    fn only<'r>(&'r self, name: &'r str) -> Option<&'r str> {
-        let mut values = self.all(name);
-        values.next().filter(|_| values.next().is_none())
-    }
+/// The value of a header that is there exactly once.
+fn only<'r>(request: &'r httparse::Request<'_, '_>, name: &'r str) -> Option<&'r str> {
+    let mut values = values(request, name);
+    values.next().filter(|_| values.next().is_none())
+}
 
-    fn for_daemon(&self, route: &str, length: u64) -> String {
-        let mut text = format!("{} {route} HTTP/1.1\r\nHost: localhost\r\n", self.method);
-        for (name, value) in &self.headers {
-            if PASSED_ON.contains(&&**name) {
-                text.push_str(&format!("{name}: {value}\r\n"));
-            }
+fn head_for_daemon(request: &httparse::Request<'_, '_>, route: &str, length: u64) -> String {
+    let method = request.method.unwrap_or_default();
+    let mut text = format!("{method} {route} HTTP/1.1\r\nHost: localhost\r\n");
+    for name in PASSED_ON {
+        for value in values(request, name) {
+            text.push_str(&format!("{name}: {value}\r\n"));
         }
-        text.push_str(&format!(
-            "Connection: close\r\nContent-Length: {length}\r\n\r\n"
-        ));
-        text
     }
+    text + &format!("Connection: close\r\nContent-Length: {length}\r\n\r\n")
+}
+
+/// Reads a head up to its empty line; one that is too large, or ends early, is incomplete.
+fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let (mut from, mut head) = (from.take(MOST_HEAD), Vec::new());
+    while !head.ends_with(b"\r\n\r\n") && from.read_until(b'\n', &mut head)? > 0 {}
+    Ok(head)
 }
 
 /// Returns when the last event stream has ended and no other has begun since.
@@ -253,54 +283,6 @@ fn is_allowed(method: &str, route: &str) -> bool {
         .map(|part| if is_id(part) { "{}" } else { part })
         .collect();
     ALLOWED.contains(&&*format!("{method} {}", pattern.join("/")))
-}
-
-/// Reads the head of a request; a malformed or too large one is `InvalidData`.
-fn read(stream: &mut TcpStream) -> io::Result<Request> {
-    let deadline = Instant::now() + PATIENCE;
-    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-        let count = stream.read(&mut part)?;
-        if count == 0 || left.is_zero() {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        bytes.extend_from_slice(&part[..count]);
-        let mut headers = [httparse::EMPTY_HEADER; 64];
-        let mut head = httparse::Request::new(&mut headers);
-        match head.parse(&bytes) {
-            Ok(httparse::Status::Complete(end)) => return Ok(request(&head, &bytes[end..])),
-            Ok(httparse::Status::Partial) if bytes.len() < MOST_HEAD => {}
-            _ => return Err(ErrorKind::InvalidData.into()),
-        }
-    }
-}
-
-fn request(head: &httparse::Request<'_, '_>, early: &[u8]) -> Request {
-    let header = |header: &httparse::Header<'_>| {
-        let value = String::from_utf8_lossy(header.value).into_owned();
-        (header.name.to_ascii_lowercase(), value)
-    };
-    Request {
-        method: head.method.unwrap_or_default().to_owned(),
-        target: head.path.unwrap_or_default().to_owned(),
-        headers: head.headers.iter().map(header).collect(),
-        early: early.to_vec(),
-    }
-}
-
-/// Reads the head of the daemon's response, and adds the headers that protect the page.
-fn guarded_head(daemon: &mut UnixStream) -> io::Result<Vec<u8>> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    // Byte by byte, nothing of the body is read with it.
-    while !head.ends_with(b"\r\n\r\n") {
-        daemon.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    head.truncate(head.len() - 2);
-    head.extend_from_slice(format!("{GUARD}{SANDBOX}\r\n").as_bytes());
-    Ok(head)
 }
 
 /// Ends the stream from the daemon when the browser closes its side.
