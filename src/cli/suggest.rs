@@ -21,9 +21,12 @@ pub(super) fn incomplete(verbs: Verbs, first: &str, given: Option<&String>) -> E
         ))
         .hint(see);
     };
-    let meant = nearest(given, known.iter().copied());
-    let meant = meant.map(|meant| format!("{first} {meant}"));
-    Error::usage(format!("unknown command \"{first} {given}\"")).hint(guess(meant.as_deref(), &see))
+    let whole = format!("{first} {given}");
+    let meant = sense(&whole).map(str::to_owned).or_else(|| {
+        let meant = nearest(given, known.iter().copied())?;
+        Some(format!("{first} {meant}"))
+    });
+    Error::usage(format!("unknown command {whole:?}")).hint(guess(meant.as_deref(), &see))
 }
 
 fn guess(meant: Option<&str>, see: &str) -> String {
@@ -35,15 +38,17 @@ fn guess(meant: Option<&str>, see: &str) -> String {
 
 pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
     let known = verbs.all().map(|verb| verb.words[0]);
-    let sense = SENSE.iter().find(|(other, _)| *other == word);
-    let meant = sense
-        .map(|(_, meant)| *meant)
-        .or_else(|| nearest(word, known));
+    let meant = sense(word).or_else(|| nearest(word, known));
     Error::usage(format!("unknown command {word:?}"))
         .hint(guess(meant, "`murald help all` lists all commands"))
 }
 
-/// Words that stand behind a resource here, and what they may mean alone.
+fn sense(words: &str) -> Option<&'static str> {
+    let sense = SENSE.iter().find(|(other, _)| *other == words);
+    sense.map(|&(_, meant)| meant)
+}
+
+/// Words that are no command, and the commands that they may mean.
 #[rustfmt::skip]
 const SENSE: &[(&str, &str)] = &[
     ("add", "import, playlist add or watch add"), ("mv", "images move or folders move"),
@@ -52,6 +57,17 @@ const SENSE: &[(&str, &str)] = &[
     ("search", "images search"), ("find", "images search"),
     ("tag", "images tag"), ("untag", "images tag --remove"), ("tags", "images tags"),
     ("quit", "stop"), ("kill", "stop"), ("version", "--version"), ("show", "current or images show"),
+    ("playlist rename", "playlist edit --name"), ("playlist update", "playlist edit"),
+    ("images find", "images search"), ("config edit", "config set"),
+];
+
+/// Flags of other programs, and ours with the same meaning.
+const OTHER_FLAGS: &[(&str, &str)] = &[
+    ("-v", "--version"),
+    ("-m", "--monitor"),
+    ("-o", "--monitor"),
+    ("--output", "--monitor"),
+    ("--order", "--shuffle"),
 ];
 
 /// The error for an unknown flag of a verb, or of `murald` alone.
@@ -65,8 +81,10 @@ pub(super) fn unknown_flag(verb: &Verb, name: &str, is_alone: bool) -> Error {
     } else {
         format!("see `murald {} --help`", verb.name())
     };
+    let other = OTHER_FLAGS.iter().filter(|(other, _)| *other == name);
+    let other = other.flat_map(|&(_, ours)| known().find(|flag| flag.name == ours));
     let names: Vec<&str> = known().map(|flag| flag.name).collect();
-    let meant = nearest(name, names.into_iter()).or((name == "-v").then_some("--version"));
+    let meant = nearest(name, names.into_iter()).or(other.map(|flag| flag.name).next());
     Error::usage(format!("unknown flag {name}")).hint(guess(meant, &see))
 }
 
@@ -110,14 +128,23 @@ mod tests {
             "did you mean images delete, playlist delete or folders delete?",
         );
         check("frobnicate", "playlist", "see `murald playlist --help`");
-        check("make", "playlist", "see `murald playlist --help`");
         check("strat", "playlist", "did you mean playlist start?");
+        check("rename", "playlist", "did you mean playlist edit --name?");
         let create = ALL
             .all()
             .find(|verb| verb.words == ["playlist", "create"])
             .unwrap();
         let told = unknown_flag(create, "--folders", false).to_string();
         assert!(told.contains("did you mean --folder?"), "{told}");
+        let told = |verb: &str, flag: &str| {
+            let verb = ALL.all().find(|one| one.name() == verb).unwrap();
+            unknown_flag(verb, flag, false).to_string()
+        };
+        for flag in ["-m", "-o", "--output"] {
+            let told = told("set", flag);
+            assert!(told.contains("did you mean --monitor?"), "{told}");
+        }
+        assert!(!told("current", "-m").contains("did you mean"));
     }
 
     #[test]

@@ -36,6 +36,8 @@ fn hue_name(color: Rgb) -> &'static str {
 const GAP: usize = 2;
 /// The minimum width of a column that is cut. The last columns are dropped before names get shorter.
 const LEAST: usize = 16;
+/// The same for a last column that is never cut, such as a number or a keyword.
+const LEAST_BESIDE_WHOLE: usize = 24;
 
 /// Rows under headings.
 #[derive(Debug)]
@@ -258,11 +260,11 @@ impl Table {
         let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
             .filter_map(|at| Some((at, natural(at)?.max(width(self.columns[at].title)))))
             .collect();
-        let least = |&(at, wide): &(usize, usize)| {
+        let least = |&(at, wide): &(usize, usize), limit: usize| {
             if self.columns[at].whole {
                 wide
             } else {
-                wide.min(LEAST)
+                wide.min(limit)
             }
         };
         let room = |shown: &[(usize, usize)]| {
@@ -270,12 +272,21 @@ impl Table {
                 .columns
                 .saturating_sub(GAP * shown.len().saturating_sub(1))
         };
-        while !is_sheet && shown.len() > 2 && shown.iter().map(least).sum::<usize>() > room(&shown)
+        while let [_, _, .., last] = shown.as_slice()
+            && !is_sheet
         {
+            let limit = if self.columns[last.0].whole {
+                LEAST_BESIDE_WHOLE
+            } else {
+                LEAST
+            };
+            if shown.iter().map(|one| least(one, limit)).sum::<usize>() <= room(&shown) {
+                break;
+            }
             shown.pop();
         }
         while shown.iter().map(|(_, wide)| wide).sum::<usize>() > room(&shown) {
-            let giving = shown.iter_mut().filter(|one| one.1 > least(one));
+            let giving = shown.iter_mut().filter(|one| one.1 > least(one, LEAST));
             match giving.max_by_key(|one| one.1) {
                 Some(widest) => widest.1 -= 1,
                 None => break,
@@ -408,6 +419,20 @@ mod tests {
         assert_eq!(
             found(30),
             "WHEN              NAME\n2026-11-21 12:49  a long name\n"
+        );
+        let mut table = Table::new(&["NAME", "BY", "=BACKEND"]);
+        table.row([
+            "a name of 21 columns.".into(),
+            "hand".into(),
+            "builtin".into(),
+        ]);
+        let found = table.render(Terminal {
+            columns: 30,
+            ..PLAIN
+        });
+        assert_eq!(
+            found,
+            "NAME                   BY\na name of 21 columns.  hand\n"
         );
         let mut sheet = Table::sheet();
         sheet.field("file", "/a/long/path/to/a/picture.png");

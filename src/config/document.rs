@@ -218,10 +218,7 @@ impl<'a> Reader<'a> {
             } else if section.is_open() {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
-                let heading = section.heading();
-                let known = section.keys().iter().map(|key| key.name);
-                let meant = meant(&format!("{heading}."), name, known);
-                let problem = format!("unknown setting {heading}.{name}{meant}");
+                let problem = unknown_setting(section, name);
                 self.warn_in(section, key_span(table, name), &problem);
             }
         }
@@ -260,7 +257,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The known name that an unknown one may be, as the end of a warning.
+/// The warning or error of a setting that the section lacks, with the known name that may be meant.
+pub(super) fn unknown_setting(section: Section, name: &str) -> String {
+    let heading = section.heading();
+    let known = section.keys().iter().map(|key| key.name);
+    let meant = meant(&format!("{heading}."), name, known);
+    format!("unknown setting {heading}.{name}{meant}")
+}
+
+/// The known name that an unknown one may be, as the end of a message.
 fn meant<'a>(prefix: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let meant = nearest(&name.replace('-', "_"), known);
     meant.map_or_else(String::new, |meant| {

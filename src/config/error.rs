@@ -36,8 +36,8 @@ pub enum Error {
     #[error("{key} {problem}")]
     Refused { key: String, problem: String },
     /// A request names a key that the schema lacks.
-    #[error("unknown setting {key}")]
-    UnknownKey { key: String },
+    #[error("{problem}")]
+    UnknownKey { problem: String },
     /// A request names a section that the schema lacks.
     #[error("unknown section {section:?}")]
     UnknownSection { section: String },

@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
+use super::document::unknown_setting;
 use super::overlay::Edit;
 use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value, beginning};
 use super::{Config, Error, toml};
@@ -245,7 +246,8 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
 fn unknown(section: Section, name: &str, value: &Json) -> Result<Option<Json>, Error> {
     let key = || format!("{}.{name}", section.heading());
     if !section.is_open() {
-        return Err(Error::UnknownKey { key: key() });
+        let problem = unknown_setting(section, name);
+        return Err(Error::UnknownKey { problem });
     }
     if value.is_null() {
         return Ok(None);
@@ -476,6 +478,8 @@ mod tests {
             json!({"backend": {"feh": {"new": 1}}}),
             Err("unknown setting backend.feh.new"),
         );
+        let near = "unknown setting daemon.log_levl; did you mean daemon.log_level?";
+        check(json!({"daemon": {"log_levl": "info"}}), Err(near));
         let null = "app.new must be a value without null and without numbers of more than 64 bits, \
                     not [null]";
         check(json!({"app": {"new": [null]}}), Err(null));

@@ -86,7 +86,10 @@ impl From<wallpaper::Error> for Error {
         use wallpaper::Error as Why;
         let text = error.to_string();
         match error {
-            Why::NoBackend { checked, .. } | Why::NotUsable { checked, .. } => Self::new(503, text)
+            Why::NoBackend { checked, .. } => Self::new(503, text)
+                .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
+            Why::NotUsable { checked, .. } => Self::new(503, text)
+                .details("`murald backends` lists the backends and the programs that they need")
                 .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
             Why::Incompatible {
                 backend,
@@ -329,7 +332,7 @@ mod tests {
         check(written, 409);
         check(
             config::Error::UnknownKey {
-                key: "app.x".into(),
+                problem: "unknown setting app.x".into(),
             },
             400,
         );

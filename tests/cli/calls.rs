@@ -206,12 +206,8 @@ fn refusals_of_the_daemon_are_printed() {
         &["config", "set", "backend", r#"{"type": "feh"}"#],
         1,
     );
-    let output = run(&daemon, &["config", "get", "backend"]);
-    assert!(
-        stderr(&output).contains("backend.type"),
-        "{}",
-        stderr(&output)
-    );
+    rejected(&daemon, &["config", "set", "backend", "builtin"], 1);
+    rejected(&daemon, &["backends", "activate", "hyprpaper"], 1);
     let output = run(&daemon, &["config", "set", "swaybg.fit_mode", "fit"]);
     let told = stderr(&output);
     assert!(
@@ -522,6 +518,15 @@ fn tables_fit_the_terminal() {
     daemon.env("NO_COLOR", "1");
     let lines = on_terminal(&daemon, &format!("import {}", directory.display()));
     assert_eq!(lines, "0 images imported, 2 in the library already\n");
+    let one = directory.join("p1.png");
+    let known = on_terminal(&daemon, &format!("import {}", one.display()));
+    assert!(
+        known.ends_with("p1 (2) is already in the library\n"),
+        "{known}"
+    );
+    let nowhere = directory.join("nowhere");
+    let added = on_terminal(&daemon, &format!("watch add {}", nowhere.display()));
+    assert!(added.contains("it when it does\nDIRECTORY"), "{added}");
     let colors = on_terminal(&daemon, "images show 1");
     assert!(
         colors

@@ -134,6 +134,13 @@ fn fzf_sets_the_picked_image() {
         let playlists = daemon.client().get("/playlists").ok();
         assert_eq!(playlists[0]["images"].as_array().unwrap().len(), expected);
     }
+    // Debian's rofi is for X11 only, and the desktop is Wayland's.
+    let x11 = by_verb("pick rofi", "");
+    let told = String::from_utf8_lossy(&x11.stderr);
+    assert!(
+        told.starts_with("murald: this rofi needs an X server"),
+        "{told}"
+    );
     let refused = by_verb("pick fzf --tag sea --playlist shore", "--filter ''");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     // The command that fzf runs for its preview.

@@ -160,6 +160,8 @@ pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let error = Error::not_found(format!("no {what} named {word:?}"));
     match all.iter().find(|one| Some(one.name.as_str()) == meant) {
         Some(one) => error.hint(format!("did you mean {} ({})?", one.name, one.id)),
+        None if what == "playlist" => error.hint("`murald playlist list` lists the playlists"),
+        None if what == "folder" => error.hint("`murald folders list` lists the folders"),
         None => error,
     }
 }

@@ -29,7 +29,13 @@ pub(super) fn change(
                 && let Err(error) = settings(connection, &section, false)
                 && error.status() == Some(404)
             {
-                return Err(error);
+                return Err(if section == "backend" && changes.is_err() {
+                    error.hint(format!(
+                        "did you mean `murald config set backend.type {several}`?"
+                    ))
+                } else {
+                    error
+                });
             }
             changes?
         }
@@ -175,7 +181,7 @@ pub(super) fn settings(
 fn elsewhere(section: &str, error: Error) -> Error {
     match section {
         "backend" if error.status() == Some(404) => {
-            Error::not_found("the settings of backend are read one by one, such as backend.type")
+            Error::not_found("the settings of backend are named one by one, such as backend.type")
                 .hint("`murald config get` shows all settings")
         }
         _ if error.status() == Some(404) => error.hint(

@@ -130,7 +130,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .asking(delete::question_of_trash).shows(&[&delete::DELETED])
         .flags(&[YES])
         .help("Moves the files, also those of images in place, and removes the images from the \
-               library. The next picture is shown."),
+               library. The next picture is shown. `murald undo` shows the previous wallpaper, but \
+               restores no image: restore the file from the trash and import it."),
     Verb::get(&["where"], "Print the path of an image", "GET /images/{IMAGE}")
         .takes(OR_CURRENT).shows(&[&PATH]),
     Verb::change(&["favourite"], "Toggle whether an image is a favourite",

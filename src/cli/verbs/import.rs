@@ -322,9 +322,10 @@ impl<'a> Watch<'a> {
         };
         let new = count(self.taken().saturating_sub(self.known), "image");
         match self.images.as_slice() {
-            [(_, id, name)] => self
+            [(_, id, name)] if self.known > 0 => self
                 .stdout
-                .say(format!("{name} ({id}): {new} imported{known}"))?,
+                .say(format!("{name} ({id}) is already in the library"))?,
+            [(_, id, name)] => self.stdout.say(format!("imported {name} ({id})"))?,
             _ => self.stdout.say(format!("{new} imported{known}"))?,
         }
         self.stdout.flush()
