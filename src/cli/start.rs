@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Error;
 use super::call::{Call, DETACHED};
+use super::columns::text;
 use super::connection::{Connection, RequestPath};
 use super::error::Exit;
 use super::terminal::warn;
@@ -154,19 +155,9 @@ fn answers(connection: &Connection) -> Result<(), Error> {
 }
 
 fn tell(connection: &Connection) {
-    let pid = connection
-        .read(&[&"info"])
-        .map(|info: Value| info["pid"].to_string());
-    let pid = pid.unwrap_or_default();
-    let written: Option<Value> = connection.read(&[&"config", &"daemon"]).ok();
-    let written = written
-        .as_ref()
-        .and_then(|daemon| daemon["log_file"].as_str());
-    let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
-    let log = log
-        .map(|path| format!(", log {}", path.display()))
-        .unwrap_or_default();
-    warn(format!("started murald (process {pid}{log})"));
+    let info: Value = connection.read(&[&"info"]).unwrap_or_default();
+    let (pid, log) = (&info["pid"], text(&info, "paths.log"));
+    warn(format!("started murald (process {pid}, log {log})"));
 }
 
 /// Prints once, on a terminal, how to start murald with the session, unless a unit is enabled.
