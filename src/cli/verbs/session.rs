@@ -301,12 +301,7 @@ fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
 /// The id of the image with a file's content; imports the file if there is none. The only directories
 /// that are images are packages.
 fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
-    let has = |name: &str| Path::new(path).join(name).is_file();
-    if Path::new(path).is_dir() && !has("project.json") && !has("waypaper.json") {
-        if !has("index.html") {
-            return Err(Error::refused(format!("{path} is a directory"))
-                .hint("`murald slideshow DIR` makes a playlist of its pictures"));
-        }
+    if Path::new(path).is_dir() {
         let to = RequestPath::new(&[&"images", &"import-web"]);
         let image: Value = connection.post(&to, &json!({ "path": path }))?.read()?;
         return Ok(image["id"].clone());
