@@ -75,7 +75,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .takes(&[ONE, Argument::one("NAME", Kind::Name, "The new name")]).shows(&[&RENAMED])
         .help("A file in place keeps its name. If another image has the name, a number is appended \
                and a message says so."),
-    Verb::own(&["images", "tag"], "Add or remove tags", tag).needs(has_tags)
+    Verb::send(&["images", "tag"], "Add or remove tags", "PATCH /images", TAGS_OF).needs(has_tags)
         .takes(&[MANY]).choosing().shows(&[&TAGGED]).help(MATCHING)
         .flags(joined!(FILTERS;
             Flag::value("--add", "A,B", Kind::Tags, "Tags to add"),
@@ -194,19 +194,16 @@ const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     Ok(())
 });
 
-const TAG: Request = Request::of(
-    "PATCH /images",
-    Body::Fields(&[
-        ("ids", From::Any("IMAGE")),
-        (
-            "tags",
-            From::Object(&[
-                ("add", From::Given("--add")),
-                ("remove", From::Given("--remove")),
-            ]),
-        ),
-    ]),
-);
+const TAGS_OF: &[(&str, From)] = &[
+    ("ids", From::Any("IMAGE")),
+    (
+        "tags",
+        From::Object(&[
+            ("add", From::Given("--add")),
+            ("remove", From::Given("--remove")),
+        ]),
+    ),
+];
 const SELECT: Request = Request::of("PATCH /images/{IMAGE}", CHOSEN);
 const SELECT_ALL: Request = Request::of(
     "POST /images/select-all",
@@ -234,10 +231,6 @@ fn has_tags(call: &Call) -> Result<(), Error> {
         Some(flag) => Error::usage(format!("{flag} must be one or more tags, not \"\"")),
         None => Error::usage("no tags given").hint("use --add or --remove"),
     })
-}
-
-fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    TAGGED.show(call, stdout, &TAG.send(call, "images")?)
 }
 
 fn is_favourite(tag: &Value) -> bool {
