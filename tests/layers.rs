@@ -44,6 +44,7 @@ const LAYERS: &[&[&str]] = &[
 const CLI_SEES: &[&str] = &[
     "cli",
     "color",
+    "digest",
     "error_chain",
     "media",
     "paths",

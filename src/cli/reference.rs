@@ -21,6 +21,7 @@ use super::value::expand_stdin;
 use super::verb::{Kind, Verb};
 use super::{Error, suggest};
 use crate::color;
+use crate::digest::hex;
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::{CurrentMonitor, Data, Format, Ids, Page};
 
@@ -315,12 +316,7 @@ fn checksum(path: &Path) -> std::io::Result<String> {
             read => hash.update(&piece[..read]),
         }
     }
-    let hex: String = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(format!("sha256:{hex}"))
+    Ok(format!("sha256:{}", hex(&hash.finalize())))
 }
 
 /// The image on a monitor; without a monitor, the images on all.
