@@ -2,14 +2,11 @@
 //!
 //! A script calls this executable for each step, so it only needs what the command line offers.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use signal_hook::consts::SIGPIPE;
 
 use super::filters::{self, FILTERS};
@@ -20,7 +17,7 @@ use super::{
 
 const MENU_SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
 const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
-/// The template of a line in the script's list.
+/// The template of a line on the script's standard input.
 const LINE: &str = r"{id}\t{name}\t{checksum}\t{path}\t{thumbnails.default}";
 
 #[rustfmt::skip]
@@ -57,12 +54,18 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
             Error::refused("the library is empty").hint("`murald import PATH` imports images")
         });
     }
-    let list = List::write(&images)?;
+    let line = Template::parse(LINE)?;
+    let mut list = String::new();
+    for image in &images {
+        list.push_str(&line.line(image)?);
+        list.push('\n');
+    }
     let failed = |error| Error::new(Exit::Internal, "the menu cannot be shown").because(error);
     let mut command = start::command("sh");
     command
         .args(["-c", MENU_SCRIPT, "murald-pick"])
-        .env("MURALD_PICK_LIST", &list.0);
+        .env("MURALD_PICK_STDIN", "1")
+        .stdin(Stdio::piped());
     command.env("MURALD", std::env::current_exe().map_err(failed)?);
     command.env("MURALD_SOCKET", connection.socket());
     for flag in given {
@@ -70,45 +73,16 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
         command.args([flag, &written(&json!(call.all(flag)))]);
     }
     command.args(call.text("MENU"));
-    match command.status().map_err(failed)?.code() {
+    let mut script = command.spawn().map_err(failed)?;
+    if let Some(mut pipe) = script.stdin.take() {
+        // The write fails if the script has ended; then its exit status is an error, too.
+        pipe.write_all(list.as_bytes()).ok();
+    }
+    match script.wait().map_err(failed)?.code() {
         Some(0) => Ok(()),
         // The script has printed the reason, or nothing was picked.
         Some(130) => Err(Error::new(Exit::Interrupted, String::new())),
         _ => Err(Error::refused(String::new())),
-    }
-}
-
-/// A file that is removed when the menu is closed.
-struct List(PathBuf);
-
-impl List {
-    fn write(images: &[Value]) -> Result<Self, Error> {
-        let path = std::env::temp_dir().join(format!("murald-pick-{}", std::process::id()));
-        let failed =
-            |error| Error::refused(format!("cannot write {}", path.display())).because(error);
-        let line = Template::parse(LINE)?;
-        let mut text = String::new();
-        for image in images {
-            text.push_str(&line.line(image)?);
-            text.push('\n');
-        }
-        let mut file = OpenOptions::new();
-        let mut file = file
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed)?;
-        let list = Self(path.clone());
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        Ok(list)
-    }
-}
-
-impl Drop for List {
-    fn drop(&mut self) {
-        // It is in the directory for temporary files: at worst it stays until that is emptied.
-        fs::remove_file(&self.0).ok();
     }
 }
 
