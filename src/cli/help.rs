@@ -171,8 +171,7 @@ fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
     let mut out = text.to_owned();
     match kind {
         Some(Kind::Words(words)) => out = format!("{out}. One of: {}", words.join(", ")),
-        // Longer lists, such as the event types, are in the verb's help instead.
-        Some(Kind::List(words)) if (1..9).contains(&words.len()) => {
+        Some(Kind::List(words)) if !words.is_empty() => {
             out = format!("{out}. Any of: {}", words.join(", "));
         }
         _ => {}
