@@ -240,12 +240,12 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let answer = START.send(&start, "slideshow")?;
     stdout.show(&answer, |stdout, answer: Value| {
         stdout.warn_all(&answer);
-        let (name, of) = (text(&playlist, "name"), count(images, "picture"));
+        let of = count(images, "picture");
         let id = &playlist["id"];
         let on = on_monitors(call, Some(id));
         let every = span(number(&playlist, "configuration.interval"));
         stdout.say(format!(
-            "started slideshow of {name} ({id}){on}: {of}, every {every}; `murald playlist stop {id}` \
+            "started slideshow of {path} ({id}){on}: {of}, every {every}; `murald playlist stop {id}` \
              stops it"
         ))
     })

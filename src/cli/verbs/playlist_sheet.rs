@@ -236,10 +236,12 @@ pub(super) fn paused(one: &Value) -> Option<String> {
     Some(format!("paused ({reason})"))
 }
 
-/// A running playlist on one line.
+/// A running playlist on one line. The name of a slideshow may end with its monitors already.
 pub(super) fn running(one: &Value) -> String {
     let paused = paused(one).map_or_else(String::new, |paused| format!(", {paused}"));
-    format!("{}{}{paused}", text(one, "playlist_name"), on(one))
+    let (name, on) = (text(one, "playlist_name"), on(one));
+    let name = name.strip_suffix(&on).unwrap_or(&name);
+    format!("{name}{on}{paused}")
 }
 
 /// When a playlist changes the image.
@@ -287,5 +289,7 @@ mod tests {
             Some("locked"),
             "a on DP-1, paused (locked)",
         );
+        let own = json!({ "playlist_name": "/p on DP-1", "applied_to": ["DP-1"] });
+        assert_eq!(running(&own), "/p on DP-1");
     }
 }
