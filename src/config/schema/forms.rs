@@ -76,7 +76,7 @@ fn easing(text: &str) -> Option<[f64; 4]> {
     if let Some(&(_, curve)) = EASINGS.iter().find(|(name, _)| *name == text) {
         return Some(curve);
     }
-    let curve: [f64; 4] = numbers(text).filter(|_| is_bezier(text))?.try_into().ok()?;
+    let curve: [f64; 4] = numbers(text)?.try_into().ok()?;
     let forwards = [curve[0], curve[2]].iter().all(|x| (0.0..=1.0).contains(x));
     forwards.then_some(curve)
 }
