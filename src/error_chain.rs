@@ -3,14 +3,17 @@
 use std::error::Error;
 
 /// Returns the error's message and those of its causes, separated by colons. Leaves out a cause with
-/// which the text already ends, as errors of some crates contain the messages of their causes.
+/// which the text already ends, or that ends with the message before, as errors of some crates contain
+/// the messages of their causes, and those of SQLite repeat it behind a number.
 pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = plain(error);
+    let mut last = plain(error);
+    let mut text = last.clone();
     for cause in causes(error) {
         let cause = plain(cause);
-        if !text.ends_with(&cause) {
+        if !text.ends_with(&cause) && !cause.ends_with(&last) {
             text = format!("{text}: {cause}");
         }
+        last = cause;
     }
     text
 }
@@ -49,5 +52,8 @@ mod tests {
         let bmp = ImageFormatHint::Exact(image::ImageFormat::Bmp);
         let error = ImageError::Decoding(DecodingError::new(bmp, "a bad row"));
         assert_eq!(chain(&error), "Format error decoding Bmp: a bad row");
+        let (code, text) = (rusqlite::ffi::Error::new(13), "database or disk is full");
+        let full = rusqlite::Error::SqliteFailure(code, Some(text.to_owned()));
+        assert_eq!(chain(&full), text);
     }
 }

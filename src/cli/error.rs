@@ -74,10 +74,7 @@ impl Error {
                 "`murald status` shows it, `murald stop` stops it",
             ),
             78 => (Exit::Config, "fix the file and try again"),
-            _ => (
-                Exit::Internal,
-                "the log may say more: `murald start --log-level debug`",
-            ),
+            _ => (Exit::Internal, "run `murald doctor` for help"),
         };
         Self::new(exit, chain(error)).hint(hint.unwrap_or(usual))
     }

@@ -24,7 +24,9 @@ impl From<Arc<store::Error>> for Error {
     fn from(error: Arc<store::Error>) -> Self {
         if error.is_storage() {
             // Something the user can fix: the message says what.
-            Self::new(500, error.to_string()).cause(error)
+            Self::new(500, error.to_string())
+                .details("`murald doctor` checks the disk and the directories")
+                .cause(error)
         } else if error.is_damage() {
             Self::new(500, "the database is damaged")
                 .details(RECOVERY)
@@ -74,7 +76,7 @@ impl From<config::Error> for Error {
                 Self::new(409, text)
             }
             Why::Read { ref source, .. } | Why::Write { ref source, .. } => {
-                fixable(text, source.to_string(), error)
+                fixable(text, chain(source), error)
             }
             Why::Watch { .. } => Self::internal(error),
         }
@@ -197,7 +199,7 @@ impl From<library::Error> for Error {
             // Usually the disk is full or read-only, which the user can fix.
             Why::File {
                 source: ref why, ..
-            } => fixable(text, why.to_string(), error),
+            } => fixable(text, chain(why), error),
             // Errors of single files: imports report them as events.
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }

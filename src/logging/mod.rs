@@ -5,6 +5,7 @@
 mod file;
 mod writer;
 
+use crate::error_chain::plain;
 use std::fmt;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ impl Log {
             .start()?;
         if let Err(error) = opened {
             let path = settings.file.display();
+            let error = plain(&error);
             log::warn!("cannot write the log {path}: {error}; logging to stderr");
         }
         Ok(Self {
