@@ -131,8 +131,11 @@ fn drawing_on(desktop: &Desktop, pictures: &[PathBuf; 2], kind: &str) -> (TestDa
 }
 
 fn set(daemon: &TestDaemon, id: i64) {
-    let output = daemon.murald(&["set", &id.to_string()]).output().unwrap();
-    assert!(output.status.success());
+    let output = daemon
+        .murald(&["set", &format!("id:{id}")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 fn clear(daemon: &mut TestDaemon) {
