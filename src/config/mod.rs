@@ -5,6 +5,7 @@
 
 mod document;
 mod error;
+mod exclude;
 mod file;
 #[cfg(parsers)]
 #[path = "../../tests/fuzz/src/parsers/config.rs"]
@@ -19,6 +20,7 @@ mod watch;
 
 pub use error::Error;
 pub(crate) use error::Position;
+pub(crate) use exclude::Exclude;
 pub use handle::ConfigHandle;
 pub(crate) use handle::check;
 pub(crate) use patch::{own_directories, watched_directory};

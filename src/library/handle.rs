@@ -117,7 +117,7 @@ impl Library {
     /// Walks the paths on this thread, as all clients wait for the thread `library`.
     fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
         paths.iter().try_for_each(|path| disk::answers(path))?;
-        Ok(walk(paths))
+        Ok(walk(paths, &self.watching.exclude()))
     }
 
     /// Sets the function that is called for images that have to be shown again. Only the first call has

@@ -22,6 +22,7 @@ mod handle;
 mod import;
 mod import_file;
 mod landing;
+mod listing;
 mod missing;
 mod name;
 mod owner;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Error;
 use super::disk::Copy;
 use super::name::Name;
+use crate::config::Exclude;
 use crate::decode::{self, Decoder, FileMeta, Header, Looked};
 use crate::digest::Checksum;
 use crate::media::Note;
@@ -33,6 +34,7 @@ pub(super) enum Task {
 pub(super) struct Directory {
     pub(super) path: PathBuf,
     pub(super) folders: bool,
+    pub(super) exclude: Exclude,
     pub(super) which: Which,
     /// Set when the directory is no longer watched; its remaining files are skipped.
     pub(super) ended: AtomicBool,
@@ -61,8 +63,10 @@ impl Directory {
         }
     }
 
-    pub(super) fn is(&self, path: &Path, folders: bool, which: &Which) -> bool {
-        (&*self.path, self.folders, &self.which) == (path, folders, which)
+    /// Whether the settings are the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let settings = |one: &Self| (one.path.clone(), one.folders, one.which.clone());
+        settings(self) == settings(other) && self.exclude == other.exclude
     }
 
     pub(super) fn has_ended(&self) -> bool {

@@ -16,6 +16,7 @@ use super::landing::LibraryFiles;
 use super::name::Name;
 use super::task::{Prepared, Ready};
 use super::{Error, Library, file_removal};
+use crate::paths::Replacement;
 use crate::store::edits::{self, ImageChange};
 use crate::store::images::{self, NewImage};
 use crate::store::{Connection, purge, watched};
@@ -141,19 +142,20 @@ impl Library {
         if !force && has_preview(image) {
             return Ok(image.clone());
         }
-        let (scratch, path) = (self.thumbnails.scratch()?, self.thumbnails.preview(image));
+        let path = self.thumbnails.preview(image);
+        let new = Replacement::of(&path).map_err(Error::file("write", &path))?;
         let (what, file) = (
             format!("the preview of image {}", image.id),
             (&*image.path, image.format),
         );
         let made = ffmpeg
             .facts(file.0, file.1)
-            .and_then(|facts| ffmpeg.preview(&what, file, &facts, scratch.path()));
+            .and_then(|facts| ffmpeg.preview(&what, file, &facts, new.path()));
         made.map_err(Error::transcoding(&image.path))?;
         // Flushed before the rename, so that a power failure cannot leave half a preview.
-        File::open(scratch.path())
+        File::open(new.path())
             .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(scratch.path(), &path))
+            .and_then(|()| new.land())
             .map_err(Error::file("write", &path))?;
         if !self.store.write(|c| edits::set_preview(c, image, &path))? {
             // The image was deleted, or has another video by now.

@@ -3,44 +3,15 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::{self, Metadata};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use super::listing::list;
 use super::name::is_media_extension;
-use super::package::is_manifest;
+use crate::config::Exclude;
 use crate::wire::collate::sort_key;
-
-/// Endings of the names of unfinished files.
-const UNFINISHED: [&[u8]; 11] = [
-    b"~",
-    b".part",
-    b".partial",
-    b".crdownload",
-    b".opdownload",
-    b".download",
-    b".filepart",
-    b".!qB",
-    b".tmp",
-    b".swp",
-    b".bak",
-];
-/// Names of directories in which network disks keep thumbnails, deleted files and old versions.
-const NOT_PICTURES: [&[u8]; 3] = [b"@eaDir", b"#recycle", b"#snapshot"];
-/// A directory with this file has no pictures for its user, as on phones.
-pub(super) const NO_MEDIA: &str = ".nomedia";
-
-/// Whether imports and watched directories skip a name: it is hidden, or means an unfinished file or a
-/// directory without pictures for its user.
-pub(super) fn is_skipped_name(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    name.starts_with(b".")
-        || UNFINISHED.iter().any(|end| name.ends_with(end))
-        || NOT_PICTURES.contains(&name)
-}
 
 /// A file or package to be imported, or why there is none.
 #[derive(Debug)]
@@ -53,10 +24,11 @@ pub(super) struct FoundFile {
     pub(super) problem: Option<Error>,
 }
 
-/// Directories are walked depth-first, their entries sorted by name; names that [`is_skipped_name`]
-/// are skipped, links are followed, no directory is walked twice. A package counts as one file.
-pub(super) fn walk(paths: &[PathBuf]) -> Vec<FoundFile> {
+/// Directories are walked depth-first, their entries sorted by name; links are followed, no directory is
+/// walked twice. A package counts as one file.
+pub(super) fn walk(paths: &[PathBuf], exclude: &Exclude) -> Vec<FoundFile> {
     let mut walk = Walk {
+        exclude,
         found: Vec::new(),
         seen: HashSet::new(),
     };
@@ -66,20 +38,21 @@ pub(super) fn walk(paths: &[PathBuf]) -> Vec<FoundFile> {
     walk.found
 }
 
-struct Walk {
+struct Walk<'e> {
+    exclude: &'e Exclude,
     found: Vec<FoundFile>,
     /// Device and inode of each directory: a link must not lead in circles.
     seen: HashSet<(u64, u64)>,
 }
 
-impl Walk {
-    fn visit(&mut self, path: PathBuf) {
+impl Walk<'_> {
+    fn visit(&mut self, root: PathBuf) {
         // A stack, not recursion: directories may be nested deeper than a thread's stack.
-        let mut pending = vec![path];
+        let mut pending = vec![root.clone()];
         let mut inside = false;
         while let Some(path) = pending.pop() {
             match fs::metadata(&path) {
-                Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, inside, &meta)),
+                Ok(meta) if meta.is_dir() => pending.extend(self.enter(&root, path, &meta)),
                 Ok(meta) if meta.is_file() => self.add(path, inside, None),
                 Ok(_) => self.refuse(&path, Error::NotFile { path: path.clone() }),
                 Err(error) => self.refuse(&path, Error::file("read", &path)(error)),
@@ -89,35 +62,34 @@ impl Walk {
     }
 
     /// The entries of a directory in reverse order, for the stack.
-    fn enter(&mut self, path: PathBuf, inside: bool, meta: &Metadata) -> Vec<PathBuf> {
+    fn enter(&mut self, root: &Path, path: PathBuf, meta: &Metadata) -> Vec<PathBuf> {
         if !self.seen.insert((meta.dev(), meta.ino())) {
             return Vec::new();
         }
-        let listed = fs::read_dir(&path).and_then(|entries| {
-            entries
-                .map(|entry| entry.map(|entry| entry.file_name()))
-                .collect::<Result<Vec<_>, _>>()
-        });
-        let mut names = match listed {
-            Ok(names) => names,
+        let inside = path != root;
+        let listing = match list(root, &path, self.exclude) {
+            Ok(listing) => listing,
             Err(error) => {
                 self.refuse(&path, Error::file("list", &path)(error));
                 return Vec::new();
             }
         };
-        if inside && names.iter().any(|name| name == NO_MEDIA) {
+        if inside && listing.has_no_media {
             return Vec::new();
         }
-        if names.iter().any(|name| is_manifest(name)) {
+        if listing.is_package {
             self.add(path, inside, None);
             return Vec::new();
         }
-        if names.is_empty() && looks_like_picture(&path) {
+        if listing.is_empty && looks_like_picture(&path) {
             self.refuse(&path, Error::EmptyDirectory { path: path.clone() });
         }
-        names.retain(|name| !is_skipped_name(name));
-        names.sort_by_cached_key(|name| Reverse((sort_key(&name.to_string_lossy()), name.clone())));
-        names.into_iter().map(|name| path.join(name)).collect()
+        let mut paths: Vec<PathBuf> = listing.entries.iter().map(|one| one.path()).collect();
+        paths.sort_by_cached_key(|path| {
+            let name = path.file_name().unwrap_or_default();
+            Reverse((sort_key(&name.to_string_lossy()), name.to_owned()))
+        });
+        paths
     }
 
     fn refuse(&mut self, path: &Path, problem: Error) {
@@ -151,7 +123,7 @@ mod tests {
     fn files_are_found_depth_first_sorted_once_and_without_hidden_ones() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        for name in ["b/deep", ".hidden", "z.png", "@eaDir", "phone"] {
+        for name in ["b/deep/raw", ".hidden", "z.png", "@eaDir", "phone"] {
             fs::create_dir_all(at(name)).unwrap();
         }
         for name in [
@@ -163,6 +135,7 @@ mod tests {
             "b/.no.png",
             "b/no.png.part",
             "@eaDir/no.png",
+            "b/deep/raw/no.png",
             "phone/.nomedia",
             "phone/no.png",
             ".hidden/no.png",
@@ -175,11 +148,12 @@ mod tests {
         symlink(directory.path(), at("b/circle")).unwrap();
         symlink(at("c.png"), at("d-link.png")).unwrap();
         symlink(at("nowhere"), at("e-broken.png")).unwrap();
-        let found = walk(&[
+        let paths = [
             directory.path().to_owned(),
             at("missing.png"),
             at(".hidden/no.png"),
-        ]);
+        ];
+        let found = walk(&paths, &Exclude::new(&["raw/".to_owned()]));
         let shown: Vec<_> = found
             .iter()
             .map(|f| {

@@ -108,15 +108,15 @@ pub(crate) fn has_another(
     Ok(false)
 }
 
-/// Returns the number of images with files in a directory or below it.
-pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Error> {
+/// Returns the number of images with files in a directory or below it, and the number of these files.
+pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<(u64, u64), Error> {
     let (from, to) = directory_range(directory);
     let mut statement = connection.prepare_cached(
-        "SELECT count(DISTINCT image_id) FROM watched_file WHERE path > ?1 AND path < ?2",
+        "SELECT count(DISTINCT image_id), count(image_id) FROM watched_file \
+         WHERE path > ?1 AND path < ?2",
     )?;
-    Ok(statement
-        .query_row([from, to], |row| row.get::<_, i64>(0))?
-        .unsigned_abs())
+    let number = |row: &Row<'_>, at| row.get::<_, i64>(at).map(i64::unsigned_abs);
+    Ok(statement.query_row([from, to], |row| Ok((number(row, 0)?, number(row, 1)?)))?)
 }
 
 /// Inserts or replaces the record of a file.

@@ -120,6 +120,10 @@ pub(crate) struct WatchedDirectory {
     pub directory: Option<PathBuf>,
     pub state: WatchState,
     pub images: u64,
+    /// Files beyond the first one of each image.
+    pub copies: u64,
+    /// Files and directories that cannot be read now.
+    pub unreadable: u64,
     /// For people.
     pub message: Option<String>,
 }
@@ -129,6 +133,7 @@ pub(crate) struct WatchedDirectory {
 pub(crate) struct LibraryWatch {
     pub watch: Vec<WatchedDirectory>,
     pub watch_folders: bool,
+    pub exclude: Vec<String>,
 }
 
 /// The paths of the daemon's files: the settings of `[daemon]`, expanded, and paths without a

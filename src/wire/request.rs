@@ -32,6 +32,8 @@ pub(crate) struct ChangeWatch {
     pub watch: Option<ListChange<String>>,
     #[serde(default, deserialize_with = "given")]
     pub watch_folders: Option<bool>,
+    #[serde(default, deserialize_with = "given")]
+    pub exclude: Option<Vec<String>>,
     /// Removes the images in place of directories that are no longer watched.
     #[serde(default)]
     pub forget: bool,

@@ -30,7 +30,10 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("workspaces", json!({})),
-        ("library", json!({"watch": [], "watch_folders": true})),
+        (
+            "library",
+            json!({"watch": [], "watch_folders": true, "exclude": []}),
+        ),
         (
             "daemon",
             json!({

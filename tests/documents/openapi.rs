@@ -364,7 +364,7 @@ fn images(to: &Recorder, daemon: &TestDaemon, pictures: &[PathBuf]) {
     to.ask(
         "PUT",
         "/library/watch",
-        json!({ "watch": [watched], "watch_folders": true }),
+        json!({ "watch": [watched], "watch_folders": true, "exclude": ["raw/"] }),
     );
     to.ask("PUT", "/library/watch", json!({ "watch": ["pictures"] }));
     let more = daemon.root().join("more");

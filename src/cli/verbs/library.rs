@@ -97,9 +97,26 @@ const WATCHED: View = View::table(
             };
             Some(Cell::value(&one["state"]).look(look))
         }),
-        column(">IMAGES", "images"),
+        of("IMAGES", "images copies unreadable", |one, _| {
+            let some = |name: &str, what: &str| {
+                let number = number(one, name);
+                (number > 0).then(|| format!(", {number} {what}"))
+            };
+            let copies = some(
+                "copies",
+                if number(one, "copies") == 1 {
+                    "copy"
+                } else {
+                    "copies"
+                },
+            );
+            let unreadable = some("unreadable", "not readable");
+            let images = count(number(one, "images"), "image");
+            let more = [copies, unreadable].into_iter().flatten();
+            Some(Cell::from(images + &more.collect::<String>()).raw(number(one, "images")))
+        }),
         column("MESSAGE", "message"),
-        more("watch watch_folders"),
+        more("watch watch_folders exclude"),
     ],
     "no watched directories; add one with `murald watch add DIR`",
 )

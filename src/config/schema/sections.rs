@@ -4,6 +4,7 @@
 
 use super::key::{Key, Rule, Value};
 use super::settings_macro::settings;
+use crate::config::exclude::{PATTERN, is_pattern};
 use crate::wire::words;
 
 words! {
@@ -48,6 +49,8 @@ settings! {
         watch: Vec<String> = Key::list(&[]),
         /// Show watched directories and their subdirectories as folders
         watch_folders: bool = Key::flag(true),
+        /// Files and directories that are not imported: patterns as in .gitignore
+        exclude: Vec<String> = Key::list(&[]).form(PATTERN, is_pattern),
     }
 }
 

@@ -57,8 +57,14 @@ pub(in crate::http) fn patch_watch(api: &Api, request: &Request<'_>) -> Result<R
 /// Writes the settings, which the library follows.
 fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
     let before = settings(api);
-    let folders = body.watch_folders.map(Value::from);
-    let keys = Map::from_iter(folders.map(|value| ("watch_folders".to_owned(), value)));
+    let keys = [
+        ("watch_folders", body.watch_folders.map(Value::from)),
+        ("exclude", body.exclude.map(Value::from)),
+    ];
+    let given = keys
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let keys = Map::from_iter(given);
     api.config.patch_watched(&keys, body.watch)?;
     if body.forget {
         let now = settings(api);
@@ -82,13 +88,15 @@ fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
 }
 
 fn shown(api: &Api) -> Result<Response, Error> {
-    let settings = settings(api);
+    let config = api.config.current();
+    let settings = WatchSettings::of(&config, &api.dirs);
     let watch = api.library.watching.directories(&settings)?;
     respond(
         200,
         &LibraryWatch {
             watch,
             watch_folders: settings.folders,
+            exclude: config.library.exclude.clone(),
         },
     )
 }

@@ -6,7 +6,6 @@
 //! itself only while a change settles or a file is missing. The imports' processes read the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,16 +14,15 @@ use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::AT_ONCE;
 use super::super::import::Request;
+use super::super::listing::{is_listed, is_mark};
 use super::super::owner::Owner;
-use super::super::package::is_manifest;
 use super::super::task::{Directory, Facts, Task, Which};
-use super::super::walk::NO_MEDIA;
 use super::compare::{Difference, Found, Loss, Root, compare, slices};
 use super::notices::{Kernel, Watches};
 use super::rows::{Effects, Rows};
-use super::settings::{FILES_AT_ONCE, GRACE, is_scanned};
+use super::settings::{FILES_AT_ONCE, GRACE};
 use super::walk::{Scope, Walk};
-use super::watched::{ANYWHERE, Waiting, Watched};
+use super::watched::{ANYWHERE, Status, Waiting, Watched};
 use crate::digest::Checksum;
 use crate::store::images;
 use crate::store::watched::{self, Missing, Stamp, WatchedFile};
@@ -84,6 +82,8 @@ struct State {
     /// Why the kernel does not report all changes, if so.
     refused: Option<String>,
     unnamed: BTreeSet<PathBuf>,
+    /// Files and directories that the last look could not read.
+    unread: BTreeSet<PathBuf>,
     /// How many images are kept without a time limit.
     kept: usize,
 }
@@ -212,7 +212,6 @@ impl DirectoryThread {
                 // name, which only a look at everything finds.
 
                 // Marks concern all files of their directory.
-                let is_mark = |name: &OsStr| name == NO_MEDIA || is_manifest(name);
                 path.file_name().is_some_and(is_mark)
                     || own.starts_with(path)
                     || self.known.contains(path)
@@ -229,7 +228,8 @@ impl DirectoryThread {
             files.cloned().collect()
         } else {
             let paths = paths.into_iter();
-            paths.filter(|path| is_scanned(own, path)).collect()
+            let exclude = &self.watched.directory.exclude;
+            paths.filter(|path| is_listed(own, path, exclude)).collect()
         };
         if !paths.is_empty() {
             self.wish_for(Scope::Paths(paths), now);
@@ -311,6 +311,8 @@ impl DirectoryThread {
         }
         self.state.unnamed.retain(|path| !scope.has(path));
         self.state.unnamed.extend(found.unnamed.iter().cloned());
+        self.state.unread.retain(|path| !scope.has(path));
+        self.state.unread.extend(found.unread.iter().cloned());
         let (missing, now) = (self.read_missing()?, Timestamp::now().as_micros());
         let difference = self.compare(scope, &found, &missing, now)?;
         let (is_there, is_lost) = (difference.is_there, difference.lost > 0);
@@ -339,17 +341,22 @@ impl DirectoryThread {
             files.retain(|file| !roots.iter().any(|root| file.starts_with(root)));
             self.known = files;
         }
+        let known = if is_all && !is_single {
+            self.excluded_files()?
+        } else {
+            Vec::new()
+        };
         self.walks += 1;
         let mut watches =
             is_all.then(|| Watches::new(self.kernel.notices(), (self.watched.id, self.walks)));
         let alive = || *lock(&self.watched.walking) = Some(Instant::now());
         alive();
-        let path = &self.watched.directory.path;
-        let walk = Walk::new(path, &self.own, watches.as_mut(), &alive);
+        let directory = &*self.watched.directory;
+        let walk = Walk::new(directory, &self.own, watches.as_mut(), &alive);
         let found = match scope {
             Scope::Paths(files) if is_single => walk.look_at_files(files),
             Scope::All if is_single => walk.look_at_files(&self.known),
-            scope => walk.look(scope),
+            scope => walk.look(scope, &known),
         };
         *lock(&self.watched.walking) = None;
         if let Some(watches) = watches {
@@ -360,6 +367,18 @@ impl DirectoryThread {
             self.known = found.directories.keys().cloned().collect();
         }
         Ok(found)
+    }
+
+    /// The files of images that were imported before they were excluded.
+    fn excluded_files(&self) -> Result<Vec<PathBuf>, Error> {
+        let Directory { path, exclude, .. } = &*self.watched.directory;
+        if exclude.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.rows(&Scope::All)?.into_iter();
+        let rows =
+            rows.filter(|row| row.image_id.is_some() && !is_listed(path, &row.path, exclude));
+        Ok(rows.map(|row| row.path).collect())
     }
 
     fn compare(
@@ -607,13 +626,13 @@ impl DirectoryThread {
     }
 
     fn tell(&self) {
-        let State {
-            root,
-            is_away,
-            refused,
-            kept,
-            ..
-        } = &self.state;
+        let State { root, is_away, .. } = &self.state;
+        let unread: BTreeSet<&PathBuf> = self
+            .state
+            .unread
+            .iter()
+            .chain(self.files.failed.keys())
+            .collect();
         let (state, message) = match root {
             Root::Closed(why) => (WatchState::Unreadable, Some(why.clone())),
             Root::Missing => {
@@ -624,20 +643,59 @@ impl DirectoryThread {
                 let why = "all its files disappeared at once; their images are kept until the files return or `murald watch remove --forget` removes them";
                 (WatchState::Away, Some(why.to_owned()))
             }
-            Root::There if refused.is_some() => (WatchState::Partial, refused.clone()),
-            Root::There => {
-                let message = match (*kept, self.state.unnamed.len()) {
-                    (0, 0) => None,
-                    (0, _) if self.is_busy() => None,
-                    (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
-                    (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),
-                    (1, _) => Some("1 file is missing; its image is kept".to_owned()),
-                    (away, _) => Some(format!("{away} files are missing; their images are kept")),
-                };
-                (WatchState::Watched, message)
-            }
+            Root::There => self.there(&unread),
         };
-        self.watched.tell(state, message);
+        let unreadable = unread.len();
+        self.watched.tell(Status {
+            state,
+            message,
+            unreadable,
+        });
+    }
+
+    /// The state of a directory that is there, and what is known about its files.
+    fn there(&self, unread: &BTreeSet<&PathBuf>) -> (WatchState, Option<String>) {
+        let State {
+            refused,
+            unnamed,
+            kept,
+            ..
+        } = &self.state;
+        let shown = |path: &PathBuf| {
+            let inside = path.strip_prefix(&self.watched.directory.path);
+            inside.unwrap_or(path).display().to_string()
+        };
+        let first = unread.first().map(|path| shown(path)).unwrap_or_default();
+        let unread = match unread.len() {
+            0 => None,
+            1 => Some(format!("cannot read {first}")),
+            some => Some(format!("cannot read {first} and {} more", some - 1)),
+        };
+        let is_partial = refused.is_some() || unread.is_some();
+        let kept = match *kept {
+            0 => None,
+            1 => Some("1 file is missing; its image is kept".to_owned()),
+            some => Some(format!("{some} files are missing; their images are kept")),
+        };
+        let unnamed = match unnamed.len() {
+            0 => None,
+            _ if self.is_busy() => None,
+            1 => Some("skipped 1 file: its name is not UTF-8".to_owned()),
+            some => Some(format!("skipped {some} files: their names are not UTF-8")),
+        };
+        let notes: Vec<String> = [refused.clone(), unread, kept, unnamed]
+            .into_iter()
+            .flatten()
+            .collect();
+        let state = if is_partial {
+            WatchState::Partial
+        } else {
+            WatchState::Watched
+        };
+        (
+            state,
+            Some(notes.join("; ")).filter(|notes| !notes.is_empty()),
+        )
     }
 }
 

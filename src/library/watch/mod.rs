@@ -24,6 +24,7 @@ use super::context::ImportContext;
 use super::error::Error;
 use super::owner::Owner;
 use super::task::{Directory, Which};
+use crate::config::Exclude;
 use crate::store::watched as store;
 use crate::sys::lock;
 use crate::thread::Spawner;
@@ -31,7 +32,7 @@ use crate::wire::{WatchState, WatchedDirectory};
 
 use directory::DirectoryThread;
 use notices::Kernel;
-use watched::Watched;
+use watched::{Status, Watched};
 
 pub(crate) use settings::{Wanted, WatchSettings};
 
@@ -65,6 +66,11 @@ impl Watching {
         }))
     }
 
+    /// The patterns of files that are not imported.
+    pub(super) fn exclude(&self) -> Exclude {
+        lock(&self.0.settings).exclude.clone()
+    }
+
     /// Starts a scan of all directories. Returns at once.
     pub(crate) fn scan(&self) {
         self.0
@@ -90,24 +96,34 @@ impl Watching {
         let mut current = lock(&self.0.settings);
         let list = &self.0.context.watched;
         let mut before = list.all();
-        let mut keep = |written: &str, path: &Path, folders: bool, which: Which| {
-            let is_it = |one: &Arc<Watched>| {
-                one.written == written && one.directory.is(path, folders, &which)
-            };
-            let at = before.iter().position(is_it);
-            at.map_or_else(
-                || (self.make(written, path, folders, which.clone()), true),
-                |at| (before.swap_remove(at), false),
-            )
+        let mut keep = |written: &str, directory: Directory| {
+            let is_it = |one: &Arc<Watched>| one.written == written && one.directory.is(&directory);
+            if let Some(at) = before.iter().position(is_it) {
+                return (before.swap_remove(at), false);
+            }
+            let id = self.0.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+            let watched = Watched::new(id, written.to_owned(), directory);
+            (Arc::new(watched), true)
         };
         let mut directories = Vec::new();
         for Wanted { written, directory } in &settings.directories {
             if let Ok(path) = directory {
-                directories.push(keep(written, path, settings.folders, Which::All));
+                let directory = Directory {
+                    path: path.clone(),
+                    folders: settings.folders,
+                    exclude: settings.exclude.clone(),
+                    ..Directory::default()
+                };
+                directories.push(keep(written, directory));
             }
         }
         if self.has_single_files(&directories) {
-            directories.push(keep(NAMED, Path::new("/"), false, Which::Only));
+            let directory = Directory {
+                path: "/".into(),
+                which: Which::Only,
+                ..Directory::default()
+            };
+            directories.push(keep(NAMED, directory));
         }
         before.iter().for_each(|one| one.end());
         let all = directories.iter().map(|(one, _)| Arc::clone(one));
@@ -116,17 +132,6 @@ impl Watching {
             self.start(one, &settings);
         }
         *current = settings;
-    }
-
-    fn make(&self, written: &str, path: &Path, folders: bool, which: Which) -> Arc<Watched> {
-        let id = self.0.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let directory = Directory {
-            path: path.to_owned(),
-            folders,
-            which,
-            ..Directory::default()
-        };
-        Arc::new(Watched::new(id, written.to_owned(), directory))
     }
 
     /// Whether a file in place lies outside of these directories.
@@ -180,20 +185,24 @@ impl Watching {
         let one = |wanted: &Wanted| -> Result<WatchedDirectory, Error> {
             let path = wanted.written.clone();
             let known = all.iter().find(|one| one.written == path);
-            let (state, message) = match (&wanted.directory, known) {
-                (Err(why), _) => (WatchState::Unreadable, Some(why.clone())),
+            let status = match (&wanted.directory, known) {
+                (Err(why), _) => Status::new(WatchState::Unreadable, Some(why.clone())),
                 (Ok(_), Some(known)) => known.status(),
-                (Ok(_), None) => (WatchState::Watched, Some("not scanned yet".to_owned())),
+                (Ok(_), None) => {
+                    Status::new(WatchState::Watched, Some("not scanned yet".to_owned()))
+                }
             };
             let directory = wanted.directory.clone().ok();
             let count = |directory| self.0.context.store.read(|c| store::count(c, directory));
-            let images = directory.as_deref().map_or(Ok(0), count)?;
+            let (images, files) = directory.as_deref().map_or(Ok((0, 0)), count)?;
             Ok(WatchedDirectory {
                 path,
                 directory,
-                state,
+                state: status.state,
                 images,
-                message,
+                copies: files - images,
+                unreadable: status.unreadable as u64,
+                message: status.message,
             })
         };
         settings.directories.iter().map(one).collect()
@@ -202,7 +211,7 @@ impl Watching {
     /// Warnings about watched directories, for people.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let warning = |one: &Arc<Watched>| {
-            let (state, message) = one.status();
+            let Status { state, message, .. } = one.status();
             let message = message.unwrap_or_default();
             (state != WatchState::Watched).then(|| format!("{} is {state}: {message}", one.written))
         };

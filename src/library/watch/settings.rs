@@ -1,11 +1,9 @@
-//! Reads the watched directories from the configuration. Also has the watch's delays, and the names
-//! that it skips. Pure.
+//! Reads the watched directories from the configuration. Also has the watch's delays. Pure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::super::walk::is_skipped_name;
-use crate::config::{Config, own_directories, watched_directory};
+use crate::config::{Config, Exclude, own_directories, watched_directory};
 use crate::paths::Dirs;
 
 /// How long an image without a file waits for the file to appear again, also under another name.
@@ -17,6 +15,7 @@ pub(super) const FILES_AT_ONCE: usize = 64;
 pub(crate) struct WatchSettings {
     pub(crate) directories: Vec<Wanted>,
     pub(crate) folders: bool,
+    pub(crate) exclude: Exclude,
     /// murald's own directories, whose files are not imported.
     pub(crate) own: Vec<PathBuf>,
 }
@@ -45,40 +44,8 @@ impl WatchSettings {
         Self {
             directories,
             folders: config.library.watch_folders,
+            exclude: Exclude::new(&config.library.exclude),
             own: own_directories(dirs, &config.daemon),
         }
-    }
-}
-
-/// Whether a path is below a directory, and no part of it is skipped.
-pub(super) fn is_scanned(directory: &Path, path: &Path) -> bool {
-    path.strip_prefix(directory)
-        .is_ok_and(|inside| !inside.iter().any(is_skipped_name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hidden_and_unfinished_files_are_skipped() {
-        let check = |path: &str, expected| {
-            assert_eq!(
-                is_scanned(Path::new("/w"), Path::new(path)),
-                expected,
-                "{path}"
-            );
-        };
-        check("/w/a.png", true);
-        check("/w/sub/a.png", true);
-        check("/w", true);
-        check("/w/.a.png", false);
-        check("/w/.git/a.png", false);
-        check("/w/a.png.part", false);
-        check("/w/a.png~", false);
-        check("/w/x.tmp/a.png", false);
-        check("/w/@eaDir/a.png", false);
-        check("/w/a.png.opdownload", false);
-        check("/elsewhere/a.png", false);
     }
 }

@@ -1,7 +1,6 @@
 //! Lists a watched directory and adds watches, on the directory's own thread. Reads no file and no rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::ops::Bound;
@@ -12,11 +11,10 @@ use std::time::UNIX_EPOCH;
 use rustix::io::Errno;
 
 use super::super::disk::stamp;
-use super::super::package::{has_manifest, is_manifest};
-use super::super::walk::{NO_MEDIA, is_skipped_name};
+use super::super::listing::{is_closed, list};
+use super::super::task::Directory;
 use super::compare::{Found, Root, Seen};
 use super::notices::Watches;
-use super::settings::is_scanned;
 
 /// The paths that are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +56,7 @@ impl Scope {
 
 /// A walk of a directory, or a look at some of its paths.
 pub(super) struct Walk<'a> {
-    directory: &'a Path,
+    directory: &'a Directory,
     /// None for a look at paths, which need no new watches.
     watches: Option<&'a mut Watches>,
     /// Called while the walk makes progress.
@@ -75,7 +73,7 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// `own`: murald's directories, which are not entered even over a link.
     pub(super) fn new(
-        directory: &'a Path,
+        directory: &'a Directory,
         own: &[PathBuf],
         watches: Option<&'a mut Watches>,
         alive: &'a dyn Fn(),
@@ -91,11 +89,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Looks at the directory, or at paths in it.
-    pub(super) fn look(mut self, scope: &Scope) -> Found {
+    /// Looks at the directory, or at paths in it. Files of `known` are looked at although they are
+    /// excluded, as their images stay.
+    pub(super) fn look(mut self, scope: &Scope, known: &[PathBuf]) -> Found {
+        let root = &*self.directory.path;
         // Watched before it is read, so that no change in between is missed.
-        self.follow(self.directory);
-        let meta = match fs::metadata(self.directory) {
+        self.follow(root);
+        let meta = match fs::metadata(root) {
             Ok(meta) if meta.is_dir() => meta,
             Ok(_) => return self.without(Root::Closed("it is not a directory".to_owned())),
             Err(error) if is_missing(&error) => return self.without(Root::Missing),
@@ -103,11 +103,11 @@ impl<'a> Walk<'a> {
         };
         match scope {
             Scope::All => {
-                self.watch(self.directory);
-                if let Err(error) = fs::read_dir(self.directory) {
+                self.watch(root);
+                if let Err(error) = fs::read_dir(root) {
                     return self.without(Root::Closed(error.to_string()));
                 }
-                self.find(self.directory.to_owned(), false, meta);
+                self.find(root.to_owned(), false, meta);
             }
             Scope::Paths(paths) => paths.iter().for_each(|path| self.look_at(path)),
         }
@@ -117,6 +117,13 @@ impl<'a> Walk<'a> {
                     self.follow(&path);
                 }
                 self.enter(&path, &meta);
+            }
+        }
+        for path in known {
+            match fs::metadata(path) {
+                Ok(meta) => self.found.files.push(seen(path.clone(), &meta)),
+                Err(error) if is_missing(&error) => {}
+                Err(_) => self.cannot_see(path),
             }
         }
         self.found
@@ -169,17 +176,17 @@ impl<'a> Walk<'a> {
 
     /// Whether a directory between the watched directory and the file is skipped.
     fn is_left_out(&self, path: &Path) -> bool {
-        let above = path.ancestors().skip(1);
+        let (above, root) = (path.ancestors().skip(1), &self.directory.path);
         above
-            .take_while(|above| *above != self.directory && above.starts_with(self.directory))
-            .any(|above| above.join(NO_MEDIA).exists() || has_manifest(above))
+            .take_while(|above| *above != root && above.starts_with(root))
+            .any(is_closed)
     }
 
     fn find(&mut self, path: PathBuf, is_link: bool, meta: Metadata) {
         (self.alive)();
         if meta.is_dir() {
             self.pending.insert((is_link, path), meta);
-        } else if meta.is_file() && is_scanned(self.directory, &path) {
+        } else if meta.is_file() {
             match path.to_str() {
                 Some(_) => self.found.files.push(seen(path, &meta)),
                 None => drop(self.found.unnamed.insert(path)),
@@ -206,27 +213,23 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, path: &Path, meta: &Metadata) {
         // Watched before it is listed, so that no change in between is missed.
         self.watch(path);
-        let listed = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let entries = match listed {
-            Ok(entries) => entries,
+        let root = &*self.directory.path;
+        let listing = match list(root, path, &self.directory.exclude) {
+            Ok(listing) => listing,
             Err(error) if is_missing(&error) => return,
             Err(_) => return self.cannot_see(path),
         };
-        let has = |is: &dyn Fn(&OsStr) -> bool| entries.iter().any(|one| is(&one.file_name()));
-        let is_inside = path != self.directory;
-        if is_inside && has(&|name| name == NO_MEDIA) {
+        let is_inside = path != root;
+        if is_inside && listing.has_no_media {
             return;
         }
-        if is_inside && path.to_str().is_some() && has(&is_manifest) {
+        if is_inside && path.to_str().is_some() && listing.is_package {
             // The files of a package are no pictures of their own.
             return self.found.files.push(seen(path.to_owned(), meta));
         }
         let directories = &mut self.found.directories;
         directories.insert(path.to_owned(), meta.dev());
-        for entry in entries {
-            if is_skipped_name(&entry.file_name()) {
-                continue;
-            }
+        for entry in listing.entries {
             let inside = entry.path();
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             match fs::metadata(&inside) {
@@ -271,7 +274,8 @@ mod tests {
         let [alone, inside, there] =
             ["alone", "dir/inside", "there"].map(|name| directory.path().join(name));
         fs::write(&there, "").unwrap();
-        let walk = Walk::new(Path::new("/"), &[], None, &|| ());
+        let root = Directory::default();
+        let walk = Walk::new(&root, &[], None, &|| ());
         let found = walk.look_at_files(&[&alone, &inside, &there].map(Clone::clone).into());
         let device = fs::metadata(directory.path()).unwrap().dev();
         assert_eq!(found.directories, [(alone, device), (inside, 0)].into());

@@ -34,7 +34,26 @@ pub(super) struct Watched {
     pub(super) unsettled: Mutex<BTreeMap<PathBuf, u64>>,
     /// The last sign of life of a walk in progress.
     pub(super) walking: Mutex<Option<Instant>>,
-    status: Mutex<(WatchState, Option<String>)>,
+    status: Mutex<Status>,
+}
+
+/// The state of a watched directory, for people.
+#[derive(Clone)]
+pub(super) struct Status {
+    pub(super) state: WatchState,
+    pub(super) message: Option<String>,
+    /// The number of files and directories that cannot be read now.
+    pub(super) unreadable: usize,
+}
+
+impl Status {
+    pub(super) fn new(state: WatchState, message: Option<String>) -> Self {
+        Self {
+            state,
+            message,
+            unreadable: 0,
+        }
+    }
 }
 
 /// What waits for the thread of a directory.
@@ -83,7 +102,7 @@ impl Watched {
             wake: Condvar::new(),
             unsettled: Mutex::default(),
             walking: Mutex::default(),
-            status: Mutex::new((WatchState::Watched, None)),
+            status: Mutex::new(Status::new(WatchState::Watched, None)),
         }
     }
 
@@ -168,27 +187,26 @@ impl Watched {
     }
 
     /// Stores the state, and logs it when the directory is no longer watched completely.
-    pub(super) fn tell(&self, state: WatchState, message: Option<String>) {
+    pub(super) fn tell(&self, new: Status) {
         let mut status = lock(&self.status);
-        if state != WatchState::Watched && status.0 != state {
-            let (written, message) = (&self.written, message.as_deref().unwrap_or_default());
+        if new.state != WatchState::Watched && status.state != new.state {
+            let message = new.message.as_deref().unwrap_or_default();
+            let (written, state) = (&self.written, new.state);
             log::warn!("the watched directory {written} is {state}: {message}");
         }
-        *status = (state, message);
+        *status = new;
     }
 
-    /// The state, with an explanation for people.
-    pub(super) fn status(&self) -> (WatchState, Option<String>) {
+    pub(super) fn status(&self) -> Status {
         if self.hangs() {
             let why = "its disk does not answer".to_owned();
-            return (WatchState::Unreadable, Some(why));
+            return Status::new(WatchState::Unreadable, Some(why));
         }
-        let (state, message) = lock(&self.status).clone();
-        let is_scanning = state == WatchState::Watched && message.is_none() && self.is_busy();
-        (
-            state,
-            message.or_else(|| is_scanning.then(|| "scanning".to_owned())),
-        )
+        let mut status = lock(&self.status).clone();
+        if status.state == WatchState::Watched && status.message.is_none() && self.is_busy() {
+            status.message = Some("scanning".to_owned());
+        }
+        status
     }
 }
 
@@ -233,7 +251,7 @@ impl WatchList {
 
     /// Whether the directory of a file is away, as its thread has told.
     pub(super) fn is_away(&self, file: &Path) -> bool {
-        let is_away = |one: &Arc<Watched>| lock(&one.status).0 == WatchState::Away;
+        let is_away = |one: &Arc<Watched>| lock(&one.status).state == WatchState::Away;
         let list = lock(&self.0);
         let mut whole = list.iter().filter(|one| one.directory.which == Which::All);
         whole.any(|one| file.starts_with(&one.directory.path) && is_away(one))
@@ -279,7 +297,7 @@ mod tests {
         (0..4).for_each(|step| {
             one.changed(Path::new(&format!("/w/{step}")), begun + SETTLE / 2 * step)
         });
-        assert!(one.status().1.is_some(), "it is busy");
+        assert!(one.status().message.is_some(), "it is busy");
         let waiting = one.wait(None, false).unwrap();
         assert_eq!(waiting.paths.len(), 4);
         let due = Some(Instant::now());

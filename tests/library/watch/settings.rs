@@ -206,7 +206,9 @@ fn each_setting_of_the_library_has_its_effect() {
         let image = walls.images().into_values().next().unwrap();
         assert_eq!(image["folder_id"].is_i64(), folders, "{image}");
         let shown = walls.daemon.client().get("/config/library").ok();
-        let expected = json!({ "watch": [walls.directory], "watch_folders": folders });
+        let expected = json!({
+            "watch": [walls.directory], "watch_folders": folders, "exclude": [],
+        });
         assert_eq!(shown, expected);
     }
 }
@@ -318,4 +320,82 @@ fn files_of_phones_network_disks_and_downloads_are_skipped() {
     walls.wait_for(&[&all[..], &marked[..]].concat());
     fs::write(walls.at("phone/.nomedia"), "").unwrap();
     walls.wait_for(&all);
+}
+
+#[test]
+fn excluded_files_are_not_imported_and_known_images_stay() {
+    let pictures = [("sea/a.png", 1), ("raw/b.png", 2), ("c.png", 3)];
+    let mut walls = Walls::prepared("exclude = ['raw/']", &pictures);
+    walls.daemon.start();
+    let first = [("sea/a.png", 1), ("c.png", 3)];
+    walls.wait_for(&first);
+    let client = walls.daemon.client();
+    let exclude = |patterns: Value| {
+        let changed = client
+            .patch("/library/watch", &json!({ "exclude": patterns }))
+            .ok();
+        assert_eq!(changed["exclude"], patterns);
+        wait_until("the scan", || walls.state()["message"].is_null());
+    };
+    let invalid = client
+        .patch("/library/watch", &json!({ "exclude": ["["] }))
+        .fails(400);
+    let message = invalid.to_string();
+    assert!(
+        message.contains("must be a pattern as in .gitignore"),
+        "{message}"
+    );
+    exclude(json!(["raw/", "c*.png", "sea"]));
+    walls.draw("c2.png", 4);
+    walls.draw("sea/d.png", 5);
+    walls.draw("e.png", 6);
+    walls.wait_for(&[("sea/a.png", 1), ("c.png", 3), ("e.png", 6)]);
+    // They follow their files at each scan.
+    walls.draw("sea/a.png", 7);
+    client.post("/library/scan", &json!({})).ok();
+    walls.wait_for(&[("sea/a.png", 7), ("c.png", 3), ("e.png", 6)]);
+    // Imports skip the same files.
+    let other = walls.daemon.root().join("other");
+    fs::create_dir_all(other.join("raw")).unwrap();
+    fs::write(other.join("raw/f.png"), picture(8)).unwrap();
+    fs::write(other.join("g.png"), picture(9)).unwrap();
+    let body = json!({ "paths": [other], "wait": true });
+    assert_eq!(client.post("/images/import", &body).ok()["total"], 1);
+    exclude(json!([]));
+    wait_until("all images", || walls.images().len() == 7);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_until_it_can() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 1)]);
+    let drawing = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 9'>\
+                   <rect width='16' height='9' fill='#123456'/></svg>";
+    fs::write(walls.at("c.svg"), drawing).unwrap();
+    let paths = std::env::var_os("PATH").unwrap();
+    let program = std::env::split_paths(&paths)
+        .map(|directory| directory.join("rsvg-convert"))
+        .find(|path| path.is_file())
+        .expect("rsvg-convert is not installed");
+    walls.daemon.only(&[]);
+    walls.daemon.start();
+    wait_until("the state", || walls.state()["unreadable"] == 1);
+    let state = walls.state();
+    assert_eq!(state["state"], "partial");
+    assert_eq!(state["message"], "cannot read c.svg");
+    assert_eq!((&state["images"], &state["copies"]), (&json!(1), &json!(1)));
+    let listed = walls.daemon.murald(&["watch", "list"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.contains("1 image, 1 copy, 1 not readable"),
+        "{listed}"
+    );
+    let status = walls.daemon.murald(&["status"]).output().unwrap();
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(status.contains("cannot read c.svg"), "{status}");
+    std::os::unix::fs::symlink(program, walls.daemon.root().join("only/rsvg-convert")).unwrap();
+    let client = walls.daemon.client();
+    client.post("/library/scan", &json!({})).ok();
+    wait_until("the drawing", || walls.images().contains_key("c.svg"));
+    wait_until("the state", || walls.state()["state"] == "watched");
+    assert_eq!(walls.state()["unreadable"], 0);
 }

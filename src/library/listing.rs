@@ -1,0 +1,118 @@
+//! Lists a directory for imports and watched directories, without what both skip. Reads no file.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::package::{has_manifest, is_manifest};
+use crate::config::Exclude;
+
+/// Endings of the names of unfinished files.
+const UNFINISHED: [&[u8]; 11] = [
+    b"~",
+    b".part",
+    b".partial",
+    b".crdownload",
+    b".opdownload",
+    b".download",
+    b".filepart",
+    b".!qB",
+    b".tmp",
+    b".swp",
+    b".bak",
+];
+/// Names of directories in which network disks keep thumbnails, deleted files and old versions.
+const NOT_PICTURES: [&[u8]; 3] = [b"@eaDir", b"#recycle", b"#snapshot"];
+/// A directory with this file has no pictures for its user, as on phones.
+const NO_MEDIA: &str = ".nomedia";
+
+/// Whether imports and watched directories skip a name: it is hidden, or means an unfinished file or a
+/// directory without pictures for its user.
+pub(super) fn is_skipped_name(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(b".")
+        || UNFINISHED.iter().any(|end| name.ends_with(end))
+        || NOT_PICTURES.contains(&name)
+}
+
+/// A directory's entries that are not skipped, and what is special about it.
+pub(super) struct Listing {
+    pub(super) entries: Vec<DirEntry>,
+    pub(super) is_empty: bool,
+    /// It is one image with all its files.
+    pub(super) is_package: bool,
+    /// Its owner wants no pictures of it shown.
+    pub(super) has_no_media: bool,
+}
+
+/// Lists `directory`, which is `root` or below it. `root` is what a client imports or watches.
+pub(super) fn list(root: &Path, directory: &Path, exclude: &Exclude) -> io::Result<Listing> {
+    let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
+    let has = |is: &dyn Fn(&OsStr) -> bool| entries.iter().any(|one| is(&one.file_name()));
+    let (is_package, has_no_media) = (has(&is_manifest), has(&|name| name == NO_MEDIA));
+    let is_empty = entries.is_empty();
+    let inside = directory.strip_prefix(root).unwrap_or(directory);
+    entries.retain(|one| {
+        let name = one.file_name();
+        let is_directory = || {
+            let kind = one.file_type();
+            kind.is_ok_and(|kind| kind.is_dir() || kind.is_symlink() && one.path().is_dir())
+        };
+        let is_excluded =
+            || !exclude.is_empty() && exclude.has(&inside.join(&name), is_directory());
+        !is_skipped_name(&name) && !is_excluded()
+    });
+    Ok(Listing {
+        entries,
+        is_empty,
+        is_package,
+        has_no_media,
+    })
+}
+
+/// Whether the listings of the directories between `root` and a file lead to the file, as far as names
+/// show.
+pub(super) fn is_listed(root: &Path, file: &Path, exclude: &Exclude) -> bool {
+    file.strip_prefix(root).is_ok_and(|inside| {
+        !inside.iter().any(is_skipped_name) && (exclude.is_empty() || !exclude.covers(inside))
+    })
+}
+
+/// Whether a file of this name concerns all files of its directory.
+pub(super) fn is_mark(name: &OsStr) -> bool {
+    name == NO_MEDIA || is_manifest(name)
+}
+
+/// Whether a directory below `root` is not listed because of a file in it.
+pub(super) fn is_closed(directory: &Path) -> bool {
+    directory.join(NO_MEDIA).exists() || has_manifest(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_unfinished_and_excluded_files_are_skipped() {
+        let exclude = Exclude::new(&["raw/".to_owned()]);
+        let check = |path: &str, expected| {
+            let found = is_listed(Path::new("/w"), Path::new(path), &exclude);
+            assert_eq!(found, expected, "{path}");
+        };
+        check("/w/a.png", true);
+        check("/w/sub/a.png", true);
+        check("/w", true);
+        check("/w/.a.png", false);
+        check("/w/.git/a.png", false);
+        check("/w/a.png.part", false);
+        check("/w/a.png~", false);
+        check("/w/x.tmp/a.png", false);
+        check("/w/@eaDir/a.png", false);
+        check("/w/a.png.opdownload", false);
+        check("/w/raw/a.png", false);
+        check("/w/raw", true);
+        check("/elsewhere/a.png", false);
+    }
+}
