@@ -53,7 +53,8 @@ pub(crate) fn follow(
     supplies: Supplies,
     tell: impl Fn(bool) + Send + 'static,
 ) -> io::Result<OwnedThread<CancelOnDrop>> {
-    let (news, cancel) = (News::of(&supplies)?, Cancel::new()?);
+    let news = News::of(&supplies)?;
+    let cancel = Cancel::new()?;
     let until = cancel.clone();
     let thread = spawner.spawn("battery", move || watch(&supplies, &news, &until, &tell))?;
     Ok(OwnedThread::new(CancelOnDrop(cancel), thread))

@@ -52,7 +52,8 @@ mod tests {
         let bmp = ImageFormatHint::Exact(image::ImageFormat::Bmp);
         let error = ImageError::Decoding(DecodingError::new(bmp, "a bad row"));
         assert_eq!(chain(&error), "Format error decoding Bmp: a bad row");
-        let (code, text) = (rusqlite::ffi::Error::new(13), "database or disk is full");
+        let code = rusqlite::ffi::Error::new(13);
+        let text = "database or disk is full";
         let full = rusqlite::Error::SqliteFailure(code, Some(text.to_owned()));
         assert_eq!(chain(&full), text);
     }

@@ -50,7 +50,8 @@ impl Parallax {
     }
 
     fn follow(&self, driver: ParallaxDriver) -> io::Result<Following> {
-        let (backends, wallpaper) = (self.backends.clone(), self.wallpaper.clone());
+        let backends = self.backends.clone();
+        let wallpaper = self.wallpaper.clone();
         let mut follower = Follower {
             backends,
             wallpaper,

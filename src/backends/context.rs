@@ -142,7 +142,8 @@ impl Context {
         &self,
         launch: impl FnOnce(&Path) -> Launch,
     ) -> Result<BackendProcess, Error> {
-        let (name, output) = (self.name.as_str(), self.output.as_deref());
+        let name = self.name.as_str();
+        let output = self.output.as_deref();
         let limits = ResourceLimits {
             data: self.memory_limit(),
             ..ResourceLimits::default()

@@ -196,7 +196,8 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
-        let (source, decoder) = (&state.path, self.decoder.until(cancel));
+        let source = &state.path;
+        let decoder = self.decoder.until(cancel);
         let looked = decoder.look(source).map_err(decoding::failed(source))?;
         let is_ready = match (looked.header, takes.formats) {
             (Ok(_), None) => true,
@@ -290,7 +291,8 @@ impl Copies {
             cut,
             ..
         } = state;
-        let (path, cut) = (path.as_os_str().as_bytes(), cut.as_bytes());
+        let path = path.as_os_str().as_bytes();
+        let cut = cut.as_bytes();
         let size = [size.0.to_le_bytes(), size.1.to_le_bytes()].concat();
         let [length, inode] = [length, inode].map(|number| number.to_le_bytes());
         let state = [path, &length, &inode, &time.to_le_bytes(), &size, cut];

@@ -198,10 +198,8 @@ mod tests {
             .start(&Launch::new("/bin/true"), "test", None)
             .unwrap();
         fs::remove_file(process.log_path()).unwrap();
-        let (until, cancel) = (
-            Instant::now() + Duration::from_secs(60),
-            Cancel::new().unwrap(),
-        );
+        let until = Instant::now() + Duration::from_secs(60);
+        let cancel = Cancel::new().unwrap();
         let followed = follow(&process, 0, &[], until, &cancel, |_| ControlFlow::Break(()));
         let expected = format!("cannot read its log {}: ", process.log_path().display());
         assert!(followed.unwrap_err().to_string().starts_with(&expected));
@@ -219,10 +217,8 @@ mod tests {
             "for i in $(seq 40); do yes \"$(printf %4000s)\" | head -n 500; echo drawn; done";
         let launch = Launch::new("/bin/sh").args(["-c", flood]);
         let process = records.start(&launch, "test", None).unwrap();
-        let (until, cancel) = (
-            Instant::now() + Duration::from_secs(120),
-            Cancel::new().unwrap(),
-        );
+        let until = Instant::now() + Duration::from_secs(120);
+        let cancel = Cancel::new().unwrap();
         let mut seen = 0;
         let read = |line: &str| {
             seen += usize::from(line == "drawn");

@@ -166,7 +166,8 @@ fn drawn(
         Trace::is_done
     };
     if !until(is_it, DRAWN_WITHIN, process, files, cancel, &mut trace)? {
-        let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
+        let drawn = trace.drawn();
+        let limit = DRAWN_WITHIN.as_secs();
         let why = format!(
             "swaybg drew on {drawn} of {} outputs within {limit} s",
             files.len()

@@ -47,7 +47,8 @@ impl Backends {
     /// Why a backend cannot be used here; `None` if it can, or if it is installed but there is no
     /// session.
     pub fn unusable(&self, entry: &Registration) -> Option<String> {
-        let (name, missing) = (entry.name, self.missing(entry));
+        let name = entry.name;
+        let missing = self.missing(entry);
         if !missing.is_empty() {
             return Some(not_installed(name, &missing));
         }

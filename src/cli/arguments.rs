@@ -180,7 +180,8 @@ impl Line {
     fn positionals(self, verb: &Verb, leading: usize) -> Result<Vec<OsString>, Error> {
         if let Some(word) = self.words.iter().find(|word| is_flag(word)) {
             let (name, _) = split(word);
-            let (name, is_alone) = (name.to_string_lossy(), leading == 0);
+            let name = name.to_string_lossy();
+            let is_alone = leading == 0;
             return Err(suggest::unknown_flag(verb, &name, is_alone));
         }
         Ok(self
@@ -198,9 +199,12 @@ fn is_global((flag, _): &Given) -> bool {
 
 /// The flags of every verb, and whether help or the version is asked for.
 fn read_globals(given: Vec<Given>) -> Result<(Globals, bool, bool), Error> {
-    let (mut globals, mut help, mut version) = (Globals::default(), false, false);
+    let mut globals = Globals::default();
+    let mut help = false;
+    let mut version = false;
     for (flag, value) in given {
-        let (name, value) = (flag.name, value.unwrap_or_default());
+        let name = flag.name;
+        let value = value.unwrap_or_default();
         let path = || {
             if value.is_empty() {
                 Err(Error::usage(format!(

@@ -239,14 +239,16 @@ fn head_for_daemon(request: &httparse::Request<'_, '_>, route: &str, length: u64
 
 /// Reads a head up to its empty line; one that is too large, or ends early, is incomplete.
 fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let (mut from, mut head) = (from.take(MOST_HEAD), Vec::new());
+    let mut from = from.take(MOST_HEAD);
+    let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && from.read_until(b'\n', &mut head)? > 0 {}
     Ok(head)
 }
 
 /// Returns when the last event stream has ended and no other has begun since.
 pub(super) fn wait_for_end(streams: &Receiver<bool>) {
-    let (mut open, mut end) = (0_usize, None);
+    let mut open = 0_usize;
+    let mut end = None;
     loop {
         let change = match end {
             Some(end) => streams.recv_deadline(end),

@@ -309,7 +309,8 @@ fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Erro
 
 fn checksum(path: &Path) -> std::io::Result<String> {
     let mut hash = Sha256::new();
-    let (mut file, mut piece) = (open_regular(path)?, vec![0; 64 << 10]);
+    let mut file = open_regular(path)?;
+    let mut piece = vec![0; 64 << 10];
     loop {
         match file.read(&mut piece)? {
             0 => break,
@@ -416,7 +417,8 @@ fn say_which(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         else {
             continue;
         };
-        let (connection, word) = (&call.connect()?, id.to_string());
+        let connection = &call.connect()?;
+        let word = id.to_string();
         let (what, mut known) = candidates(kind, &word, connection)?;
         if kind_is_image(kind) && known.iter().any(|one| one.name == word && one.id != id) {
             known.extend(connection.read::<Named>(&[&"images", &id]).ok());

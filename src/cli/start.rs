@@ -156,7 +156,8 @@ fn answers(connection: &Connection) -> Result<(), Error> {
 
 fn tell(connection: &Connection) {
     let info: Value = connection.read(&[&"info"]).unwrap_or_default();
-    let (pid, log) = (&info["pid"], text(&info, "paths.log"));
+    let pid = &info["pid"];
+    let log = text(&info, "paths.log");
     warn(format!("started murald (process {pid}, log {log})"));
 }
 

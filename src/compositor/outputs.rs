@@ -181,7 +181,8 @@ impl Watch {
             Some(_) => format!("{place}; daemon.compositor is set"),
             None => place.to_string(),
         };
-        let (theirs, until) = (outputs.clone(), stop.clone());
+        let theirs = outputs.clone();
+        let until = stop.clone();
         let thread = spawner.spawn("outputs", move || {
             watch(&theirs, Search::new(place, waker), &until)
         })?;

@@ -135,7 +135,8 @@ impl Search {
         let Some(watch) = &self.watch else {
             return false;
         };
-        let (mut made, mut gone) = (false, false);
+        let mut made = false;
+        let mut gone = false;
         watch.read(|event| {
             let name = event
                 .file_name()
@@ -341,8 +342,10 @@ mod tests {
             directory: None,
         };
         let (spawner, _deaths) = Spawner::new();
-        let (stop, gate) = (Cancel::new().unwrap(), Gate::closed());
-        let (theirs, looked) = (stop.clone(), gate.clone());
+        let stop = Cancel::new().unwrap();
+        let gate = Gate::closed();
+        let theirs = stop.clone();
+        let looked = gate.clone();
         let search = move || {
             let found = Search::new(place, waker()).next(&theirs, (&gate, &|| None));
             assert!(found.is_none());

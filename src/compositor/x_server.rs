@@ -55,7 +55,8 @@ pub(crate) fn note_root_painter(display: &str, backend: &str) -> Result<(), Erro
         .intern_atom(false, PAINTER.as_bytes())?
         .reply()?
         .atom;
-    let (kind, text) = (AtomEnum::STRING, text.as_bytes());
+    let kind = AtomEnum::STRING;
+    let text = text.as_bytes();
     connection
         .change_property8(PropMode::REPLACE, server.root, name, kind, text)?
         .check()?;
@@ -113,7 +114,8 @@ impl X11Stream {
             };
             match connected {
                 Ok((stream, (family, address))) => {
-                    let (number, screen) = (parsed.display, usize::from(parsed.screen));
+                    let number = parsed.display;
+                    let screen = usize::from(parsed.screen);
                     return Ok(Self {
                         stream,
                         family,

@@ -79,7 +79,8 @@ impl ConfigHandle {
             subscribers: Vec::new(),
         };
         let current = RwLock::new(Arc::new(config));
-        let (state, unwatched) = (Mutex::new(state), Mutex::default());
+        let state = Mutex::new(state);
+        let unwatched = Mutex::default();
         Ok(Self(Arc::new(SharedConfig {
             path,
             bus,

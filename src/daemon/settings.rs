@@ -38,14 +38,19 @@ impl PauseFollower {
         wallpaper: &wallpaper::Handle,
         backends: &Backends,
     ) -> Self {
-        let (battery, windows, applying) = (Toggle::off(), Toggle::off(), Mutex::new(()));
+        let battery = Toggle::off();
+        let windows = Toggle::off();
+        let applying = Mutex::new(());
         let threads = Arc::new(PauseThreads {
             battery,
             windows,
             applying,
         });
-        let (wallpaper, backends) = (wallpaper.clone(), backends.clone());
-        let (kept, handle, playlists) = (Arc::clone(&threads), config.clone(), playlists.clone());
+        let wallpaper = wallpaper.clone();
+        let backends = backends.clone();
+        let kept = Arc::clone(&threads);
+        let handle = config.clone();
+        let playlists = playlists.clone();
         let supplies = Supplies::of(backends.dirs.env());
         let set = move || {
             // Lock before reading the settings: if two changes coincide, the second thread reads
@@ -103,8 +108,10 @@ fn follow_windows(
     wallpaper: &wallpaper::Handle,
     backends: &Backends,
 ) -> std::io::Result<Following> {
-    let (outputs, env) = (backends.outputs.clone(), backends.dirs.env().clone());
-    let (reported, other) = (wallpaper.clone(), wallpaper.clone());
+    let outputs = backends.outputs.clone();
+    let env = backends.dirs.env().clone();
+    let reported = wallpaper.clone();
+    let other = wallpaper.clone();
     let none = Box::new(move || other.cover(BTreeSet::new()));
     let source = Source {
         outputs,
@@ -141,7 +148,9 @@ pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Li
     library
         .watching
         .configure(WatchSettings::of(&config.current(), dirs));
-    let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
+    let handle = config.clone();
+    let dirs = dirs.clone();
+    let library = library.clone();
     config.subscribe(move |change| {
         if change.sections.contains(&Section::Library) {
             library
@@ -159,7 +168,8 @@ pub(super) fn tell_changes(
     (parallax, workspaces): (&Arc<Parallax>, &Arc<WorkspaceFollower>),
     desktop: &desktop::Handle,
 ) {
-    let (wallpaper, parallax) = (wallpaper.clone(), Arc::clone(parallax));
+    let wallpaper = wallpaper.clone();
+    let parallax = Arc::clone(parallax);
     let workspaces = Arc::clone(workspaces);
     let desktop = desktop.clone();
     config.subscribe(move |change| {

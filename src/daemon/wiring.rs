@@ -231,7 +231,9 @@ impl Base {
         library: &Library,
         backends: &Backends,
     ) -> Result<(desktop::Handle, DesktopOwner), Error> {
-        let (maker, png, hooks) = (library.clone(), self.config.clone(), self.config.clone());
+        let maker = library.clone();
+        let png = self.config.clone();
+        let hooks = self.config.clone();
         let fill = self.config.clone();
         let sources = desktop::Sources {
             store: self.store.clone(),

@@ -68,7 +68,8 @@ pub(super) fn copy(root: &Path, to: Option<&Path>, daemon: &Daemon) -> Result<Pa
     let make = |path: &Path| DirBuilder::new().create(path).map_err(Error::write(path));
     let entries = survey(root)?;
     to.map(make).transpose()?;
-    let (mut digest, mut size) = (Sha256::new(), 0);
+    let mut digest = Sha256::new();
+    let mut size = 0;
     for (path, is_file) in entries {
         let to = to.map(|to| to.join(&path));
         let name = path.as_os_str().as_bytes();
@@ -113,14 +114,17 @@ pub(super) fn copy(root: &Path, to: Option<&Path>, daemon: &Daemon) -> Result<Pa
 /// its entries; says whether each is a file. Refuses links, special files, and too many files or bytes.
 fn survey(root: &Path) -> Result<Vec<(PathBuf, bool)>, Error> {
     let refuse = |problem: String| Err(Error::Package(problem));
-    let (mut entries, mut files, mut size) = (Vec::new(), 0, 0);
+    let mut entries = Vec::new();
+    let mut files = 0;
+    let mut size = 0;
     let mut pending = vec![PathBuf::new()];
     while let Some(directory) = pending.pop() {
         for entry in fs::read_dir(root.join(&directory)).map_err(unreadable(&directory))? {
             let entry = entry.map_err(unreadable(&directory))?;
             let path = directory.join(entry.file_name());
             let metadata = entry.metadata().map_err(unreadable(&path))?;
-            let (kind, shown) = (metadata.file_type(), path.display());
+            let kind = metadata.file_type();
+            let shown = path.display();
             if kind.is_symlink() {
                 return refuse(format!("its {shown} is a link"));
             }

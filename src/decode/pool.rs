@@ -74,8 +74,10 @@ struct Seat<'a> {
 
 impl Pool {
     pub(super) fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
-        let (state, freed) = (Mutex::default(), Condvar::new());
-        let (imports_max, ends) = (settings.imports.max(1), [Cancel::new()?, Cancel::new()?]);
+        let state = Mutex::default();
+        let freed = Condvar::new();
+        let imports_max = settings.imports.max(1);
+        let ends = [Cancel::new()?, Cancel::new()?];
         let shared = Arc::new(Shared {
             imports_max,
             state,

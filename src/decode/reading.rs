@@ -66,7 +66,9 @@ pub(super) fn feed(
     put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     daemon: &Daemon,
 ) -> io::Result<u64> {
-    let (mut buffer, mut reported, mut done) = (vec![0; BUFFER], Instant::now(), 0);
+    let mut buffer = vec![0; BUFFER];
+    let mut reported = Instant::now();
+    let mut done = 0;
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(done),

@@ -244,7 +244,8 @@ mod tests {
 
     #[test]
     fn cancelled_job_ends_its_process() {
-        let (cancel, mut worker) = (Cancel::new().unwrap(), worker("sleep 999", LONG));
+        let cancel = Cancel::new().unwrap();
+        let mut worker = worker("sleep 999", LONG);
         let process = worker.process.clone().unwrap();
         cancel.cancel();
         assert!(matches!(

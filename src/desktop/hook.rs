@@ -67,11 +67,9 @@ pub(super) struct HookRun {
 
 impl Hook {
     pub(super) fn new(spawner: Spawner, sources: HookSources) -> Self {
-        let (run, state, failure) = (
-            Mutex::default(),
-            Mutex::new(HookState::Idle),
-            Mutex::default(),
-        );
+        let run = Mutex::default();
+        let state = Mutex::new(HookState::Idle);
+        let failure = Mutex::default();
         let groups = Groups::default();
         Self(Arc::new(SharedHook {
             run,
@@ -119,8 +117,10 @@ impl Hook {
     fn wake(&self) -> io::Result<()> {
         let mut state = lock(&self.0.state);
         if matches!(*state, HookState::Idle) {
-            let (waker, cancel) = (Arc::new(Waker::new()?), Cancel::new()?);
-            let (shared, woken) = (Arc::clone(&self.0), Arc::clone(&waker));
+            let waker = Arc::new(Waker::new()?);
+            let cancel = Cancel::new()?;
+            let shared = Arc::clone(&self.0);
+            let woken = Arc::clone(&waker);
             let scripts = Scripts::new(cancel.clone(), self.0.groups.clone());
             let thread = self
                 .0

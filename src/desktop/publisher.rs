@@ -108,7 +108,8 @@ impl Publisher {
     }
 
     pub(super) fn run(mut self, messages: &Receiver<DesktopMessage>, ended: &Receiver<()>) {
-        let (outputs, made) = (self.outputs.subscribe(), self.made.clone());
+        let outputs = self.outputs.subscribe();
+        let made = self.made.clone();
         // Names, colours and files of the shown images may change.
         let (ring, edited) = bounded(1);
         let library = subscribe(&self.bus, ring);

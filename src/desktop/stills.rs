@@ -168,7 +168,8 @@ impl Stills {
     }
 
     fn begin(&self, (image, fill): (&Image, Rgb), key: String, paths: [PathBuf; 2]) {
-        let (made, make) = (self.made.clone(), Arc::clone(&self.make));
+        let made = self.made.clone();
+        let make = Arc::clone(&self.make);
         let image = image.clone();
         self.transcoder.submit_frame(Box::new(move |ffmpeg| {
             let result = ffmpeg

@@ -34,7 +34,8 @@ impl Painting {
         let done = Cancel::new()?;
         let (send, result) = channel();
         // Dropped in this order, even by a panic: the channel closes before `done` wakes the receiver.
-        let (ends, own) = ((send, CancelOnDrop(done.clone())), tasks.clone());
+        let ends = (send, CancelOnDrop(done.clone()));
+        let own = tasks.clone();
         let work = move || {
             // The receiver of a cancelled painting is gone.
             ends.0.send(paint(&own)).ok();
@@ -127,7 +128,8 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
     let Ok(probe) = media::probe(&mut file) else {
         return false;
     };
-    let (natural, mut count) = ((probe.width, probe.height), 0_u32);
+    let natural = (probe.width, probe.height);
+    let mut count = 0_u32;
     let mut is_wanted = true;
     let gone_through = probe.frames(&mut file, &mut |picture, stays| {
         let sent = paint::frame(&picture, natural, task)
@@ -176,7 +178,8 @@ mod tests {
             span: None,
             animate: true,
         };
-        let (output, content) = ("A".to_owned(), String::new());
+        let output = "A".to_owned();
+        let content = String::new();
         let wanted = Wanted {
             output,
             path: path.into_os_string(),

@@ -220,7 +220,8 @@ impl Root<'_> {
 
     /// Makes the pixmap the permanent background of the root window, and frees the old one.
     fn set_background(&self, pixmap: Pixmap) -> Result<(), Error> {
-        let (server, root) = (self.server, self.screen.root);
+        let server = self.server;
+        let root = self.screen.root;
         server.grab_server()?;
         let before = self.named()?;
         for name in PROPERTIES {

@@ -31,7 +31,11 @@ pub struct Error {
 impl Error {
     pub fn new(status: u16, error: impl Into<Cow<'static, str>>) -> Self {
         let error = error.into();
-        let (details, code, meta, headers, cause) = (None, None, None, Vec::new(), None);
+        let details = None;
+        let code = None;
+        let meta = None;
+        let headers = Vec::new();
+        let cause = None;
         Self {
             status,
             error,

@@ -93,7 +93,8 @@ mod tests {
     fn limits_are_those_of_the_manual() {
         let manual = include_str!("../../man/murald-api.7").replace('\n', " ");
         let limits = Limits::default();
-        let (body, seconds) = (limits.body >> 20, |time: Duration| time.as_secs());
+        let body = limits.body >> 20;
+        let seconds = |time: Duration| time.as_secs();
         for told in [
             format!("in UTF-8, at most {body} MiB"),
             format!("The body is larger than {body} MiB"),

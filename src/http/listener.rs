@@ -44,7 +44,8 @@ impl Listener {
         shared: Arc<ServerState>,
         end: Arc<Waker>,
     ) -> Self {
-        let (complained, release_at) = (None, None);
+        let complained = None;
+        let release_at = None;
         Self {
             socket,
             shared,
@@ -114,7 +115,8 @@ impl Listener {
     fn serve(&self, socket: UnixStream) {
         let client = self.shared.connections.add(socket);
         let started = if is_ours(&client.socket) {
-            let (shared, client) = (Arc::clone(&self.shared), Arc::clone(&client));
+            let shared = Arc::clone(&self.shared);
+            let client = Arc::clone(&client);
             self.shared
                 .threads
                 .start(move || Connection::new(&shared, client).serve())

@@ -165,7 +165,10 @@ fn framing(
     minor: u8,
     limits: &Limits,
 ) -> Result<Framing, Refusal> {
-    let (mut length, mut encoding, mut wants_continue, mut keep_alive) = (None, None, false, true);
+    let mut length = None;
+    let mut encoding = None;
+    let mut wants_continue = false;
+    let mut keep_alive = true;
     let mut has_host = false;
     for header in headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);

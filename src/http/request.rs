@@ -43,7 +43,8 @@ impl<'a> Request<'a> {
         let segments = segments(head.path)?;
         let query = parse_query(head.query)?;
         let Head { method, fields, .. } = head;
-        let (captures, client) = ([0; 2], None);
+        let captures = [0; 2];
+        let client = None;
         Ok(Self {
             method,
             segments,

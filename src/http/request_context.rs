@@ -67,7 +67,9 @@ impl RequestContext<'_> {
     /// Logs the request under the id that its client gets.
     pub(super) fn log(&self, status: u16) {
         let duration_ms = self.began.elapsed().as_micros() as f64 / 1000.0;
-        let (request_id, method, path) = (&*self.id, self.method.as_str(), &*self.path);
+        let request_id = &*self.id;
+        let method = self.method.as_str();
+        let path = &*self.path;
         let level = if status >= 500 {
             Level::Error
         } else {

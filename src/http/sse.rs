@@ -258,7 +258,8 @@ fn write_event(text: &mut String, message: &Message) {
     if message.lost > 0 {
         writeln!(text, ": lost {}", message.lost).expect("a String takes everything");
     }
-    let (kind, json) = (message.kind, &message.json);
+    let kind = message.kind;
+    let json = &message.json;
     write!(text, "event: {kind}\ndata: {json}\n\n").expect("a String takes everything");
 }
 

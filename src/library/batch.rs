@@ -169,7 +169,9 @@ impl Batch {
             waiting.add(file, &result, skipped);
         }
         let Some(id) = &self.id else { return };
-        let (batch_id, current, total) = (id.clone(), self.current, self.total);
+        let batch_id = id.clone();
+        let current = self.current;
+        let total = self.total;
         let elapsed_ms = self.elapsed_ms();
         let path = path.to_string_lossy().into_owned();
         bus.publish(&match result {
@@ -178,7 +180,8 @@ impl Batch {
                 duplicate,
                 note,
             }) => {
-                let (image, note) = (Box::new(image), note.map(|note| note.text().to_owned()));
+                let image = Box::new(image);
+                let note = note.map(|note| note.text().to_owned());
                 Event::ImageProcessed {
                     batch_id,
                     image,
@@ -302,7 +305,8 @@ impl Batch {
 
 impl WaitingClient {
     fn add(&mut self, file: &FoundFile, result: &Result<Imported, Error>, skipped: bool) {
-        let (place, path) = (file.place, file.path.to_string_lossy().into_owned());
+        let place = file.place;
+        let path = file.path.to_string_lossy().into_owned();
         match result {
             Ok(imported) => {
                 self.images.insert(place, imported.image.id);

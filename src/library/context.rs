@@ -71,8 +71,10 @@ impl ImportContext {
         transcoder: &Transcoder,
         land: Land,
     ) -> Self {
-        let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
-        let (decoder, run) = (settings.decoder.clone(), disk::Run::begin());
+        let directory = &settings.thumbnails_dir;
+        let ffmpeg = transcoder.ffmpeg().clone();
+        let decoder = settings.decoder.clone();
+        let run = disk::Run::begin();
         let thumbnails = Thumbnails::new(directory, decoder.clone(), ffmpeg, store.clone());
         Self {
             directory: settings.images_dir.clone(),

@@ -116,7 +116,8 @@ impl Tools<'_> {
             .ffmpeg
             .facts(path, format)
             .map_err(Error::transcoding(path))?;
-        let (whole, frame) = ((facts.width, facts.height), resolution.fits());
+        let whole = (facts.width, facts.height);
+        let frame = resolution.fits();
         let (width, height) = fit(whole, frame);
         let spare = if frame.0 <= CHEAP { 2 } else { 1 };
         // Exactly the thumbnail's shape; never larger than the source.
@@ -182,7 +183,8 @@ impl Tools<'_> {
         (resolution, fill): (Resolution, Rgb),
         to: &Path,
     ) -> Result<Option<Vec<Rgb>>, Error> {
-        let (size, decoding) = (resolution.fits(), Error::decoding(path));
+        let size = resolution.fits();
+        let decoding = Error::decoding(path);
         let (format, traits) = match self.decoder.still(path, (size, fill), to) {
             Err(decode::Error::NeedsTranscoder { format, traits, .. }) => (format, traits),
             drawn => return drawn.map_err(decoding),

@@ -90,7 +90,8 @@ pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error
     let mut count = 0;
     for some in ids.chunks(AT_ONCE) {
         let gone = context.store.write(|c| -> Result<_, Error> {
-            let (mut gone, missing) = (Departed::default(), images::missing(c)?);
+            let mut gone = Departed::default();
+            let missing = images::missing(c)?;
             for &id in some {
                 match images::get(c, id)? {
                     Some(image) if missing.contains(&id) => gone.end(c, image)?,

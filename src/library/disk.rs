@@ -74,7 +74,8 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
 /// The files and packages of the library's directory, sorted; temporary ones of other runs are
 /// removed on the way.
 pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
-    let (ours, mut files) = (run.prefix(), Vec::new());
+    let ours = run.prefix();
+    let mut files = Vec::new();
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
         entries => entries.map_err(Error::file("list", directory))?,

@@ -43,7 +43,8 @@ impl Library {
             }
         }
         if name.is_some() || change.capabilities.is_some() {
-            let (name, change) = (name.map(str::to_owned), change.clone());
+            let name = name.map(str::to_owned);
+            let change = change.clone();
             let owner = &self.owner;
             return owner.call(move |files| files.edit(id, name.as_deref(), &change));
         }
@@ -173,7 +174,8 @@ impl LibraryFiles {
         };
         // Committed before the file moves, so that a power failure cannot lose the note.
         context.store.write(|c| edits::begin_rename(c, &moving))?;
-        let (mut moved, mut manifest) = (false, None);
+        let mut moved = false;
+        let mut manifest = None;
         let done = context.store.write(|c| -> Result<Image, Error> {
             edits::change(c, image.id, change)?;
             // Read again: the image may have been deleted, and its file is about to be removed.

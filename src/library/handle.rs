@@ -144,7 +144,8 @@ impl Library {
 
     /// The file of a thumbnail, made now if it is missing.
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Error> {
-        let (mut image, mut tries) = (image.clone(), TRIES);
+        let mut image = image.clone();
+        let mut tries = TRIES;
         loop {
             self.answers(&image)?;
             let made = if image.is_absent() {

@@ -85,7 +85,8 @@ pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error
         decoder: &job.decoder,
         ffmpeg: &ffmpeg,
     };
-    let (path, folder) = (&job.file.path, job.folder);
+    let path = &job.file.path;
+    let folder = job.folder;
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),
         Task::InPlace => context.prepare_in_place(path, folder, tools),
@@ -191,7 +192,9 @@ impl Imports {
                     batch.ended(&file, Err(problem), &self.bus);
                     continue;
                 }
-                let (number, folder, task) = (line.next(), batch.folder, batch.task.clone());
+                let number = line.next();
+                let folder = batch.folder;
+                let task = batch.task.clone();
                 let decoder = batch.decoder(&files.context.imports);
                 self.workers.give(Job {
                     number,

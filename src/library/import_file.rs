@@ -63,7 +63,9 @@ impl ImportContext {
                 return Ok(imported.into());
             }
         }
-        let (mut copy, note, name) = (self.new_copy()?, source.note(), source.name);
+        let mut copy = self.new_copy()?;
+        let note = source.note();
+        let name = source.name;
         copy.fill(path, tools.decoder)?;
         if let Some(imported) = self.present(&copy.checksum)? {
             if !self.lacks_file(&imported.image)? {
@@ -133,7 +135,8 @@ impl ImportContext {
             .decoder
             .checksum(path)
             .map_err(Error::decoding(path))?;
-        let (path, name) = (path.to_owned(), source.name);
+        let path = path.to_owned();
+        let name = source.name;
         if let Some(imported) = self.present(&hashed.checksum)? {
             if imported.image.path != path && !has_lost_its_file(&imported.image) {
                 return Ok(imported.into());
@@ -142,7 +145,8 @@ impl ImportContext {
             return Ok(Prepared::Returned { path, image });
         }
         // `kept` from the start, as the file belongs to its owner and must not be removed.
-        let (checksum, size) = (hashed.checksum, hashed.meta.size);
+        let checksum = hashed.checksum;
+        let size = hashed.meta.size;
         let copy = Copy {
             path: path.clone(),
             kept: true,

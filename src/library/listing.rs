@@ -51,7 +51,8 @@ pub(super) struct Listing {
 pub(super) fn list(root: &Path, directory: &Path, exclude: &Exclude) -> io::Result<Listing> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     let has = |is: &dyn Fn(&OsStr) -> bool| entries.iter().any(|one| is(&one.file_name()));
-    let (is_package, has_no_media) = (has(&is_manifest), has(&|name| name == NO_MEDIA));
+    let is_package = has(&is_manifest);
+    let has_no_media = has(&|name| name == NO_MEDIA);
     let is_empty = entries.is_empty();
     let inside = directory.strip_prefix(root).unwrap_or(directory);
     entries.retain(|one| {

@@ -447,7 +447,8 @@ fn missing_thumbnail_is_made_again() {
             .present(&image, Resolution::Default)
             .is_none()
     );
-    let (library, picture) = (&alive.library, &image);
+    let library = &alive.library;
+    let picture = &image;
     let made: Vec<_> = std::thread::scope(|scope| {
         let ask = || library.thumbnail(picture, Resolution::P1080).unwrap();
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();

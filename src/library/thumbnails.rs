@@ -95,7 +95,8 @@ impl Thumbnails {
     pub fn complete(&self, image: &mut Image) {
         // The cache may have been deleted.
         image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
-        let (size, hex) = ((image.width, image.height), digest::hex(&image.checksum));
+        let size = (image.width, image.height);
+        let hex = digest::hex(&image.checksum);
         let there = |asked: &Resolution| {
             // For some sizes a smaller one is used.
             let path = self.path(&hex, made_as(size, *asked));
@@ -204,7 +205,8 @@ impl Thumbnails {
         match &image.web_meta {
             Some(meta) => package_thumbnail((image, meta), resolution, tools, new.path())?,
             None => {
-                let (to, scratch) = (Some(new.path()), || self.scratch());
+                let to = Some(new.path());
+                let scratch = || self.scratch();
                 drop(tools.thumbnail(&image.path, resolution, &scratch, to)?);
             }
         }
@@ -231,7 +233,8 @@ impl Thumbnails {
     }
 
     fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
-        let (directory, name) = (&self.shared.directory, resolution.as_str());
+        let directory = &self.shared.directory;
+        let name = resolution.as_str();
         let length = directory.as_os_str().len() + name.len() + hex.len();
         let mut path = PathBuf::with_capacity(length + "//.webp".len());
         [directory.as_path(), name.as_ref(), hex.as_ref()]

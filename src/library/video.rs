@@ -144,10 +144,8 @@ impl Library {
         }
         let path = self.thumbnails.preview(image);
         let new = Replacement::of(&path).map_err(Error::file("write", &path))?;
-        let (what, file) = (
-            format!("the preview of image {}", image.id),
-            (&*image.path, image.format),
-        );
+        let what = format!("the preview of image {}", image.id);
+        let file = (&*image.path, image.format);
         let made = ffmpeg
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.preview(&what, file, &facts, new.path()));
@@ -171,7 +169,8 @@ impl Library {
             decoder: &self.context.decoder,
             ffmpeg,
         };
-        let (file, size) = ((&*image.path, image.format), Resolution::Default);
+        let file = (&*image.path, image.format);
+        let size = Resolution::Default;
         let frame = tools.frame(file, Some(at), size, &|| self.thumbnails.scratch(), None)?;
         let colors = Some(frame.colors);
         let change = ImageChange {
@@ -191,10 +190,8 @@ impl Library {
         goes: LoopGoes,
     ) -> Result<Image, Error> {
         let mut copy = self.context.new_copy()?;
-        let (what, file) = (
-            format!("the loop of image {}", image.id),
-            (&*image.path, image.format),
-        );
+        let what = format!("the loop of image {}", image.id);
+        let file = (&*image.path, image.format);
         let cut = Cut {
             to: cut.to.min(image.duration),
             ..cut
@@ -229,7 +226,8 @@ impl Library {
                 Ok(self.land(Prepared::Copy(Box::new(ready)))?.image)
             }
             (None, LoopGoes::Replace) => {
-                let (id, tools) = (image.id, self.context.tools());
+                let id = image.id;
+                let tools = self.context.tools();
                 let row = self.context.describe(&image.path, &copy, None, tools)?;
                 let owner = &self.owner;
                 owner.call(move |files| files.replace(id, copy, format, row))?;

@@ -54,7 +54,9 @@ impl Workers {
         // Sending never blocks, as no more jobs are given than there are threads.
         let ((jobs, given), (ended, done)) = (bounded::<Job>(count), bounded(count));
         let threads = (1..=count).map(|number| {
-            let (work, given, ended) = (Arc::clone(work), given.clone(), ended.clone());
+            let work = Arc::clone(work);
+            let given = given.clone();
+            let ended = ended.clone();
             let body = move || {
                 for job in given {
                     if ended.send(attend(&work, job)).is_err() {
@@ -123,7 +125,8 @@ mod tests {
             ("/cursed", "internal error, please report it: on purpose"),
             ("/next", ""),
         ] {
-            let (path, decoder) = (PathBuf::from(path), decoder.clone());
+            let path = PathBuf::from(path);
+            let decoder = decoder.clone();
             let file = FoundFile {
                 path: path.clone(),
                 place: 0,

@@ -24,7 +24,8 @@ impl Probe {
     ) -> Result<(), Error> {
         let mut each = |(width, height): (u32, u32), pixels: &[u8], said: Duration| {
             let stays = if said > TOO_SHORT { said } else { USUAL };
-            let (extent, pixels) = ((f64::from(width), f64::from(height)), pixels.to_vec());
+            let extent = (f64::from(width), f64::from(height));
+            let pixels = pixels.to_vec();
             let mut picture = Picture::new(width, height, extent, 4, pixels, self.orientation());
             if let Some(profile) = self.profile() {
                 picture.convert(profile);
@@ -93,7 +94,8 @@ mod tests {
 
     /// Decodes all frames; returns them with the final result.
     fn seen(bytes: Vec<u8>) -> (Vec<Seen>, Result<(), Error>) {
-        let (mut seen, mut input) = (Vec::new(), Cursor::new(bytes));
+        let mut seen = Vec::new();
+        let mut input = Cursor::new(bytes);
         let outcome = gif::frames(&mut input, &mut |_, pixels, stays| {
             let row = |y: usize| *pixels[y * 16..].first_chunk().unwrap();
             seen.push(([row(0), row(1), row(2)], stays.as_millis()));

@@ -31,7 +31,8 @@ const SURPLUS: usize = 4 << 10;
 /// Reads all blocks up to the trailer.
 pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let mut blocks = Blocks::new(input)?;
-    let (mut first, mut frames) = (None, 0_u64);
+    let mut first = None;
+    let mut frames = 0_u64;
     while let Some(frame) = blocks.next()? {
         blocks.indices(&mut []).1?;
         first.get_or_insert(area(&frame));
@@ -109,7 +110,9 @@ impl<'a> Blocks<'a> {
     fn new(input: &'a mut dyn Input) -> Result<Self, Error> {
         input.rewind().map_err(Error::Read)?;
         let (common, profile, decoder) = (Vec::new(), Vec::new(), StreamingDecoder::new());
-        let (between, fill, lacks_end) = (false, 0, false);
+        let between = false;
+        let fill = 0;
+        let lacks_end = false;
         let mut blocks = Self {
             input,
             decoder,
@@ -188,7 +191,8 @@ impl<'a> Blocks<'a> {
         let (count, outcome) = self.indices(&mut indices);
         indices.truncate(count);
         canvas.begin(area, disposal(frame.dispose));
-        let (width, mut line) = (area.width as usize, Vec::new());
+        let width = area.width as usize;
+        let mut line = Vec::new();
         for (y, row) in (0..).zip(rows(area.height as usize, frame.interlaced)) {
             let from = (row * width).min(indices.len());
             let to = (from + width).min(indices.len());
@@ -206,7 +210,8 @@ impl<'a> Blocks<'a> {
 
     /// Reads a frame's pixels to the end of its data, in stored order; ignores surplus pixels.
     fn indices(&mut self, to: &mut [u8]) -> (usize, Result<(), Error>) {
-        let (mut count, mut surplus) = (0, [0; SURPLUS]);
+        let mut count = 0;
+        let mut surplus = [0; SURPLUS];
         loop {
             let out = match &mut to[count..] {
                 [] if count == 0 => OutputBuffer::None,

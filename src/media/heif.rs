@@ -31,7 +31,8 @@ pub(super) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
 
 /// Reads the content of the box `meta`, which may be after the pixels; empty if there is none.
 fn metadata(input: &mut dyn Input) -> io::Result<Vec<u8>> {
-    let (mut start, mut read) = (0, Vec::new());
+    let mut start = 0;
+    let mut read = Vec::new();
     for _ in 0..BOXES_MAX {
         input.seek(SeekFrom::Start(start))?;
         read.clear();
@@ -216,7 +217,8 @@ impl<'a> Meta<'a> {
             self.properties_of(*from)
                 .any(|(name, it)| name == b"auxC" && is_alpha(it))
         });
-        let (mut corners, mut has_profile) = ([0, 1, 2, 3], false);
+        let mut corners = [0, 1, 2, 3];
+        let mut has_profile = false;
         for (name, mut content) in self.properties_of(self.primary).copied() {
             let first = content.0.first().copied().unwrap_or_default();
             match &name {

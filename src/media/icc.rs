@@ -118,7 +118,8 @@ impl Profile {
                 let Some(conversion) = self.conversion(Layout::Gray, Layout::Rgb) else {
                     return;
                 };
-                let (mut levels, mut colors) = ([0; 256], [0; 3 * 256]);
+                let mut levels = [0; 256];
+                let mut colors = [0; 3 * 256];
                 levels
                     .iter_mut()
                     .zip(0..=255)
@@ -144,7 +145,8 @@ impl Profile {
 
     /// Returns `None` if there is nothing to convert, or the conversion is not supported.
     fn conversion(&self, from: Layout, to: Layout) -> Option<Conversion> {
-        let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
+        let srgb = ColorProfile::new_srgb();
+        let options = TransformOptions::default();
         let transform = self
             .icc
             .create_transform_8bit(from, &srgb, to, options)

@@ -80,7 +80,8 @@ impl Variety {
             }
             return Ok(header.reduced(goal, pixels));
         }
-        let (mut shrink, mut line) = (header.shrink(goal), Vec::new());
+        let mut shrink = header.shrink(goal);
+        let mut line = Vec::new();
         for row in pixels.chunks_exact(header.size.0 as usize * layout.bytes()) {
             line.clear();
             layout.append(row, &mut line);

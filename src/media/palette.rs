@@ -80,7 +80,8 @@ fn bins(picture: &Picture) -> Vec<Bin> {
 }
 
 fn mean(bins: impl Iterator<Item = Bin>) -> (Lab, f32) {
-    let (mut sum, mut weight) = (Lab::default(), 0.0);
+    let mut sum = Lab::default();
+    let mut weight = 0.0;
     for bin in bins {
         sum.l += bin.color.l * bin.weight;
         sum.a += bin.color.a * bin.weight;

@@ -180,10 +180,8 @@ fn lay(
         frame.width
     };
     let (mut pixels, mut row) = (Vec::new(), Vec::new());
-    let (stride, width) = (
-        across as usize * layout.bytes(),
-        place.width as usize * layout.bytes(),
-    );
+    let stride = across as usize * layout.bytes();
+    let width = place.width as usize * layout.bytes();
     for (y, samples) in (0..place.height).zip(samples.chunks_exact(stride.max(1))) {
         pixels.clear();
         layout.append(&samples[..width.min(stride)], &mut pixels);

@@ -112,7 +112,8 @@ fn density(tiles: &[Tile]) -> f64 {
 
 /// Returns the size of all tiles together in pixels, at the resolution of the densest tile.
 pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
-    let (bounds, density) = (Bounds::of(tiles), density(tiles));
+    let bounds = Bounds::of(tiles);
+    let density = density(tiles);
     (
         (bounds.width * density) as u32,
         (bounds.height * density) as u32,

@@ -114,10 +114,8 @@ fn missing_end_marker_is_accepted_with_a_note() {
             Format::Png => 12,
             _ => continue,
         };
-        let (whole, cut) = (
-            probed(&bytes).unwrap(),
-            probed(&bytes[..bytes.len() - end]).unwrap(),
-        );
+        let whole = probed(&bytes).unwrap();
+        let cut = probed(&bytes[..bytes.len() - end]).unwrap();
         assert_eq!(
             (whole.note, cut.note),
             (None, Some(Note::NoEnd)),
@@ -265,10 +263,8 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
     // One pixel of 8 bits. The tags are width, height, bits, no compression, black is zero, fill
     // order, strip offset, rows and bytes.
     let tiff = |order| {
-        let (size, strip) = (
-            [(256, 1), (257, 1), (258, 8)],
-            [(273, 8), (278, 1), (279, 1)],
-        );
+        let size = [(256, 1), (257, 1), (258, 8)];
+        let strip = [(273, 8), (278, 1), (279, 1)];
         tiff(&[&size[..], &[(259, 1), (262, 1), (266, order)], &strip].concat())
     };
     assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);

@@ -81,7 +81,8 @@ fn channels(plain: bool, alpha: bool) -> usize {
 pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
     let file = read(input)?;
     let container = Container::read(&file)?;
-    let (size, mut shown) = (container.size(), 0);
+    let size = container.size();
+    let mut shown = 0;
     let mut frames =
         Frames::of(&file, size).ok_or_else(|| damaged("its frames cannot be decoded"))?;
     while frames.has_more() {
@@ -300,7 +301,8 @@ impl<'a> Frames<'a> {
     /// Decodes the next frame; returns its RGBA pixels and its end time in milliseconds. `None` if
     /// it is damaged.
     fn next(&mut self) -> Option<(&[u8], u64)> {
-        let (mut pixels, mut end) = (ptr::null_mut(), 0);
+        let mut pixels = ptr::null_mut();
+        let mut end = 0;
         // SAFETY: the decoder exists; it writes the address of its canvas, and a number.
         let done = unsafe { WebPAnimDecoderGetNext(self.decoder.as_ptr(), &mut pixels, &mut end) };
         if done == 0 || pixels.is_null() {

@@ -305,7 +305,8 @@ impl Player {
         if self.running.values().all(|one| one.state.resting == paused) {
             return;
         }
-        let (now, mut changed) = (self.clock_reading(), Vec::new());
+        let now = self.clock_reading();
+        let mut changed = Vec::new();
         for one in self.running.values_mut() {
             if one.state.resting != paused {
                 one.change_states(|state| state.set_pause_by_session(paused, &now));

@@ -74,7 +74,8 @@ impl Player {
     }
 
     pub(super) fn active(&self) -> Vec<ActivePlaylist> {
-        let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
+        let now = self.clock_reading();
+        let connected = self.wallpapers.connected();
         let resting = self.pause.power.get().resting;
         let record = |one: &RunningPlaylist| {
             let applied_to = one.state.applied_to(&connected);
@@ -93,7 +94,8 @@ impl Player {
     /// With `on`: fails unless the playlist runs on one of these monitors.
     pub(super) fn act(&mut self, id: i64, action: Action, on: &[String], reply: Reply<Moved>) {
         if let Some(one) = self.running.get(&id).filter(|one| !self.runs_on(one, on)) {
-            let (name, monitors) = (one.spec.name.clone(), on.to_vec());
+            let name = one.spec.name.clone();
+            let monitors = on.to_vec();
             return reply(Err(Error::NotRunningOn { name, monitors }));
         }
         if let Some(aim) = action.aim(true, on) {
@@ -130,7 +132,8 @@ impl Player {
         if moving.is_empty() {
             return reply(Ok(Moved::default()));
         }
-        let (bus, resumes) = (self.bus.clone(), action == Action::Resume);
+        let bus = self.bus.clone();
+        let resumes = action == Action::Resume;
         let finish = move |result: Result<Moved, Error>| {
             if let (
                 true,

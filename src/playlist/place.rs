@@ -62,7 +62,8 @@ impl PlaybackState {
         kept: &[i64],
         number: usize,
     ) {
-        let (taken, mut group) = (self.taken(), kept.to_vec());
+        let taken = self.taken();
+        let mut group = kept.to_vec();
         let is_other = |item: &Item| !taken.contains(&item.image_id);
         let none_is_other = !spec.items.iter().any(is_other);
         let fits = |item: &Item| none_is_other || is_other(item);
@@ -160,7 +161,8 @@ impl PlaybackState {
         spec: &PlaylistSpec,
         fits: &dyn Fn(&Item) -> bool,
     ) -> Vec<usize> {
-        let (number, mut left) = (1 + self.others.len(), Vec::new());
+        let number = 1 + self.others.len();
+        let mut left = Vec::new();
         let mut kept: Vec<i64> = Vec::new();
         for id in self.taken() {
             match spec.items.index_of(id) {

@@ -162,7 +162,8 @@ impl Player {
     }
 
     pub(super) fn playlist_deadlines(&self) -> Deadlines {
-        let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
+        let now = self.clock_reading();
+        let connected = self.wallpapers.connected();
         // Nothing can change while no monitor is connected.
         let can_change = |(id, one): &(&i64, &RunningPlaylist)| {
             self.is_free(**id) && !one.state.applied_to(&connected).is_empty()

@@ -34,7 +34,8 @@ impl Player {
         request.source.playlist_id = Some(spec.id);
         request.source.playlist_name = Some(spec.name.clone());
         self.wishes.last += 1;
-        let (number, reports) = (self.wishes.last, self.wishes.reports.clone());
+        let number = self.wishes.last;
+        let reports = self.wishes.reports.clone();
         // Fails if the player has ended.
         let reply = move |result| drop(reports.send(Report { number, result }));
         self.wallpapers.apply(request, Box::new(reply));
@@ -148,7 +149,9 @@ impl Player {
 /// Writes the place of a playlist, unless it was stopped or started again since the wish. A change of
 /// its own has moved it already.
 fn place(state: &PlaybackState, wish: &Wish) -> WithRows {
-    let (id, is_step, place) = (wish.playlist, wish.is_step, state.clone());
+    let id = wish.playlist;
+    let is_step = wish.is_step;
+    let place = state.clone();
     Arc::new(move |c, applied| {
         let is_running = playlists::running(c)?.contains(&id);
         let known = playlists::state::<PlaybackState>(c, id)?.filter(|_| is_running);

@@ -233,7 +233,8 @@ pub(super) struct BulkReply {
 
 impl BulkReply {
     pub(super) fn new(left: usize, finish: Reply<Moved>) -> Arc<Mutex<Self>> {
-        let (moved, finish) = (Moved::default(), Some(finish));
+        let moved = Moved::default();
+        let finish = Some(finish);
         Arc::new(Mutex::new(Self {
             left,
             moved,

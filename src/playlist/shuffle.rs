@@ -258,7 +258,8 @@ impl Shuffle {
                 .iter()
                 .map(|&id| self.key(id))
                 .filter(|key| *key > from);
-            let (mut next, mut unfit) = (None::<Key>, Vec::new());
+            let mut next = None::<Key>;
+            let mut unfit = Vec::new();
             for key in ahead.filter(|&(_, id)| id != current) {
                 if next.is_some_and(|next| next < key) {
                     continue;

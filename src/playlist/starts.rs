@@ -183,7 +183,8 @@ impl Player {
         displaced: &[i64],
         result: &Outcome,
     ) -> Result<(), Error> {
-        let (id, now) = (start.spec.id, self.clock_reading());
+        let id = start.spec.id;
+        let now = self.clock_reading();
         if let Ok(applied) = result {
             // A later start that has replaced it may still fail.
             let takes = |other: &Step| other.takes(id, &start.after);

@@ -123,7 +123,8 @@ impl PlaybackState {
     /// or, in mode `each`, whether any monitor has another image now.
     pub(super) fn edit(&mut self, spec: &PlaylistSpec, seed: u64) -> bool {
         let ids = spec.ids();
-        let (before, taken) = (self.index, self.taken());
+        let before = self.index;
+        let taken = self.taken();
         let index = self.index_in(&ids);
         let lost = ids[index] != self.image_id;
         self.index = index;

@@ -85,7 +85,8 @@ impl Player {
             Aim::Step(direction, _) => direction,
             Aim::Start { .. } | Aim::Resume { .. } => Direction::Forward,
         };
-        let (before, shown_on) = (after.taken(), after.shown_on.clone());
+        let before = after.taken();
+        let shown_on = after.shown_on.clone();
         let skipped = self.skip_unshowable(&spec, &mut after, direction, &missing);
         let mut images = after.taken();
         if is_alone {
@@ -104,7 +105,8 @@ impl Player {
             ..Wish::new(&spec, &after, images)
         };
         let number = self.wish(&spec, &after, &wish);
-        let (id, is_start) = (spec.id, matches!(aim, Aim::Start { .. }));
+        let id = spec.id;
+        let is_start = matches!(aim, Aim::Start { .. });
         let step = Step {
             number,
             wish,
@@ -280,7 +282,8 @@ impl Player {
     /// Moves a playlist on by steps that share a result: the picture of the last one is shown, or a
     /// later request has replaced it.
     fn advance(&mut self, id: i64, group: Vec<Step>, applied: &Applied) {
-        let (now, is_displaced) = (self.clock_reading(), self.is_displaced(id));
+        let now = self.clock_reading();
+        let is_displaced = self.is_displaced(id);
         if let (Some(one), Some(last)) = (self.running.get_mut(&id), group.last()) {
             one.spec = last.spec.clone();
             one.state = last.after.clone();

@@ -137,7 +137,9 @@ fn player(
 ) -> (Player, Receiver<Report>) {
     let time = Arc::clone(time);
     let now = Box::new(move || time.lock().unwrap().clone());
-    let (store, bus, wallpapers) = (store.clone(), bus.clone(), Box::new(wallpapers.clone()));
+    let store = store.clone();
+    let bus = bus.clone();
+    let wallpapers = Box::new(wallpapers.clone());
     Player::new(store, bus, wallpapers, now, boot_id.to_owned())
 }
 

@@ -72,7 +72,8 @@ pub(super) struct Wishes {
 impl Wishes {
     pub(super) fn new() -> (Self, Receiver<Report>) {
         let (reports, receiver) = unbounded();
-        let (last, own) = (0, BTreeMap::new());
+        let last = 0;
+        let own = BTreeMap::new();
         (Self { reports, last, own }, receiver)
     }
 

@@ -101,7 +101,8 @@ impl Reaper {
     /// Sends on `tell` once the child has ended. If the channel is full, the owner will check
     /// anyway.
     pub fn watch(&self, child: &Child, tell: &Sender<()>) -> io::Result<()> {
-        let (token, mut watched) = (token(child), lock(&self.shared.watched));
+        let token = token(child);
+        let mut watched = lock(&self.shared.watched);
         epoll::add(
             &self.shared.epoll,
             child,

@@ -110,7 +110,8 @@ impl Store {
 
     /// Returns the ids on all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
-        let (version, query) = (version(moment)?, query.without_page());
+        let version = version(moment)?;
+        let query = query.without_page();
         if let Some(last) = &*lock(&self.shared.last_list)
             && last.version == version
             && last.query == query

@@ -55,7 +55,8 @@ impl WantedColors {
         let Some(like) = &self.like else {
             return Some(0.0);
         };
-        let (mut is_alike, mut sum) = (false, 0.0);
+        let mut is_alike = false;
+        let mut sum = 0.0;
         for &color in &like.colors {
             let distance = nearest(&colors, color);
             is_alike |= distance <= like.within;

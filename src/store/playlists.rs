@@ -363,7 +363,8 @@ fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>
     let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY playlist_image.position");
     let mut statement = connection.prepare_cached(&sql)?;
     row::all(statement.query([id])?, |row| {
-        let (media_type, time) = (word(row, 2)?, row.get(4)?);
+        let media_type = word(row, 2)?;
+        let time = row.get(4)?;
         let text: Option<String> = row.get(5)?;
         let at = text.as_deref().and_then(|text| text.parse().ok());
         let tone: Option<String> = row.get(6)?;

@@ -24,8 +24,12 @@ impl WorkspacePicture {
         backend: String,
         since: Timestamp,
     ) -> Self {
-        let (mode, together) = (Mode::Individual, Vec::new());
-        let (set_at, fit, position, sound) = (since, None, None, None);
+        let mode = Mode::Individual;
+        let together = Vec::new();
+        let set_at = since;
+        let fit = None;
+        let position = None;
+        let sound = None;
         let row = Assignment {
             monitor,
             image_id,

@@ -98,7 +98,8 @@ impl Uevents {
 
     /// Reads all pending events; returns whether any is about a device of this subsystem.
     pub(crate) fn drain(&self, subsystem: &str) -> bool {
-        let (mut buffer, mut any) = ([0; MESSAGE_MAX], false);
+        let mut buffer = [0; MESSAGE_MAX];
+        let mut any = false;
         loop {
             match rustix::io::read(&self.0, &mut buffer) {
                 Ok(length) => any |= is_about(&buffer[..length], subsystem),

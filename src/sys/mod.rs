@@ -39,14 +39,12 @@ pub(crate) fn is_queue_full(error: &io::Error) -> bool {
 /// The process at the other end of a connection, and its user. A process outside our PID namespace is 0,
 /// which rustix's type cannot express.
 pub(crate) fn peer(socket: &impl AsFd) -> io::Result<libc::ucred> {
-    let (mut peer, mut length) = (
-        libc::ucred {
-            pid: 0,
-            uid: 0,
-            gid: 0,
-        },
-        size_of::<libc::ucred>() as u32,
-    );
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of::<libc::ucred>() as u32;
     let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     let to = (&raw mut peer).cast();
     // SAFETY: the kernel writes at most `length` bytes, the size of `peer`.

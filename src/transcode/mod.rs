@@ -65,7 +65,9 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
     let mut queue = |name, places, at_once| -> io::Result<Sender<Job>> {
         let (inbox, jobs) = bounded(places);
         for _ in 0..at_once {
-            let (jobs, end, ffmpeg) = (jobs.clone(), ended.clone(), ffmpeg.clone());
+            let jobs = jobs.clone();
+            let end = ended.clone();
+            let ffmpeg = ffmpeg.clone();
             threads.push(spawner.spawn(name, move || work(name, &jobs, &end, &ffmpeg))?);
         }
         Ok(inbox)

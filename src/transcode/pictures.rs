@@ -122,7 +122,8 @@ pub(crate) fn require_for(format: Format, traits: &Traits) -> Result<(), Error> 
 /// Returns the error of the failed programs, and suggests a program that is not installed.
 fn refusal(format: Format, traits: &Traits, failed: Option<Error>) -> Error {
     let missing = Program::that_show(format, traits).find(|it| it.installed().is_none());
-    let (name, missing) = (media::name(format), missing.map(Program::wanted));
+    let name = media::name(format);
+    let missing = missing.map(Program::wanted);
     let said = match (failed, missing) {
         (Some(error), None) => return error,
         (Some(error), Some(program)) => format!("{error}; install {program}, which decodes {name}"),

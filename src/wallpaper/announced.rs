@@ -54,7 +54,8 @@ impl Announced {
     }
 
     fn add(&self, news: &mut Vec<Picture>, wanted: &Wanted, world: &WorldState) {
-        let (monitor, id) = (&wanted.row.monitor, wanted.row.image_id);
+        let monitor = &wanted.row.monitor;
+        let id = wanted.row.image_id;
         let (key, placement) = (&wanted.key, &wanted.placement);
         let before = self.pictures.get(monitor);
         if before.is_some_and(|(worker, told)| worker == key && is_same(told, placement)) {
@@ -63,7 +64,8 @@ impl Announced {
         let Some(image) = world.pictures().get(&id) else {
             return;
         };
-        let (backend, of_workspace) = (key.backend, world.hidden_by(monitor).is_some());
+        let backend = key.backend;
+        let of_workspace = world.hidden_by(monitor).is_some();
         let row = Assignment {
             backend: backend.to_string(),
             ..wanted.row.clone()

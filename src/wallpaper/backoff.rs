@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn starts_are_retried_five_times_with_back_off() {
-        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let mut backoff = Backoff::default();
+        let now = Instant::now();
         let mut wait = || backoff.failed(now).map(|at| (at - now).as_secs());
         assert_eq!(
             [(); 6].map(|()| wait()),
@@ -230,7 +231,8 @@ mod tests {
 
     #[test]
     fn backend_is_restarted_three_times_a_minute_at_most() {
-        let (mut backoffs, now) = (Backoffs::default(), Instant::now());
+        let mut backoffs = Backoffs::default();
+        let now = Instant::now();
         let key = WorkerKey {
             backend: BackendName::Feh,
             output: None,
@@ -249,7 +251,8 @@ mod tests {
 
     #[test]
     fn failed_backend_is_retried_at_once_in_a_new_session() {
-        let (mut backoffs, now) = (Backoffs::default(), Instant::now());
+        let mut backoffs = Backoffs::default();
+        let now = Instant::now();
         let key = WorkerKey {
             backend: BackendName::Builtin,
             output: None,
@@ -268,7 +271,8 @@ mod tests {
 
     #[test]
     fn earliest_retry_comes_first() {
-        let (mut backoffs, now) = (Backoffs::default(), Instant::now());
+        let mut backoffs = Backoffs::default();
+        let now = Instant::now();
         let [feh, builtin] = [BackendName::Feh, BackendName::Builtin].map(|backend| WorkerKey {
             backend,
             output: None,

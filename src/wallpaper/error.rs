@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn error_says_why_a_backend_cannot_be_used() {
         let check = |backend, missing: &[&'static str], lack: UnavailableReason, expected: &str| {
-            let (checked, missing) = (Vec::new(), missing.to_vec());
+            let checked = Vec::new();
+            let missing = missing.to_vec();
             let error = Error::NotUsable {
                 backend,
                 checked,
@@ -260,7 +261,8 @@ mod tests {
     fn error_lists_the_connected_monitors() {
         let check = |connected: &[&str], expected: &str| {
             let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-            let (named, connected) = (names(&["A", "B"]), names(connected));
+            let named = names(&["A", "B"]);
+            let connected = names(connected);
             let error = Error::UnknownMonitors {
                 names: named,
                 connected,

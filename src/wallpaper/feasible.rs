@@ -50,7 +50,8 @@ impl Feasible {
             warnings,
             ..
         } = &mut self.applied;
-        let (skipped, note) = (std::mem::take(skipped), note.take());
+        let skipped = std::mem::take(skipped);
+        let note = note.take();
         let warnings = std::mem::take(warnings);
         if let Some(applied) = applied(&self.pictures, skipped, note) {
             self.applied = Applied {
@@ -174,7 +175,8 @@ impl WorldState {
             walk,
         } = self.candidates(store, request, wishes, gone)?;
         let set_at = Timestamp::now();
-        let (mut pictures, mut note) = (Vec::new(), None);
+        let mut pictures = Vec::new();
+        let mut note = None;
         let new = picked.iter().flat_map(|(image, rows)| {
             let monitors = rows.iter().map(|row| row.monitor.as_str());
             monitors.map(move |monitor| (monitor, image))

@@ -96,7 +96,8 @@ impl View<'_> {
         let outputs = self.outputs.iter().filter(|_| !self.is_cleared);
         for output in outputs.filter(|output| key.serves(&output.name)) {
             let name = output.name.as_str();
-            let (kept, wanted) = (kept(slot, output), self.desired.get(name));
+            let kept = kept(slot, output);
+            let wanted = self.desired.get(name);
             let shown = match wanted.filter(|wanted| wanted.key == *key) {
                 Some(wanted) => self.own(slot, wanted, kept, ticket, &mut draft),
                 None => {
@@ -124,7 +125,8 @@ impl View<'_> {
         carried: Option<u64>,
         draft: &mut Draft,
     ) -> Option<Placement> {
-        let (placement, ticket) = (&wanted.placement, wanted.ticket);
+        let placement = &wanted.placement;
+        let ticket = wanted.ticket;
         let name = &placement.output.name;
         // Its file is looked at only if that matters, as the disk may not answer.
         let cannot_keep = || {
@@ -147,7 +149,8 @@ impl View<'_> {
 
     /// Whether a picture will be shown before anything else changes.
     fn comes(&self, wanted: &Wanted) -> bool {
-        let (key, ticket) = (&wanted.key, wanted.ticket);
+        let key = &wanted.key;
+        let ticket = wanted.ticket;
         let refuses = |slot: &Slot| slot.refuses(&wanted.placement, ticket);
         let may_try = self.slots.backoffs.may_try(key) || ticket.is_some();
         may_try && !self.slots.get(key).is_some_and(refuses)

@@ -138,7 +138,8 @@ impl Reconciler {
             }
             Command::Workspaces(reply) => {
                 let world = self.world().map_err(Error::from);
-                let (store, visible) = (&self.tools.store, self.status.visible_workspaces());
+                let store = &self.tools.store;
+                let visible = self.status.visible_workspaces();
                 let refusals = &self.inputs.refusals;
                 reply(world.and_then(|world| world.workspaces(store, &visible, refusals)));
             }

@@ -136,7 +136,8 @@ fn gather(desired: &mut Desired, may_try: impl Fn(&WorkerKey, Option<u64>) -> bo
 /// picture counts, so that the others keep their part.
 fn lay_out(desired: &mut Desired, rows: &[Assignment], outputs: &[Output]) {
     for placement in desired.values_mut().map(|wanted| &mut wanted.placement) {
-        let (id, over) = (placement.image_id, &placement.extended_over);
+        let id = placement.image_id;
+        let over = &placement.extended_over;
         let has_it = |row: &Assignment| row.image_id == id && row.together == *over;
         let is_spanned = |output: &&Output| {
             let mut on_it = rows.iter().filter(|row| row.monitor == output.name);

@@ -296,7 +296,10 @@ mod tests {
     fn send(slots: &mut Slots, images: &[(&str, i64)], ticket: Option<u64>) {
         let of = |&(output, id): &(&str, i64)| (output.to_owned(), placement(output, id));
         let scene: Scene = images.iter().map(of).collect();
-        let (number, asked, renew, key) = (0, BTreeSet::new(), false, key());
+        let number = 0;
+        let asked = BTreeSet::new();
+        let renew = false;
+        let key = key();
         let mut order = Order {
             number,
             key,

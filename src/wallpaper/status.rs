@@ -218,7 +218,8 @@ impl SharedStatus {
 
     /// Notes the visible workspaces; returns whether any of them is new or gone.
     pub(super) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) -> bool {
-        let (mut inner, now) = (self.lock(), Timestamp::now());
+        let mut inner = self.lock();
+        let now = Timestamp::now();
         let before = inner.visible.len();
         let is_there = |monitor: &String| visible.iter().any(|one| one.output == *monitor);
         inner

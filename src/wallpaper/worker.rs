@@ -101,11 +101,13 @@ impl Worker {
         let (bell, rung) = bounded(1);
         let (sounds, sounded) = bounded(SOUNDS);
         let paused = PausedOutputs::default();
-        let (wanted, stop) = (paused.clone(), cancel.clone());
+        let wanted = paused.clone();
+        let stop = cancel.clone();
         let cache = backends.cache_of(key.backend, key.output.as_deref());
         let slices = Slices::new(&cache, backends.decoder.clone());
         let names = ContentNames::new(&cache);
-        let (name, entry) = (key.backend.as_str(), registration(key.backend));
+        let name = key.backend.as_str();
+        let entry = registration(key.backend);
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
                 let report = Report {
@@ -117,7 +119,9 @@ impl Worker {
                 reports.send(report).is_ok()
             };
             let work = || {
-                let (backend, paused, cancel) = (backend(), None, stop);
+                let backend = backend();
+                let paused = None;
+                let cancel = stop;
                 OrderLoop {
                     entry,
                     backend,
@@ -411,11 +415,13 @@ impl Workers {
             }
             // One message is enough: the worker looks at all its processes.
             let (tell, exits) = bounded(1);
-            let (build, of) = (Arc::clone(&self.build), key.clone());
+            let build = Arc::clone(&self.build);
+            let of = key.clone();
             let backend = move || build(&of, tell);
             self.made += 1;
             let of = (key.clone(), self.made);
-            let (backends, reports) = (self.backends.clone(), self.reports.clone());
+            let backends = self.backends.clone();
+            let reports = self.reports.clone();
             let worker = Worker::start(&self.spawner, of, backend, backends, exits, reports)?;
             self.running.insert(key.clone(), worker);
         }

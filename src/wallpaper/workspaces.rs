@@ -206,10 +206,8 @@ impl WorldState {
             let Ok(choice) = self.choose(&image, kind) else {
                 continue;
             };
-            let (place, backend) = (
-                (workspace.clone(), monitor.clone()),
-                choice.backend.to_string(),
-            );
+            let place = (workspace.clone(), monitor.clone());
+            let backend = choice.backend.to_string();
             let mut picture = WorkspacePicture::new(place, image.id, backend, *since);
             picture.row.sound = store.read(|c| store::workspaces::sound(c, workspace, image.id))?;
             self.show_workspace(picture, image);

@@ -50,7 +50,8 @@ impl WorldState {
         backends: &Backends,
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
-        let (generation, outputs) = (store.generation(), backends.outputs.list());
+        let generation = store.generation();
+        let outputs = backends.outputs.list();
         let (mut rows, mut fallbacks, mut images) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {

@@ -285,7 +285,8 @@ impl Awww {
                 let why = format!("the {NAME} server stopped during the call");
                 self.ended().unwrap_or(Error::Unavailable(why))
             })?;
-            let (missing, is_late) = (call.missing(&outputs), Instant::now() > until);
+            let missing = call.missing(&outputs);
+            let is_late = Instant::now() > until;
             match missing {
                 Some(name) if is_late => {
                     let path = call.look.path.display();
@@ -353,7 +354,8 @@ impl Backend for Awww {
 /// An error with the last `ERROR` in the server's log, or else its last lines. A server that loses its
 /// compositor exits as if nothing were wrong.
 fn failed(server: &BackendProcess, how: &str) -> Error {
-    let (shown, tail) = (server.record().shown(), server.log_tail());
+    let shown = server.record().shown();
+    let tail = server.log_tail();
     let error = tail.lines().rfind(|line| line.contains("ERROR"));
     let why = error.map_or_else(|| server.last_words(), |error| error.trim().to_owned());
     Error::Unavailable(format!("{shown} {how}: {why}"))

@@ -101,7 +101,8 @@ fn animated_picture_is_replaced_by_its_first_frame() {
         .iter()
         .for_each(|frame| writer.write_image_data(frame).unwrap());
     writer.finish().unwrap();
-    let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
+    let cancel = Cancel::new().unwrap();
+    let mut copies = of(&dir.path().join("cache"));
     let moves = Takes {
         animates: true,
         ..PLAIN
@@ -128,7 +129,8 @@ fn animated_picture_is_replaced_by_its_first_frame() {
 #[test]
 fn tiny_pictures_and_tiles_are_cut_for_the_output() {
     let dir = tempfile::tempdir().unwrap();
-    let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
+    let cancel = Cancel::new().unwrap();
+    let mut copies = of(&dir.path().join("cache"));
     let tile = Tile {
         x: 0,
         y: 0,

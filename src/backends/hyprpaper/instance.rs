@@ -70,7 +70,8 @@ pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
 
 /// The socket on which the Hyprland with this PID answers requests.
 pub(in crate::backends) fn requests_socket(dirs: &Dirs, pid: i32) -> Option<PathBuf> {
-    let (runtime, pid) = (dirs.runtime().ok()?.join("hypr"), pid.to_string());
+    let runtime = dirs.runtime().ok()?.join("hypr");
+    let pid = pid.to_string();
     let mut living = living(&runtime);
     let (_, instance) = living.find(|(_, one)| one.lock_line(0).as_ref() == Some(&pid))?;
     Some(instance.directory.join(".socket.sock"))

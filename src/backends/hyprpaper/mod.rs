@@ -324,7 +324,8 @@ impl Backend for Hyprpaper {
         if placements.is_empty() {
             return self.clear();
         }
-        let (channel, file) = (self.channel(cancel)?, self.file()?);
+        let channel = self.channel(cancel)?;
+        let file = self.file()?;
         let dialect = channel.dialect;
         let setting = self.context.settings().hyprpaper.fit_mode;
         let (mut wanted, mut unfit) = (Vec::new(), Vec::new());

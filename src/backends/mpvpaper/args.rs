@@ -149,7 +149,8 @@ mod tests {
             let asked = options.slideshow_secs.eq(&30);
             let fit = asked.then_some(Fit::Fill);
             let position = asked.then(|| "top-right".parse().unwrap());
-            let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
+            let matched = "DP-1".to_owned();
+            let file = "/a b, #.mp4".into();
             let content = String::new();
             let wanted = Wanted {
                 matched,

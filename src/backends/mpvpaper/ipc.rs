@@ -47,7 +47,8 @@ impl Ipc {
     }
 
     pub(super) fn new(stream: UnixStream, child: &Child, until: Instant) -> Self {
-        let (pending, frames) = (Vec::new(), Frames::default());
+        let pending = Vec::new();
+        let frames = Frames::default();
         Self {
             stream,
             child: child.clone(),

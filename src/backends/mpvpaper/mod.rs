@@ -95,7 +95,8 @@ impl Mpvpaper {
             return None;
         }
         let player = self.players.last_mut()?;
-        let (recorded, socket) = (player.process.record().args(), player.socket());
+        let recorded = player.process.record().args();
+        let socket = player.socket();
         let is_so = |sound: &Option<Sound>| {
             let same = args(
                 options,

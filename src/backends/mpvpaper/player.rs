@@ -59,7 +59,8 @@ impl Player {
     pub(super) fn new(process: BackendProcess, wanted: Option<&Wanted>) -> Self {
         let plays = wanted.map(|wanted| (wanted.file.clone(), wanted.content.clone()));
         let note = fs::read_to_string(process.beside(PAUSED)).ok();
-        let (paused, is_seen) = (note.is_some(), note.is_some_and(|note| note != UNSEEN));
+        let paused = note.is_some();
+        let is_seen = note.is_some_and(|note| note != UNSEEN);
         Self {
             process,
             plays,
@@ -178,7 +179,8 @@ impl Player {
 
     /// Waits until it plays what it was started with.
     pub(super) fn wait_until_it_plays(&mut self, cancel: &Cancel) -> Result<(), Error> {
-        let (child, until) = (self.process.child(), Instant::now() + PLAYS_WITHIN);
+        let child = self.process.child();
+        let until = Instant::now() + PLAYS_WITHIN;
         self.unseen = match ipc::wait_until_it_plays(&self.socket(), child, until, cancel) {
             Ok(Ok(ipc)) => ipc.map(|ipc| self.watch(Some(ipc))),
             Ok(Err(why)) => {
@@ -191,7 +193,8 @@ impl Player {
             Err(NotUp::Cancelled) => return Err(Error::Cancelled),
             Err(_) if has_stopped(child, cancel) => Some(self.watch(None)),
             Err(NotUp::Late) => {
-                let (name, said) = (self.name(), self.process.last_words());
+                let name = self.name();
+                let said = self.process.last_words();
                 let why = format!("{name}: it did not start playing in time: {said}");
                 return Err(Error::Unavailable(why));
             }
@@ -359,7 +362,9 @@ impl Handover {
         let cancel = Cancel::new().ok()?;
         let seen = Arc::new(AtomicBool::new(false));
         let old = Arc::new(Mutex::new(old));
-        let (until, is_seen, its) = (cancel.clone(), Arc::clone(&seen), Arc::clone(&old));
+        let until = cancel.clone();
+        let is_seen = Arc::clone(&seen);
+        let its = Arc::clone(&old);
         let wait = move || {
             let end_stopping = || {
                 if let Some(old) = lock(&its).take_if(|old| old.stops_itself()) {

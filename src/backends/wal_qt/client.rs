@@ -132,7 +132,8 @@ impl Client {
         limit: Duration,
         until: Option<Instant>,
     ) -> Result<Value, Failed> {
-        let (mut wait, mut tries) = (FIRST_PAUSE, TRIES);
+        let mut wait = FIRST_PAUSE;
+        let mut tries = TRIES;
         loop {
             tries -= 1;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -335,7 +336,8 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let host = std::thread::spawn(move || {
             ["true", "false", "true", "true"].map(|ok| {
-                let (mut stream, mut heard) = (listener.accept().unwrap().0, [0; 4096]);
+                let mut stream = listener.accept().unwrap().0;
+                let mut heard = [0; 4096];
                 let length = stream.read(&mut heard).unwrap();
                 let answer = format!("HTTP/1.1 200 OK\r\n\r\n{{\"ok\": {ok}}}");
                 stream.write_all(answer.as_bytes()).unwrap();

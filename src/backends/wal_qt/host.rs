@@ -133,10 +133,8 @@ impl Host {
             });
             up?.ok_or_else(|| {
                 let why = silent.filter(|_| host.child().is_running());
-                let (shown, why) = (
-                    host.record().shown(),
-                    why.unwrap_or_else(|| host.last_words()),
-                );
+                let shown = host.record().shown();
+                let why = why.unwrap_or_else(|| host.last_words());
                 Error::Unavailable(format!("{shown} does not start: {why}"))
             })
         });
@@ -158,7 +156,8 @@ impl Host {
         let (Some(expected), Some(host)) = (self.expected, self.ours.newest()) else {
             return Ok(false);
         };
-        let (until, mut ready) = (Instant::now() + READY_WITHIN, 0);
+        let until = Instant::now() + READY_WITHIN;
+        let mut ready = 0;
         let followed = follow(host, 0, &[READY], until, cancel, |line| {
             ready += usize::from(line.contains(READY));
             if ready >= expected {

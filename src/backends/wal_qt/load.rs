@@ -31,8 +31,10 @@ impl Piece {
             Kind::Web => "web",
         };
         let audio = kind == "video" && placement.audio_enabled;
-        let (output, content) = (placement.output.name.clone(), placement.content.clone());
-        let (web, fit) = (placement.web.clone(), placement.fit);
+        let output = placement.output.name.clone();
+        let content = placement.content.clone();
+        let web = placement.web.clone();
+        let fit = placement.fit;
         Self {
             output,
             target,

@@ -175,7 +175,8 @@ impl WalQt {
             let presentation = load::presentation(options);
             self.tell_once(client, PRESENTATION, presentation)?;
         }
-        let (path, parallax) = ("/wallpaper/parallax", load::parallax(options));
+        let path = "/wallpaper/parallax";
+        let parallax = load::parallax(options);
         if self.sent.contains_key(path) {
             return self.tell_once(client, path, parallax);
         }

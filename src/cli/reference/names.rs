@@ -37,7 +37,8 @@ pub(super) fn folder(word: &str, tree: &[Named]) -> Result<i64, Error> {
     if let Some(one) = exactly(word, tree) {
         return Ok(one.id);
     }
-    let (mut at, mut rest) = (None, word.trim_matches('/'));
+    let mut at = None;
+    let mut rest = word.trim_matches('/');
     while !rest.is_empty() {
         let inside = tree.iter().filter(|folder| folder.parent_id == at);
         let inside: Vec<Named> = inside.cloned().collect();

@@ -94,7 +94,8 @@ pub(super) fn question_of_trash(call: &Call) -> Result<Option<String>, Error> {
 
 fn ask(call: &Call, files: bool) -> Result<Option<String>, Error> {
     let all = call.all("IMAGE");
-    let (mut names, mut in_place) = (Vec::new(), all.len() <= LISTED && !files);
+    let mut names = Vec::new();
+    let mut in_place = all.len() <= LISTED && !files;
     for one in all.iter().take(LISTED) {
         let image: Value = call.connect()?.read(&[&"images", one])?;
         let mut name = format!("{} ({one})", text(&image, "name"));

@@ -167,7 +167,8 @@ pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 
 /// Warns that there are more images, unless a page was given.
 pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
-    let (shown, total) = (items(page, "data").len(), number(page, TOTAL));
+    let shown = items(page, "data").len();
+    let total = number(page, TOTAL);
     if (shown as u64) < total && !call.has("--page") {
         stdout.warn(format!(
             "showing {shown} of {}; --all shows all",
@@ -178,11 +179,9 @@ pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
 
 pub(super) const TOTAL: &str = "pagination.total_items";
 pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
-    let (rows, total, all) = (
-        items(page, "data"),
-        number(page, TOTAL),
-        &page["pagination"],
-    );
+    let rows = items(page, "data");
+    let total = number(page, TOTAL);
+    let all = &page["pagination"];
     let images = count(total, "image");
     if total == 0 {
         stdout.note(if filters::has_any(call) {

@@ -185,7 +185,8 @@ const TAGS: View = View::of("GET /images/tags", &[more("tags")]).showing(|_, std
 });
 const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     IMAGE.people(call, stdout, image)?;
-    let (wanted, name) = (call.word("NAME"), text(image, "name"));
+    let wanted = call.word("NAME");
+    let name = text(image, "name");
     if name != wanted {
         stdout.warn(format!(
             "the name {wanted} is in use: the image is now named {name}"

@@ -68,10 +68,8 @@ const CANCELLED: View = View::of("POST /images/cancel-import", &[more("status ba
     .saying("cancelled; imported images stay");
 const BEGUN: View =
     View::of("POST /images", &[more("status total batch_id")]).showing(|_, stdout, batch| {
-        let (files, id) = (
-            count(number(batch, "total"), "file"),
-            text(batch, "batch_id"),
-        );
+        let files = count(number(batch, "total"), "file");
+        let id = text(batch, "batch_id");
         match stdout.terminal() {
             Some(_) => stdout.say(format!(
                 "importing {files}; `murald import-cancel {id}` stops it"

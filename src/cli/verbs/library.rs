@@ -246,7 +246,8 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         return Err(Error::refused(format!("{word} is not a directory"))
             .hint("`murald set PICTURE` shows one picture"));
     }
-    let (path, connection) = (travelling(&real)?, call.connect()?);
+    let path = travelling(&real)?;
+    let connection = call.connect()?;
     ensure(&connection, &path)?;
     let images = first_pictures(&connection, &word, &path, WITHIN)?;
     // The scan of a large directory goes on, so its files are counted, too.

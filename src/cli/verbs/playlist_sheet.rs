@@ -239,7 +239,8 @@ pub(super) fn paused(one: &Value) -> Option<String> {
 /// A running playlist on one line. The name of a slideshow may end with its monitors already.
 pub(super) fn running(one: &Value) -> String {
     let paused = paused(one).map_or_else(String::new, |paused| format!(", {paused}"));
-    let (name, on) = (text(one, "playlist_name"), on(one));
+    let name = text(one, "playlist_name");
+    let on = on(one);
     let name = name.strip_suffix(&on).unwrap_or(&name);
     format!("{name}{on}{paused}")
 }

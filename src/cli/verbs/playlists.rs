@@ -269,7 +269,8 @@ fn add(call: &Call, playlist: Value) -> Result<Value, Error> {
 }
 
 fn remove(call: &Call, playlist: Value) -> Result<Value, Error> {
-    let (images, gone) = (listed_images(&playlist)?, call.all("IMAGE"));
+    let images = listed_images(&playlist)?;
+    let gone = call.all("IMAGE");
     if !images.iter().any(|item| gone.contains(&&item["image_id"])) {
         return Err(Error::refused("the playlist contains none of these images"));
     }
@@ -346,7 +347,8 @@ fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
     if !is_pause && answer["advanced"] != 0 && answer["reversed"] != 0 {
         return Ok(());
     }
-    let (mut running, on) = (running_now(call)?, call.all("--monitor"));
+    let mut running = running_now(call)?;
+    let on = call.all("--monitor");
     if is_pause && !running.is_empty() {
         return Ok(());
     }

@@ -257,7 +257,8 @@ const CLEARED: View = WORKSPACES.showing(|_, stdout, entry| {
 });
 
 fn set_workspace(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let (connection, name) = (call.connect()?, call.word("NAME"));
+    let connection = call.connect()?;
+    let name = call.word("NAME");
     let reference = match call.value("PICTURE") {
         Some(Value::String(path)) if path.starts_with('/') => {
             named(&connection, &imported(&connection, path)?)?
@@ -271,7 +272,8 @@ fn set_workspace(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn clear_workspace(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let (connection, name) = (call.connect()?, call.word("NAME"));
+    let connection = call.connect()?;
+    let name = call.word("NAME");
     let entry = entry(&connection, &name)?;
     if entry.is_null() {
         return Err(

@@ -343,7 +343,8 @@ const STATE: View = View::of(
             format!("{backend} (process {}) on {on}{memory}", child["pid"])
         }),
         each("failure", "failures", |one| {
-            let (name, on) = (text(one, "image_name"), listed(&one["monitors"]));
+            let name = text(one, "image_name");
+            let on = listed(&one["monitors"]);
             format!(
                 "{}, {name} on {on}: {}",
                 minute(&one["at"]),

@@ -72,7 +72,8 @@ impl Source {
     /// Ends when the connection is cancelled and `end` is closed.
     fn run(&self, end: &Receiver<()>, follow: &mut dyn FnMut(&mut Connection)) {
         let outputs = self.outputs.subscribe();
-        let (mut tries, mut was_connected) = (0, false);
+        let mut tries = 0;
+        let mut was_connected = false;
         loop {
             let began = Instant::now();
             if let Some(mut connection) = self.connect() {

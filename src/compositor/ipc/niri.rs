@@ -47,7 +47,8 @@ impl Niri {
 
 fn filled(outputs: &Value, workspaces: &Value, windows: &Value) -> BTreeSet<String> {
     let fills = |window: &Value, output: &str| {
-        let (tile, space) = (&window["layout"]["tile_size"], &outputs[output]["logical"]);
+        let tile = &window["layout"]["tile_size"];
+        let space = &outputs[output]["logical"];
         // Sizes of outputs are rounded down. Before 25.08 windows had none: there the focus decides.
         let is_long =
             |at: usize, side: &str| Some(tile[at].as_f64()? + 1.0 > space[side].as_f64()?);

@@ -169,7 +169,8 @@ fn makers_are_read_over_a_connection_that_is_closed_after_the_answer() {
     let stop = Cancel::new().unwrap();
     let (tell, told) = unbounded();
     let follows = {
-        let (stop, socket) = (stop.clone(), socket.clone());
+        let stop = stop.clone();
+        let socket = socket.clone();
         std::thread::spawn(move || {
             let stream = connect(&socket).unwrap();
             follow(stream, &socket, &stop, &mut |list, _| {

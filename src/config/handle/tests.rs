@@ -380,10 +380,8 @@ fn shown_settings_can_be_sent_back() {
     room.handle.reload();
     let mut shown = room.shown();
     assert_eq!(shown["warnings"].as_array().unwrap().len(), 2, "{shown:?}");
-    let (text, beside) = (
-        room.text(),
-        json!({ "warnings": ["x"], "restart_required": true, "backup": "/x" }),
-    );
+    let text = room.text();
+    let beside = json!({ "warnings": ["x"], "restart_required": true, "backup": "/x" });
     shown.extend(beside.as_object().unwrap().clone());
     for section in ["app", "daemon", "library"] {
         shown[section]

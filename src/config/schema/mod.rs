@@ -66,7 +66,8 @@ pub(in crate::config) const WALLHAVEN: &str = "wallhaven";
 impl Section {
     /// In the order of the file.
     pub const ALL: [Self; BEFORE.len() + BACKENDS.len() + AFTER.len()] = {
-        let (mut all, mut at) = ([Self::App; _], 0);
+        let mut all = [Self::App; _];
+        let mut at = 0;
         while at < all.len() {
             all[at] = match at.checked_sub(BEFORE.len()) {
                 None => BEFORE[at],

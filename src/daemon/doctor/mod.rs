@@ -39,7 +39,8 @@ pub(crate) fn examine(options: &Options) -> Vec<Finding> {
 }
 
 fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
-    let (settings, warnings) = (Arc::new(settings(report, options, dirs)), report.count());
+    let settings = Arc::new(settings(report, options, dirs));
+    let warnings = report.count();
     runtime(report, dirs.env());
     let file = options.config.clone().unwrap_or_else(|| dirs.config_file());
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
@@ -301,7 +302,8 @@ fn look_at_programs(report: &mut Report) {
         .map(|program| {
             let opens: Vec<_> = program.opens.iter().map(|&it| media::name(it)).collect();
             let needs = if opens.len() == 1 { "needs" } else { "need" };
-            let (opens, wanted) = (opens.join(" and "), program.wanted());
+            let opens = opens.join(" and ");
+            let wanted = program.wanted();
             format!("{opens} {needs} {wanted} (Debian: {})", program.package)
         })
         .collect();

@@ -110,7 +110,8 @@ impl Fade {
 
     fn draw(&mut self, at: usize, gone: f64) {
         let gone = ease(self.transition.easing, gone).clamp(0.0, 1.0);
-        let (canvas, width) = (&mut self.canvases[at], self.size.0 as usize);
+        let canvas = &mut self.canvases[at];
+        let width = self.size.0 as usize;
         blend(
             self.transition.effect,
             gone,

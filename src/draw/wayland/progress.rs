@@ -178,7 +178,9 @@ impl Renderer {
 
     /// Starts to paint the pictures that are not shown yet.
     fn paint(&mut self, mut change: PictureChange) -> Option<(PictureChange, bool)> {
-        let (mut tasks, mut outputs, mut connected) = (Vec::new(), Vec::new(), 0);
+        let mut tasks = Vec::new();
+        let mut outputs = Vec::new();
+        let mut connected = 0;
         for wanted in &change.outputs {
             let output = self.named(&wanted.output);
             let Some((output, size)) = output.and_then(|it| Some((it, it.frame_size()?))) else {
@@ -218,7 +220,8 @@ impl Renderer {
     fn put_up(&mut self, mut change: PictureChange, frames: Vec<Painted>) -> PictureChange {
         if let Stage::Painting { painting, outputs } = &change.stage {
             for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
-                let (wanted, size) = (task.wanted.clone(), task.size);
+                let wanted = task.wanted.clone();
+                let size = task.size;
                 let Painted {
                     frame,
                     moves,
@@ -309,7 +312,8 @@ impl Renderer {
             return;
         };
         for (&global, task) in outputs.iter().zip(&painting.tasks) {
-            let (wanted, size) = (task.wanted.clone(), task.size);
+            let wanted = task.wanted.clone();
+            let size = task.size;
             let frame = self.last_frame(&wanted);
             let backdrop = frame.as_ref().zip(wanted.backdrop);
             let backdrop = backdrop.and_then(|(frame, effect)| backdrop::paint(frame, effect).ok());
@@ -332,7 +336,8 @@ impl Renderer {
         backdrop: Option<Arc<Storage>>,
         transition: &Transition,
     ) {
-        let (wanted, size) = (content.wanted.clone(), content.size);
+        let wanted = content.wanted.clone();
+        let size = content.size;
         let wallpaper = SurfaceId {
             output,
             is_backdrop: false,

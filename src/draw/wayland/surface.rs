@@ -90,7 +90,8 @@ impl Surface {
         } else {
             "wallpaper"
         };
-        let (below, name) = (Layer::Background, name.to_owned());
+        let below = Layer::Background;
+        let name = name.to_owned();
         let shell = &globals.layer_shell;
         let layer =
             shell.get_layer_surface(&surface, Some(output), below, name, &globals.handle, id);

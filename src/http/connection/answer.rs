@@ -155,7 +155,8 @@ impl Connection<'_> {
 
     /// Sends a part of a file without copying it through our memory.
     fn send_file(&self, file: &File, offset: u64, length: u64) -> Result<(), Stop> {
-        let (mut at, end) = (offset, offset + length);
+        let mut at = offset;
+        let end = offset + length;
         while at < end {
             let piece = usize::try_from((end - at).min(FILE_PIECE)).unwrap_or(usize::MAX);
             match rustix::fs::sendfile(&self.client.socket, file, Some(&mut at), piece) {

@@ -199,7 +199,9 @@ fn nowhere(id: i64) -> Error {
 
 /// The error for an image without its file. A file in a watched directory may come back.
 fn lost(image: &Image) -> Error {
-    let (id, path, away) = (image.id, image.path.clone(), image.in_place);
+    let id = image.id;
+    let path = image.path.clone();
+    let away = image.in_place;
     wallpaper::Error::FileGone { id, path, away }.into()
 }
 

@@ -134,7 +134,8 @@ pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Respo
 /// `POST /folders`; answers with the folder of this name if there is one.
 pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: CreateFolder = request.json()?;
-    let (name, parent) = (checked_name(&body.name)?, body.parent_id);
+    let name = checked_name(&body.name)?;
+    let parent = body.parent_id;
     match api.library.create_folder(&name, parent) {
         Err(Refusal::Taken { name }) => {
             let known = api.store.read(|c| folders::child(c, &name, parent))?;

@@ -46,7 +46,8 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 continue;
             };
             let workspace = workspace(&shown.monitor);
-            let (sound, silent) = (shown.sound, !image.audio_enabled);
+            let sound = shown.sound;
+            let silent = !image.audio_enabled;
             let is_heard = shown.backend == BackendName::Mpvpaper.as_str();
             monitors.push(CurrentMonitor {
                 image_id: image.library_id(),

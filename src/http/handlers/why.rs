@@ -36,7 +36,8 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         outputs.iter().map(of).collect::<Result<Vec<_>, _>>()
     })?;
     let conflicts = api.backends.conflicts();
-    let (now, hook_failure) = (Timestamp::now(), api.desktop.hook_failure());
+    let now = Timestamp::now();
+    let hook_failure = api.desktop.hook_failure();
     let records: Vec<Why> = outputs
         .iter()
         .zip(shown)
@@ -94,7 +95,8 @@ fn shown(
         None => entry.map_or_else(|| HistorySource::of(Source::Restore), |entry| entry.source),
     };
     let workspace = picture.map(|picture| picture.workspace.clone());
-    let (backend, set_at) = (row.backend.clone(), row.set_at);
+    let backend = row.backend.clone();
+    let set_at = row.set_at;
     Ok(Some(Shown {
         image,
         backend,

@@ -36,7 +36,8 @@ pub(crate) fn package_still(
     tools: Tools<'_>,
     to: &Path,
 ) -> Result<Option<Vec<Rgb>>, Error> {
-    let (preview, size) = (image.preview_path.as_deref(), (resolution.fits(), fill));
+    let preview = image.preview_path.as_deref();
+    let size = (resolution.fits(), fill);
     let root = &meta.package_root;
     match preview.and_then(|file| tools.decoder.still(file, size, to).ok()) {
         Some(colors) => Ok(colors),
@@ -93,7 +94,8 @@ pub(super) fn preview_of(
             colors,
         }),
         Err(error) => {
-            let (preview, why) = (preview.display(), error.reason());
+            let preview = preview.display();
+            let why = error.reason();
             log::warn!("the preview {preview} is not shown: {why}");
             None
         }

@@ -125,7 +125,8 @@ impl ImportContext {
         }
         manifest.complete(path)?;
         let row = self.describe_package((path, path), &manifest, content, None, tools);
-        let (path, row) = (path.to_owned(), Box::new(row));
+        let path = path.to_owned();
+        let row = Box::new(row);
         Ok(Prepared::Here { path, row, name })
     }
 
@@ -141,7 +142,8 @@ impl ImportContext {
         let new = self.new_thumbnail(source);
         let preview = manifest.preview.as_ref().map(|preview| root.join(preview));
         let look = new.as_ref().and_then(|new| {
-            let (preview, size) = (preview.as_deref(), Resolution::Default);
+            let preview = preview.as_deref();
+            let size = Resolution::Default;
             let look = package_look(root, preview, size, tools, new.path());
             look.inspect_err(|error| no_thumbnail(source, error)).ok()
         });

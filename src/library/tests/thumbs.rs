@@ -54,7 +54,8 @@ fn simultaneous_requests_make_a_thumbnail_once() {
     let started = alive.library.import(vec![path], None).unwrap();
     alive.batch(&started.batch_id);
     let image = scene.images().remove(0);
-    let (library, barrier) = (&alive.library, Barrier::new(16));
+    let library = &alive.library;
+    let barrier = Barrier::new(16);
     let made = library.thumbnails().made();
     std::thread::scope(|scope| {
         for _ in 0..16 {
@@ -108,7 +109,8 @@ fn page_names_only_existing_thumbnails() {
         .unwrap();
     let page = || -> Vec<bool> {
         let look = alive.library.thumbnails();
-        let (mut json, query) = (b"[".to_vec(), Query::default());
+        let mut json = b"[".to_vec();
+        let query = Query::default();
         scene
             .store
             .write_page(&query, &mut json, |row, json| look.write(row, json))
@@ -143,7 +145,8 @@ fn page_names_only_existing_previews() {
     let thumbnails = alive.library.thumbnails();
     let page = || {
         let look = &thumbnails;
-        let (mut json, query) = (Vec::new(), Query::default());
+        let mut json = Vec::new();
+        let query = Query::default();
         scene
             .store
             .write_page(&query, &mut json, |row, json| look.write(row, json))
@@ -238,7 +241,8 @@ fn look_for_an_image_that_has_not_moved_changes_nothing() {
         .unwrap();
     alive.batch(&started.batch_id);
     alive.reconciled();
-    let (image, before) = (scene.images().remove(0), scene.store.generation());
+    let image = scene.images().remove(0);
+    let before = scene.store.generation();
     assert_eq!(alive.library.moved(&image).unwrap(), None);
     assert_eq!(scene.store.generation(), before, "lists are as they were");
 }

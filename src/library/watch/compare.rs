@@ -201,7 +201,8 @@ fn find_moves<'f>(
         match new.get(&identity) {
             Some(file) if !is_here && file.is_renamed(&row) => {
                 settled.insert(&*file.path, row.image_id.is_some());
-                let (to, stamp) = (file.path.clone(), file.stamp);
+                let to = file.path.clone();
+                let stamp = file.stamp;
                 difference.moves.push(Move { row, to, stamp });
                 new.remove(&identity);
             }

@@ -202,7 +202,8 @@ impl DirectoryThread {
 
     /// Has changed paths looked at, with all below them.
     fn wish_for_changes(&mut self, paths: BTreeSet<PathBuf>) {
-        let (now, own) = (Instant::now(), &*self.watched.directory.path);
+        let now = Instant::now();
+        let own = &*self.watched.directory.path;
         let is_single = self.watched.directory.which == Which::Only;
         let is_all = |path: &PathBuf| {
             if is_single {
@@ -313,9 +314,11 @@ impl DirectoryThread {
         self.state.unnamed.extend(found.unnamed.iter().cloned());
         self.state.unread.retain(|path| !scope.has(path));
         self.state.unread.extend(found.unread.iter().cloned());
-        let (missing, now) = (self.read_missing()?, Timestamp::now().as_micros());
+        let missing = self.read_missing()?;
+        let now = Timestamp::now().as_micros();
         let difference = self.compare(scope, &found, &missing, now)?;
-        let (is_there, is_lost) = (difference.is_there, difference.lost > 0);
+        let is_there = difference.is_there;
+        let is_lost = difference.lost > 0;
         if !is_all && (is_lost && !is_there || is_there && self.state.is_away) {
             // All files may be gone, or there again.
             self.wish_for(Scope::All, Instant::now());
@@ -389,7 +392,8 @@ impl DirectoryThread {
         now: i64,
     ) -> Result<Difference, Error> {
         let store = &self.context.store;
-        let (rows, elsewhere) = (self.rows(scope)?, store.read(watched::waiting)?);
+        let rows = self.rows(scope)?;
+        let elsewhere = store.read(watched::waiting)?;
         let is_known = |path: &Path| scope.has(path);
         let path = &self.watched.directory.path;
         let is_whole = *scope == Scope::All || self.watched.directory.which == Which::Only;
@@ -498,11 +502,9 @@ impl DirectoryThread {
         let expired: Vec<i64> = expired.map(|(id, _)| *id).collect();
         let mut renamed = moves.iter().filter(|one| one.to != one.row.path);
         if let Some(one) = renamed.next() {
-            let (count, from, to) = (
-                renamed.count() + 1,
-                one.row.path.display(),
-                one.to.display(),
-            );
+            let count = renamed.count() + 1;
+            let from = one.row.path.display();
+            let to = one.to.display();
             log::info!("updated the paths of renamed files ({count}): {from} is now {to}");
         }
         let are_folders_left = !(moves.is_empty() && gone.is_empty() && expired.is_empty());
@@ -707,12 +709,15 @@ pub(super) fn slice<T: Send + 'static>(
     gone: &Arc<HashSet<PathBuf>>,
     work: impl FnOnce(&mut Rows<'_>) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let (directory, gone) = (Arc::clone(directory), Arc::clone(gone));
+    let directory = Arc::clone(directory);
+    let gone = Arc::clone(gone);
     owner.slice(move |files| {
         if directory.has_ended() {
             return Err(Error::Ended);
         }
-        let (context, names, mut effects) = (&files.context, &files.names, Effects::default());
+        let context = &files.context;
+        let names = &files.names;
+        let mut effects = Effects::default();
         let done = context.store.write(|c| {
             let mut rows = Rows::new((context, c, names), &directory, &mut effects);
             rows.gone = gone;
@@ -789,7 +794,8 @@ mod tests {
         let scene = Scene::new();
         let mut alive = scene.start();
         alive.reconciled();
-        let (a, context) = (scene.source("a.png", png(1)), Arc::clone(alive.context()));
+        let a = scene.source("a.png", png(1));
+        let context = Arc::clone(alive.context());
         let id = import(&context, &a);
         let missed = context.store.write(|c| images::miss(c, id, 1));
         missed.unwrap();
@@ -812,7 +818,8 @@ mod tests {
             let scene = Scene::new();
             let mut alive = scene.start();
             alive.reconciled();
-            let (a, context) = (scene.source("a.png", png(1)), Arc::clone(alive.context()));
+            let a = scene.source("a.png", png(1));
+            let context = Arc::clone(alive.context());
             let id = import(&context, &a);
             std::fs::create_dir_all(scene.at(other)).unwrap();
             let b = scene.at(other).join("b.png");

@@ -158,7 +158,8 @@ impl Watching {
             kernel,
             ..
         } = &*self.0;
-        let (name, written) = (format!("watch-{}", one.id), one.written.clone());
+        let name = format!("watch-{}", one.id);
+        let written = one.written.clone();
         let shared = (Arc::clone(context), owner.clone());
         let thread = DirectoryThread::new(one, shared, kernel.clone(), settings.own.clone());
         match spawner.spawn(&name, move || thread.run()) {

@@ -198,7 +198,8 @@ impl Kernel {
         if started.is_none() && !self.directories.all().is_empty() {
             let start = || -> std::io::Result<Started> {
                 let (notices, end) = (Notices::new()?, Cancel::new()?);
-                let (told, until) = (self.directories.clone(), end.clone());
+                let told = self.directories.clone();
+                let until = end.clone();
                 let read = Arc::clone(&notices);
                 let body = move || read.run(&until, &|one, path| told.changed(one, path));
                 let thread = self.spawner.spawn("watch", body)?;
@@ -263,7 +264,8 @@ impl Watches {
 
     fn add(&mut self, path: &Path, names: Option<BTreeSet<OsString>>) {
         let Some(notices) = &self.notices else { return };
-        let (path, walk) = (path.to_owned(), self.walk);
+        let path = path.to_owned();
+        let walk = self.walk;
         if notices.add(Interest { walk, path, names }).is_err() {
             self.refused.get_or_insert_with(|| too_many("watches"));
         }

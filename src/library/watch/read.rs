@@ -48,7 +48,8 @@ impl ImportContext {
         }
         match self.read(path, directory, tools) {
             Err(error) if is_for_good(&error) => {
-                let (path, directory) = (path.to_owned(), Arc::clone(directory));
+                let path = path.to_owned();
+                let directory = Arc::clone(directory);
                 let facts = Facts::new(path, directory, stamp, Err(error));
                 Ok(Prepared::InPlace(Box::new(facts)))
             }
@@ -130,7 +131,8 @@ impl ImportContext {
             Some(checksum) => checksum,
             None => (self.land)(prepared)?.image.checksum,
         };
-        let (path, directory) = (path.to_owned(), Arc::clone(directory));
+        let path = path.to_owned();
+        let directory = Arc::clone(directory);
         Ok(Facts::new(path, directory, stamp(&meta), Ok(checksum)))
     }
 }

@@ -112,7 +112,9 @@ impl<'a> Rows<'a> {
             taken.extend(row.map(|row| (row, one)));
         }
         for (row, Move { to, stamp, .. }) in taken {
-            let (from, path, stamp) = (row.path.clone(), to.clone(), *stamp);
+            let from = row.path.clone();
+            let path = to.clone();
+            let stamp = *stamp;
             // The image of a file that cannot be decoded waits for it.
             let waits = row.checksum.is_none();
             let id = if waits {
@@ -508,7 +510,8 @@ impl<'a> Rows<'a> {
 
     /// The folder for the directory of a file, created if it is missing.
     fn folder(&mut self, file: &Path) -> Result<Option<i64>, Error> {
-        let (c, effects) = (self.c, &mut *self.effects);
+        let c = self.c;
+        let effects = &mut *self.effects;
         folder_of(c, self.directory, file, &mut |name, parent| {
             let id = folders::insert(c, name, parent)?;
             watched::own_folder(c, id)?;

@@ -176,7 +176,8 @@ impl<'a> Walk<'a> {
 
     /// Whether a directory between the watched directory and the file is skipped.
     fn is_left_out(&self, path: &Path) -> bool {
-        let (above, root) = (path.ancestors().skip(1), &self.directory.path);
+        let above = path.ancestors().skip(1);
+        let root = &self.directory.path;
         above
             .take_while(|above| *above != root && above.starts_with(root))
             .any(is_closed)

@@ -191,7 +191,8 @@ impl Watched {
         let mut status = lock(&self.status);
         if new.state != WatchState::Watched && status.state != new.state {
             let message = new.message.as_deref().unwrap_or_default();
-            let (written, state) = (&self.written, new.state);
+            let written = &self.written;
+            let state = new.state;
             log::warn!("the watched directory {written} is {state}: {message}");
         }
         *status = new;
@@ -242,7 +243,8 @@ impl WatchList {
 
     /// Has a file looked at again.
     pub(crate) fn look_at(&self, file: &Path) {
-        let (now, list) = (Instant::now(), lock(&self.0));
+        let now = Instant::now();
+        let list = lock(&self.0);
         let with = list
             .iter()
             .filter(|one| file.starts_with(&one.directory.path));

@@ -66,7 +66,8 @@ impl Component {
 
     /// Returns `count` blocks of a row, starting at `from`.
     pub(super) fn stretch(&mut self, y: usize, from: usize, count: usize) -> Stretch<'_> {
-        let (start, kept) = (y * self.shape.stride + from, self.shape.kept);
+        let start = y * self.shape.stride + from;
+        let kept = self.shape.kept;
         Stretch {
             coefficients: &mut self.coefficients[start * kept..(start + count) * kept],
             known: &mut self.known[start..start + count],
@@ -86,7 +87,8 @@ impl Component {
         let mut local = *bits;
         self.prediction = self.prediction.wrapping_add(dc_difference(dc, &mut local)?);
         block[0] = self.prediction as i16;
-        let (mut at, mut seen) = (1, 0);
+        let mut at = 1;
+        let mut seen = 0;
         while at < 64 {
             local.refill();
             if at > self.last_wanted
@@ -141,7 +143,8 @@ impl Component {
 
     /// Transforms a row of MCUs from buffered coefficients into samples.
     pub(super) fn transform_row(&mut self, mcu: usize) {
-        let (down, kept) = (self.header.blocks.1, self.shape.kept);
+        let down = self.header.blocks.1;
+        let kept = self.shape.kept;
         for y in 0..down {
             for x in 0..self.shape.stride {
                 let mut block = [0; 64];
@@ -164,7 +167,8 @@ impl Component {
         let Some(quantiser) = &self.quantiser else {
             return;
         };
-        let (size, stride) = (self.shape.size, self.shape.plane_stride());
+        let size = self.shape.size;
+        let stride = self.shape.plane_stride();
         let start = y * size.height * stride + x * size.width;
         let plane = &mut self.plane[start..];
         if last == 0 || (size.width, size.height) == (1, 1) {

@@ -262,7 +262,8 @@ impl<'a> Decoder<'a> {
             return Err(damaged(NO_TABLE));
         };
         let (across, down) = self.components[part].shape.covered;
-        let (mut until_restart, mut run) = (self.restart, 0);
+        let mut until_restart = self.restart;
+        let mut run = 0;
         for y in 0..down {
             let mut x = 0;
             while x < across {

@@ -85,7 +85,8 @@ impl Table {
             starts: [0; 17],
             symbols: symbols.get(..total)?.to_vec(),
         };
-        let (mut code, mut place) = (0_u32, 0_usize);
+        let mut code = 0_u32;
+        let mut place = 0_usize;
         for length in 1..=16_u32 {
             table.starts[length as usize] = place as i32 - code as i32;
             for _ in 0..counts[length as usize - 1] {
@@ -121,7 +122,8 @@ impl Table {
 
     /// Computes the entry of `passes` for these bits.
     fn pass(&self, bits: u32) -> u32 {
-        let (mut used, mut passed) = (0, 0);
+        let mut used = 0;
+        let mut passed = 0;
         while used < FAR {
             // Unknown bits are zero here: a code counts only if it ends before them.
             let next = (bits << used & ((1 << FAR) - 1)) >> (FAR - FAST);
@@ -276,7 +278,8 @@ mod tests {
             dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (dice >> 24) as u8
         };
-        let (mut passed, mut beyond) = (0, 0);
+        let mut passed = 0;
+        let mut beyond = 0;
         for _ in 0..20_000 {
             let bytes: [u8; 32] = std::array::from_fn(|_| roll() & 0xfe);
             let (mut fast, mut slow) = (Bits::new(&bytes, 0), Bits::new(&bytes, 0));
@@ -284,7 +287,8 @@ mod tests {
             let Some(end) = table.pass_over(1, &mut fast) else {
                 continue;
             };
-            let (mut at, mut used) = (1, 0);
+            let mut at = 1;
+            let mut used = 0;
             while at < end {
                 slow.refill();
                 let entry = table.coefficient(&slow).unwrap();

@@ -21,7 +21,8 @@ const ZIGZAG: [u8; 64] = [
 
 /// For each index in zigzag order, the position in the transform, which is stored by columns.
 pub(super) const PLACES: [u8; 64] = {
-    let (mut places, mut at) = ([0; 64], 0);
+    let mut places = [0; 64];
+    let mut at = 0;
     while at < 64 {
         places[at] = ZIGZAG[at] % 8 * 8 + ZIGZAG[at] / 8;
         at += 1;

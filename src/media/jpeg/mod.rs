@@ -44,10 +44,12 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 /// complete.
 fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     let mut data = whole(input)?;
-    let (mut frame, mut buffered) = (None::<Frame>, None);
+    let mut frame = None::<Frame>;
+    let mut buffered = None;
     let mut orientation = Orientation::NoTransforms;
     let (mut icc, mut effort) = (Segments::default(), Effort::default());
-    let (mut lacks_end, mut has_tables) = (false, false);
+    let mut lacks_end = false;
+    let mut has_tables = false;
     let mut at = 0;
     loop {
         let (kind, content) = match segment(&data, &mut at) {
@@ -149,7 +151,8 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     let side = jpeg.side(goal);
     let size = jpeg.frame.scaled(side);
     let mut shrink = Shrink::new(size, 3, Shrink::factor(size, goal.ample));
-    let (plan, data) = (jpeg.plan(side), (&jpeg.data[..], &jpeg.frame));
+    let plan = jpeg.plan(side);
+    let data = (&jpeg.data[..], &jpeg.frame);
     let decoded = match header.profile.as_ref().and_then(Profile::of_inks) {
         None => decoder::decode(data, plan, &mut |row| shrink.row(row)),
         Some(inks) => {

@@ -39,7 +39,8 @@ impl Stretch<'_> {
     ) -> Result<(), Damage> {
         // A local copy stays in registers.
         let mut local = *bits;
-        let (mut at, count) = (0, self.known.len());
+        let mut at = 0;
+        let count = self.known.len();
         let kept = self.coefficients.len() / count.max(1);
         while at < count {
             if scan.high == 0 && *run > 0 {

@@ -62,7 +62,8 @@ fn likeness(a: &[u8], b: &[u8]) -> f64 {
 
 /// Returns the range of each scan's data.
 fn scans(data: &[u8]) -> Vec<std::ops::Range<usize>> {
-    let (mut scans, mut at) = (Vec::<std::ops::Range<usize>>::new(), 2);
+    let mut scans = Vec::<std::ops::Range<usize>>::new();
+    let mut at = 2;
     while let Some(next) = bits::marker(data, at) {
         if let Some(open) = scans.last_mut().filter(|scan| scan.end == 0)
             && !matches!(data[next + 1], 0xd0..=0xd7)

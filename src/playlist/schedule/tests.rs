@@ -74,7 +74,8 @@ impl WallClock<'_> {
 /// changes from the first midnight to the last.
 fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
     let zone = zone(name);
-    let (mut now, end) = (new_year(&zone, years.0), new_year(&zone, years.1 + 1));
+    let mut now = new_year(&zone, years.0);
+    let end = new_year(&zone, years.1 + 1);
     let mut clock = WallClock {
         slots,
         furthest: now.datetime(),
@@ -137,7 +138,8 @@ fn week_days_begin_once_each() {
 
 #[test]
 fn last_image_serves_rest_of_week() {
-    let (berlin, week) = (zone("Europe/Berlin"), Slots::Week(3));
+    let berlin = zone("Europe/Berlin");
+    let week = Slots::Week(3);
     let at = |text: &str| {
         week.at(&berlin.to_zoned(text.parse().unwrap()).unwrap(), None)
             .unwrap()

@@ -391,7 +391,8 @@ proptest! {
                     shown.push(shuffle.current());
                 }
             }
-            let (before, several) = (shuffle.current(), shuffle.all.len() > 1);
+            let before = shuffle.current();
+            let several = shuffle.all.len() > 1;
             if several {
                 shown.push(shuffle.forward());
                 prop_assert!(shuffle.current() != before);

@@ -119,10 +119,8 @@ fn zone_of_a_traveller_has_every_event_on_every_day() {
 fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
     let days = |event: &str, hours: i8, first: Date| -> Vec<u16> {
         let zone = TimeZone::fixed(jiff::tz::offset(hours));
-        let (time, first) = (
-            event.parse().unwrap(),
-            first.series(jiff::Span::new().days(1)),
-        );
+        let time = event.parse().unwrap();
+        let first = first.series(jiff::Span::new().days(1));
         first
             .take(40)
             .map(|day| minute_of(time, day, &zone, location(LONDON)))

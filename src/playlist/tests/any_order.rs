@@ -84,13 +84,15 @@ impl Scene {
         let fixture = &mut self.fixture;
         match op {
             Op::Start(list, on, mode) => {
-                let (id, monitors) = (self.lists[list], monitors(on));
+                let id = self.lists[list];
+                let monitors = monitors(on);
                 let aim = Aim::Start { monitors, mode };
                 let start = |player: &mut Player, reply| player.begin(id, aim, reply);
                 self.others.push(fixture.begin(start));
             }
             Op::Step(Some(list), action, on) => {
-                let (id, on) = (self.lists[list], monitors(on));
+                let id = self.lists[list];
+                let on = monitors(on);
                 let step = |player: &mut Player, reply| player.act(id, action, &on, reply);
                 self.steps.push((id, fixture.begin(step)));
             }

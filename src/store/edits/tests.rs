@@ -48,7 +48,8 @@ fn of_the_file(image: &Image) -> impl PartialEq + std::fmt::Debug + use<> {
         file_size,
         ..
     } = *image;
-    let (colors, checksum) = (image.colors.clone(), image.checksum);
+    let colors = image.colors.clone();
+    let checksum = image.checksum;
     (
         format,
         (width, height),
@@ -334,7 +335,8 @@ fn united_image_is_in_all_places_of_both() {
         store.write(|c| change(c, image.id, &what)).unwrap();
     }
     let position = Some(Position::CENTER);
-    let (description, given) = (Some("a lake".to_owned()), Some(position));
+    let description = Some("a lake".to_owned());
+    let given = Some(position);
     let what = ImageChange {
         description,
         position: given,
@@ -363,7 +365,8 @@ fn united_image_is_in_all_places_of_both() {
         assignments::put(c, &assigned)?;
         watched::note(c, &file)?;
         let names = ("2".to_owned(), "DP-1".to_owned());
-        let (backend, since) = ("feh".to_owned(), Timestamp::now());
+        let backend = "feh".to_owned();
+        let since = Timestamp::now();
         workspaces::replace(c, &[WorkspacePicture::new(names, from.id, backend, since)])?;
         assignments::set_sound(
             c,

@@ -121,7 +121,8 @@ fn process_of_an_earlier_daemon_without_a_note_stays_until_its_output_is_covered
 #[test]
 fn worker_that_waits_for_a_retry_gets_no_order() {
     let mut case = Case::new(&[("A", Swaybg, 1)]);
-    let (key, now) = (WorkerKey::of(Swaybg, "A"), Instant::now());
+    let key = WorkerKey::of(Swaybg, "A");
+    let now = Instant::now();
     let retry = case.slots.backoffs.of(&key).failed(now).unwrap();
     assert_eq!(case.send(), [""; 0]);
     case.slots.backoffs.wake(retry);

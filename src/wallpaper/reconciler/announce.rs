@@ -50,7 +50,8 @@ impl Reconciler {
             let domain = GalleryDomain::History;
             self.tools.bus.publish(&Event::GalleryChanged { domain });
         }
-        let (applied, reply) = (ticket.feasible.applied, ticket.reply);
+        let applied = ticket.feasible.applied;
+        let reply = ticket.reply;
         self.publish_changes(changed, move || reply(Ok(applied)));
     }
 
@@ -81,7 +82,8 @@ impl Reconciler {
                 }
             }
             for wanted in picture.monitors().filter_map(|name| desired.get(name)) {
-                let (key, placement) = (wanted.key.clone(), wanted.placement.clone());
+                let key = wanted.key.clone();
+                let placement = wanted.placement.clone();
                 self.announced.note(key, placement);
             }
         }
@@ -157,7 +159,8 @@ impl Reconciler {
     /// Answers a request whose picture could not be shown.
     pub(super) fn apply_failed(&self, ticket: Ticket, source: backends::Error) {
         let applied = &ticket.feasible.applied;
-        let (backend, image_id) = (applied.backend, applied.image.id);
+        let backend = applied.backend;
+        let image_id = applied.image.id;
         for Picture {
             image,
             backend,
@@ -209,7 +212,8 @@ impl Reconciler {
             return;
         };
         for placement in blamed {
-            let (monitor, id) = (&placement.output.name, placement.image_id);
+            let monitor = &placement.output.name;
+            let id = placement.image_id;
             let hidden = world.hidden_by(monitor).map(|picture| &picture.row);
             let row = hidden.filter(|row| row.image_id == id);
             if let Some((row, image)) = row.zip(world.pictures().get(&id)) {
@@ -243,7 +247,8 @@ impl Reconciler {
     }
 
     fn report_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
-        let (backend, checked) = (Some(backend.to_string()), Vec::new());
+        let backend = Some(backend.to_string());
+        let checked = Vec::new();
         self.tools.bus.publish(&Event::BackendUnavailable {
             message,
             backend,
@@ -287,8 +292,10 @@ impl Reconciler {
 }
 
 fn failure(image: &Image, backend: BackendName, error: String) -> ApplyFailure {
-    let (image_id, image_name) = (image.id, image.name.clone());
-    let (backend, at) = (backend.to_string(), Timestamp::now());
+    let image_id = image.id;
+    let image_name = image.name.clone();
+    let backend = backend.to_string();
+    let at = Timestamp::now();
     ApplyFailure {
         image_id,
         image_name,

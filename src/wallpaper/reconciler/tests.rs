@@ -114,7 +114,8 @@ impl Desk {
 
     fn of(room: Room) -> Self {
         let (spawner, _) = Spawner::new();
-        let (store, bus) = (room.store.clone(), room.bus.clone());
+        let store = room.store.clone();
+        let bus = room.bus.clone();
         let desktop = desktop::Handle::default();
         let status = SharedStatus::default();
         let backends = room.backends.clone();
@@ -130,7 +131,8 @@ impl Desk {
         let of = Arc::clone(&script);
         let (tell, paused) = unbounded();
         let build = move |key: &WorkerKey, bell| -> Box<dyn Backend> {
-            let (script, paused) = (Arc::clone(&of), tell.clone());
+            let script = Arc::clone(&of);
+            let paused = tell.clone();
             Box::new(ScriptedBackend {
                 key: key.clone(),
                 script,

@@ -265,7 +265,8 @@ fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
     let before = placed(&world);
     assert_eq!(before[0].span, outputs(&["A", "B"]));
     let image = room.store.read(|c| images::get(c, two)).unwrap().unwrap();
-    let (place, since) = (("2".to_owned(), "B".to_owned()), Timestamp::from_micros(1));
+    let place = ("2".to_owned(), "B".to_owned());
+    let since = Timestamp::from_micros(1);
     world.show_workspace(
         WorkspacePicture::new(place, two, "builtin".to_owned(), since),
         image,

@@ -230,7 +230,8 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
             Box::new(Faulty(false))
         };
         let of = (key.clone(), number);
-        let (backends, reports) = (room.backends.clone(), reports.clone());
+        let backends = room.backends.clone();
+        let reports = reports.clone();
         let worker = Worker::start(&spawner, of, faulty, backends, exits, reports);
         (worker.unwrap(), ring)
     };

@@ -232,7 +232,8 @@ impl Library {
     }
 
     fn look_once(&mut self, disk: &Disk) -> Result<(), Killed> {
-        let (found, now) = (disk.walk(), disk.now);
+        let found = disk.walk();
+        let now = disk.now;
         self.seen = found.files.iter().map(|file| file.path.clone()).collect();
         let rows: Vec<WatchedFile> = self.rows.values().cloned().collect();
         let missing = self.missing();
@@ -273,7 +274,9 @@ impl Library {
             }
         }
         for (row, Move { to, stamp, .. }) in taken {
-            let (path, stamp, id) = (to.clone(), *stamp, row.image_id.unwrap());
+            let path = to.clone();
+            let stamp = *stamp;
+            let id = row.image_id.unwrap();
             let image = self.images.get_mut(&id).unwrap();
             if image.path == row.path || image.missing.is_some() {
                 (image.path, image.missing) = (to.clone(), None);

@@ -61,7 +61,8 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 
 fn op() -> impl Strategy<Value = Op> {
     let backends = vec![Awww, Swaybg, Mpvpaper, WalQt];
-    let (backend, output) = (select(backends), 0..NAMES.len());
+    let backend = select(backends);
+    let output = 0..NAMES.len();
     prop_oneof![
         12 => (0..IMAGES, 1_u8..8).prop_map(|(image, monitors)| Op::Set(image, monitors)),
         3 => (1_u8..8).prop_map(Op::Back),
@@ -559,7 +560,8 @@ impl Play {
         for (what, is_answered) in &self.answers {
             assert!(is_answered(), "{what} has no answer");
         }
-        let (rows, outputs) = (self.room.rows(), self.outputs.clone());
+        let rows = self.room.rows();
+        let outputs = self.outputs.clone();
         let announced = self.announced.clone();
         assert!(self.reconciler().tickets.is_empty());
         let world = self.reconciler().world().unwrap();

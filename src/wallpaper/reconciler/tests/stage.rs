@@ -101,7 +101,8 @@ impl Screen {
         let restarts = registration(key.backend).restarts_with_each_change && (differs || renew);
         let mut now = BTreeMap::new();
         for placement in placements {
-            let (name, instance) = (&placement.output.name, placement.output.instance);
+            let name = &placement.output.name;
+            let instance = placement.output.instance;
             if self.outputs.get(name) != Some(&instance) {
                 continue;
             }
@@ -207,7 +208,8 @@ impl Backend for StageBackend {
             (Some(Outcome::Away), _) => Err(backends::Error::Unavailable("on purpose".to_owned())),
             (Some(Outcome::Panics), _) => panic!("on purpose"),
             (Some(_), Some(gone)) if registration(self.key.backend).restarts_with_each_change => {
-                let (path, why) = (gone.path.clone(), "no such file".to_owned());
+                let path = gone.path.clone();
+                let why = "no such file".to_owned();
                 Err(backends::Error::File { path, why })
             }
             (Some(outcome), _) => {

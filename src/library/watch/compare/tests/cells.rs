@@ -31,7 +31,8 @@ fn row(name: &str, image_id: Option<i64>, inode: u64) -> WatchedFile {
 }
 
 fn seen(name: &str, stamp: Stamp) -> Seen {
-    let (path, born) = (at(name), 0);
+    let path = at(name);
+    let born = 0;
     Seen { path, stamp, born }
 }
 
@@ -290,13 +291,15 @@ fn contents_are_placed_case_by_case() {
     ] {
         let path = at("a");
         let is_unchanged = here.starts_with("unchanged");
-        let (is_missing, has_row) = (here.ends_with("missing"), here != "no row");
+        let is_missing = here.ends_with("missing");
+        let has_row = here != "no row";
         let own = Owner {
             id: 1,
             path: at(if here == "second file" { "b" } else { "a" }),
             is_missing,
         };
-        let (known, read) = (row("a", Some(1), 1), checksum(1));
+        let known = row("a", Some(1), 1);
+        let read = checksum(1);
         let stamp = stamp(if is_unchanged { 1 } else { 3 });
         let facts = Facts {
             path: &path,

@@ -188,7 +188,8 @@ impl Run {
             8 => self.swap(one, &chosen.other.clone()?, keep),
             9 => self.swap_copies(chosen, keep)?,
             10 => {
-                let (content, free) = (self.disk.content(one), free?);
+                let content = self.disk.content(one);
+                let free = free?;
                 self.disk.write(&free, content, false);
                 keep.insert(free, keep[one]);
             }
@@ -225,7 +226,8 @@ impl Run {
                 self.write(one);
             }
             19 if is_alone => {
-                let (content, free) = (self.disk.content(one), free?);
+                let content = self.disk.content(one);
+                let free = free?;
                 self.disk.write(one, content, false);
                 self.disk.write(&free, content, false);
                 expect.path = Some((keep[one], one.to_owned()));
