@@ -163,6 +163,35 @@ fn library_on_a_missing_disk_is_kept() {
 }
 
 #[test]
+fn monitor_shows_its_picture_again_once_a_scan_finds_the_file() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let daemon = TestDaemon::started_on(&desktop);
+    let pictures = [
+        plain(&daemon, "a.png", [200, 30, 30]),
+        plain(&daemon, "b.png", [30, 180, 60]),
+    ];
+    let ids = daemon.import(&[&pictures[0], &pictures[1]]);
+    for id in &ids {
+        set(&daemon, &json!({ "image_id": id })).ok();
+    }
+    let is_shown = || {
+        let why = daemon.client().get("/why").ok();
+        !why[0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("not on the screen")
+    };
+    let scan_after = |from: &Path, to: &Path, is_there: bool| {
+        fs::rename(from, to).unwrap();
+        daemon.client().post("/library/scan", &json!({}));
+        wait_until("the picture of the monitor", || is_shown() == is_there);
+    };
+    let (file, away) = (daemon.images().join("b.png"), daemon.root().join("away"));
+    scan_after(&file, &away, false);
+    scan_after(&away, &file, true);
+}
+
+#[test]
 fn html_wallpaper_without_its_package_is_purged() {
     let daemon = TestDaemon::started();
     let (id, other) = (page(&daemon), plain(&daemon, "other.png", [1, 2, 3]));

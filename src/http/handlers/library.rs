@@ -28,6 +28,8 @@ pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Respo
 /// `POST /library/scan`; does not wait for watched directories, as a disk may not respond.
 pub(in crate::http) fn scan(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     api.library.scan()?;
+    // Monitors that showed another picture while the file of theirs was missing show theirs again.
+    api.wallpaper.settings_changed(Vec::new());
     let directories = settings(api).directories.len();
     respond(
         202,
