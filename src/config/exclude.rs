@@ -48,7 +48,9 @@ impl Exclude {
 
     /// Whether a file or a directory above it is excluded.
     pub(crate) fn covers(&self, file: &Path) -> bool {
-        file.ancestors().any(|path| self.has(path, path != file))
+        let mut paths = file.ancestors();
+        // The directory itself, whose path is empty here, is not one of its entries.
+        paths.any(|path| path != Path::new("") && self.has(path, path != file))
     }
 }
 
@@ -138,6 +140,8 @@ mod tests {
             &["keep.png", "x/keep.png"],
         );
         check(&["raw", "!raw/keep.png"], &["raw/keep.png"], &[]);
+        check(&["*", "!*.jpg"], &["a.png", "b/c.jpg"], &["a.jpg"]);
+        check(&["/**", "!*.jpg"], &["a.png"], &["a.jpg"]);
         check(&["", "# *.png", "  "], &[], &["a.png", "#"]);
         check(&["\\#a", "\\!b", "c\\*"], &["#a", "!b", "c*"], &["cd"]);
         assert!(Exclude::new(&[]).is_empty() && !is_pattern("["));
