@@ -45,6 +45,8 @@ pub(super) struct DirectoryThread {
     kernel: Kernel,
     /// murald's own directories.
     own: Vec<PathBuf>,
+    /// The watched directories inside this one at the last look, whose files are theirs.
+    inner: Vec<PathBuf>,
     /// The paths to look at, and when.
     wish: Option<(Scope, Instant)>,
     /// The earliest time of the next look at everything.
@@ -102,6 +104,7 @@ impl DirectoryThread {
             owner,
             kernel,
             own,
+            inner: Vec::new(),
             wish: Some((Scope::All, now)),
             rested: now,
             due: None,
@@ -210,9 +213,8 @@ impl DirectoryThread {
                 path == Path::new(ANYWHERE)
             } else {
                 // A change above may change where the path leads. A directory inside may have a new
-                // name, which only a look at everything finds.
-
-                // Marks concern all files of their directory.
+                // name, which only a look at everything finds. Marks concern all files of their
+                // directory.
                 path.file_name().is_some_and(is_mark)
                     || own.starts_with(path)
                     || self.known.contains(path)
@@ -230,7 +232,8 @@ impl DirectoryThread {
         } else {
             let paths = paths.into_iter();
             let exclude = &self.watched.directory.exclude;
-            paths.filter(|path| is_listed(own, path, exclude)).collect()
+            let is_mine = |path: &PathBuf| is_listed(own, path, exclude) && !self.is_inner(path);
+            paths.filter(is_mine).collect()
         };
         if !paths.is_empty() {
             self.wish_for(Scope::Paths(paths), now);
@@ -268,8 +271,19 @@ impl DirectoryThread {
     fn has(&self, path: &Path) -> bool {
         match self.watched.directory.which {
             Which::Only => self.known.contains(path),
-            _ => path.starts_with(&self.watched.directory.path),
+            _ => path.starts_with(&self.watched.directory.path) && !self.is_inner(path),
         }
+    }
+
+    fn is_inner(&self, path: &Path) -> bool {
+        self.inner.iter().any(|inner| path.starts_with(inner))
+    }
+
+    fn find_inner(&mut self) {
+        let Directory { path, which, .. } = &*self.watched.directory;
+        self.inner = self.context.watched.roots();
+        self.inner
+            .retain(|root| *which == Which::All && root != path && root.starts_with(path));
     }
 
     fn read_missing(&self) -> Result<HashMap<i64, Missing>, Error> {
@@ -297,6 +311,7 @@ impl DirectoryThread {
     fn look(&mut self, scope: &Scope) -> Result<(), Error> {
         let is_all = *scope == Scope::All;
         let begun = Instant::now();
+        self.find_inner();
         let found = self.walk(scope)?;
         if is_all {
             self.rested = Instant::now() + (begun.elapsed() * 4).min(REST_MAX);
@@ -355,13 +370,17 @@ impl DirectoryThread {
         let alive = || *lock(&self.watched.walking) = Some(Instant::now());
         alive();
         let directory = &*self.watched.directory;
-        let walk = Walk::new(directory, &self.own, watches.as_mut(), &alive);
-        let found = match scope {
+        // The disks of directories inside may not answer.
+        let inner = if is_all { &self.inner[..] } else { &[] };
+        let closed = [&self.own[..], inner].concat();
+        let walk = Walk::new(directory, &closed, watches.as_mut(), &alive);
+        let mut found = match scope {
             Scope::Paths(files) if is_single => walk.look_at_files(files),
             Scope::All if is_single => walk.look_at_files(&self.known),
             scope => walk.look(scope, &known),
         };
         *lock(&self.watched.walking) = None;
+        found.files.retain(|file| !self.is_inner(&file.path));
         if let Some(watches) = watches {
             watches.finish();
             self.state.refused = watches.refused;
@@ -394,7 +413,7 @@ impl DirectoryThread {
         let store = &self.context.store;
         let rows = self.rows(scope)?;
         let elsewhere = store.read(watched::waiting)?;
-        let is_known = |path: &Path| scope.has(path);
+        let is_known = |path: &Path| scope.has(path) || self.is_inner(path);
         let path = &self.watched.directory.path;
         let is_whole = *scope == Scope::All || self.watched.directory.which == Which::Only;
         let others = !is_whole && store.read(|c| watched::has_another(c, path, &is_known))?;
@@ -419,13 +438,11 @@ impl DirectoryThread {
     /// The rows of the files that were looked for.
     fn rows(&self, scope: &Scope) -> Result<Vec<WatchedFile>, Error> {
         let store = &self.context.store;
+        let whole = BTreeSet::from([self.watched.directory.path.clone()]);
         let paths = match (scope, &self.watched.directory.which) {
             (Scope::Paths(paths), _) => paths,
             (Scope::All, Which::Only) => &self.known,
-            (Scope::All, _) => {
-                let directory = &self.watched.directory.path;
-                return Ok(store.read(|c| watched::below(c, directory))?);
-            }
+            (Scope::All, _) => &whole,
         };
         // Names that are not UTF-8 are in no record. Paths inside a directory follow its own path, and
         // are found with it.
@@ -438,8 +455,9 @@ impl DirectoryThread {
             path.to_str().is_some() && !is_inside
         });
         let read = paths.map(|path| store.read(|c| watched::below(c, path)));
-        let rows = read.collect::<Result<Vec<_>, _>>()?;
-        Ok(rows.concat())
+        let mut rows = read.collect::<Result<Vec<_>, _>>()?.concat();
+        rows.retain(|row| !self.is_inner(&row.path));
+        Ok(rows)
     }
 
     /// Notes which files are to be read.
@@ -810,6 +828,37 @@ mod tests {
         thread.take_up(&Scope::Paths([a].into()), &Difference::default());
         assert_eq!(thread.missing_files().unwrap().len(), 1);
         alive.end();
+    }
+
+    #[test]
+    fn files_belong_to_the_innermost_watched_directory() {
+        for (name, mark) in [("inner", ".nomedia"), (".inner", "readme")] {
+            let scene = Scene::new();
+            let mut alive = scene.start();
+            alive.reconciled();
+            let context = Arc::clone(alive.context());
+            let inner = scene.at("source").join(name);
+            std::fs::create_dir_all(&inner).unwrap();
+            std::fs::write(inner.join(mark), "").unwrap();
+            let a = inner.join("a.png");
+            std::fs::write(&a, png(1)).unwrap();
+            let id = import(&context, &a);
+            let mut within = thread(&alive, inner.clone());
+            let mut around = thread(&alive, scene.at("source"));
+            for scope in [Scope::All, Scope::Paths([a.clone()].into())] {
+                around.look(&scope).unwrap();
+                let image = context.store.read(|c| images::get(c, id)).unwrap();
+                assert_eq!(image.unwrap().missing_since, None, "{mark} {scope:?}");
+                assert!(around.files.queue.is_empty(), "{mark} {scope:?}");
+            }
+            std::fs::remove_file(&a).unwrap();
+            around.look(&Scope::All).unwrap();
+            let missing = || context.store.read(watched::missing).unwrap().len();
+            assert_eq!(missing(), 0, "{mark}");
+            within.look(&Scope::All).unwrap();
+            assert_eq!(missing(), 1, "{mark}");
+            alive.end();
+        }
     }
 
     #[test]

@@ -128,6 +128,11 @@ impl Watching {
         before.iter().for_each(|one| one.end());
         let all = directories.iter().map(|(one, _)| Arc::clone(one));
         list.set(all.collect());
+        // Their files may belong to a directory around them now.
+        let around = before
+            .iter()
+            .filter_map(|one| list.root_of(&one.directory.path));
+        around.for_each(|one| one.scan());
         for (one, _) in directories.into_iter().filter(|(_, is_new)| *is_new) {
             self.start(one, &settings);
         }

@@ -251,12 +251,20 @@ impl WatchList {
         with.for_each(|one| one.changed(file, now));
     }
 
+    /// The directory that a file belongs to: of several, the innermost.
+    pub(super) fn root_of(&self, file: &Path) -> Option<Arc<Watched>> {
+        let list = lock(&self.0);
+        let whole = list.iter().filter(|one| {
+            one.directory.which == Which::All && file.starts_with(&one.directory.path)
+        });
+        let innermost = whole.max_by_key(|one| one.directory.path.components().count());
+        innermost.cloned()
+    }
+
     /// Whether the directory of a file is away, as its thread has told.
     pub(super) fn is_away(&self, file: &Path) -> bool {
-        let is_away = |one: &Arc<Watched>| lock(&one.status).state == WatchState::Away;
-        let list = lock(&self.0);
-        let mut whole = list.iter().filter(|one| one.directory.which == Which::All);
-        whole.any(|one| file.starts_with(&one.directory.path) && is_away(one))
+        let root = self.root_of(file);
+        root.is_some_and(|one| lock(&one.status).state == WatchState::Away)
     }
 
     /// Whether a file was found, and its present content is not read yet.

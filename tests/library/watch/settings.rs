@@ -264,6 +264,24 @@ fn directory_inside_a_forgotten_one_keeps_its_images_while_it_is_watched() {
 }
 
 #[test]
+fn directory_around_follows_the_files_of_one_that_is_no_longer_watched() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("inside/b.png", 2)]);
+    let watched = [&walls.directory, &walls.at("inside")];
+    walls
+        .daemon
+        .configure(&format!("[library]\nwatch = {watched:?}\n"));
+    walls.daemon.start();
+    walls.wait_for(&[("a.png", 1), ("inside/b.png", 2)]);
+    walls.rename("a.png", "inside/c.png");
+    walls.wait_for(&[("inside/c.png", 1), ("inside/b.png", 2)]);
+    let id = walls.id("inside/b.png");
+    put(&walls.daemon, &json!({ "watch": [walls.directory] })).ok();
+    walls.rename("inside/b.png", "inside/d.png");
+    walls.wait_for(&[("inside/c.png", 1), ("inside/d.png", 2)]);
+    assert_eq!(walls.id("inside/d.png"), id);
+}
+
+#[test]
 fn package_in_a_watched_directory_is_one_image() {
     let walls = Walls::with(&[("a.png", 1)]);
     let package = walls.at("workshop/123");
