@@ -160,10 +160,12 @@ impl<'a> Rows<'a> {
                 }
                 continue;
             };
-            let is_missing = image.missing_since.is_some();
-            if !is_missing && self.other_file(id)?.is_some() {
-                // A file that is away may return.
-                if *loss != Loss::Away {
+            let other = self.other_file(id)?;
+            if let Some(other) = other.filter(|_| image.missing_since.is_none()) {
+                let other = watched::get(self.c, &other)?;
+                let is_same = other.is_some_and(|it| it.stamp.identity() == now.stamp.identity());
+                // A file that is away may return, unless it is there under another name.
+                if *loss != Loss::Away || is_same {
                     watched::forget(self.c, &row.path)?;
                 }
                 self.vacate(&row.path, None)?;
@@ -652,6 +654,34 @@ mod tests {
             }
             alive.end();
         }
+    }
+
+    #[test]
+    fn row_of_a_file_that_is_away_stays_unless_it_is_there_under_another_name() {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let a = scene.source("a.png", png(1));
+        let context = Arc::clone(alive.context());
+        let read = context.read_named(&a, None, context.tools());
+        (context.land)(read.map_err(|error| error.reason()).unwrap()).unwrap();
+        let row = |path: &Path| context.store.read(|c| watched::get(c, path)).unwrap();
+        let directory = Arc::new(Directory::of(&scene.at("source"), Which::All));
+        for (name, inodes, stays) in [("link.png", 0, false), ("copy.png", 1, true)] {
+            let mut other = row(&a).unwrap();
+            other.path = scene.at("source").join(name);
+            other.stamp.inode += inodes;
+            let noted = context.store.write(|c| watched::note(c, &other));
+            noted.unwrap();
+            let gone = Arc::new(HashSet::from([other.path.clone()]));
+            let lost = vec![(other.clone(), Loss::Away)];
+            slice(&alive.owner(), &directory, &gone, move |rows| {
+                rows.lose(&lost)
+            })
+            .unwrap();
+            assert_eq!(row(&other.path).is_some(), stays, "{name}");
+        }
+        alive.end();
     }
 
     #[test]
