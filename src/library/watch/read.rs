@@ -98,8 +98,13 @@ impl ImportContext {
         let Hashed { checksum, meta } = hashed.map_err(Error::decoding(path))?;
         let is_named = matches!(directory.which, Which::Named(_));
         let is_known = self.store.read(|c| {
-            let has_image = images::by_checksum(c, &checksum)?.is_some();
-            Ok::<_, Error>(has_image || !is_named && watched::is_dismissed(c, &checksum)?)
+            if images::by_checksum(c, &checksum)?.is_some() {
+                return Ok::<_, Error>(true);
+            }
+            // The image of this file gets the content, though another file with it was dismissed.
+            let has_image = watched::get(c, path)?.is_some_and(|row| row.image_id.is_some())
+                || watched::missing_at(c, path)?.is_some();
+            Ok(!is_named && !has_image && watched::is_dismissed(c, &checksum)?)
         })?;
         let content = Ok(checksum);
         let mut facts = Facts::new(path.to_owned(), Arc::clone(directory), meta.into(), content);

@@ -184,3 +184,14 @@ fn picture_is_kept_when_its_only_file_is_in_a_directory_that_is_away() {
     wait_for(&walls, &[1, 2, 3]);
     assert_eq!(image()["id"], before);
 }
+
+#[test]
+fn rewritten_file_keeps_its_image_if_its_new_content_was_dismissed() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (a, b) = (walls.id("a.png"), walls.id("b.png"));
+    walls.daemon.client().delete_images(&[a]).ok();
+    walls.wait_for(&[("b.png", 2)]);
+    walls.draw("b.png", 1);
+    walls.wait_for(&[("b.png", 1)]);
+    assert_eq!(walls.id("b.png"), b);
+}
