@@ -218,6 +218,7 @@ impl DirectoryThread {
                 path.file_name().is_some_and(is_mark)
                     || own.starts_with(path)
                     || self.known.contains(path)
+                    || path.parent().is_some_and(|it| self.is_incomplete(it))
             }
         };
         if paths.iter().any(is_all) {
@@ -238,6 +239,13 @@ impl DirectoryThread {
         if !paths.is_empty() {
             self.wish_for(Scope::Paths(paths), now);
         }
+    }
+
+    /// Whether a directory is a package that could not be imported: it may have lacked a file.
+    fn is_incomplete(&self, directory: &Path) -> bool {
+        let row = || self.context.store.read(|c| watched::get(c, directory));
+        !self.known.contains(directory)
+            && row().is_ok_and(|row| row.is_some_and(|row| row.checksum.is_none()))
     }
 
     fn go_on(&mut self) -> Result<(), Error> {

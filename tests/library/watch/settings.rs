@@ -312,6 +312,19 @@ fn package_in_a_watched_directory_is_one_image() {
 }
 
 #[test]
+fn package_is_imported_when_its_page_follows_its_manifest() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    fs::create_dir(walls.at("pack")).unwrap();
+    fs::write(walls.at("pack/waypaper.json"), r#"{"title": "Rain"}"#).unwrap();
+    // A later file of the same batch, or of the next one.
+    walls.draw("z.png", 2);
+    walls.wait_for(&[("a.png", 1), ("z.png", 2)]);
+    fs::write(walls.at("pack/index.html"), "<p>rain</p>").unwrap();
+    let is_package = |image: &Value| image["name"] == "Rain";
+    wait_until("the package", || walls.images().values().any(is_package));
+}
+
+#[test]
 fn files_of_phones_network_disks_and_downloads_are_skipped() {
     let walls = Walls::with(&[("a.png", 1)]);
     fs::create_dir(walls.at("phone")).unwrap();
