@@ -27,7 +27,7 @@ use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::media::PlainColors;
 use crate::parallax::Parallax;
-use crate::paths::Dirs;
+use crate::paths::{Dirs, make_directories};
 use crate::playlist::{self, DaemonWallpapers, Location, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::signals::{self, Signal, Signals};
@@ -166,6 +166,9 @@ impl Base {
             backends,
             ..
         } = &self.paths;
+        // A process may write only to directories that exist when it starts. The first thumbnail reports
+        // why the cache cannot be made.
+        make_directories(&self.dirs.cache()).ok();
         let stills = self.dirs.state().join(desktop::STILLS);
         let mut writable = vec![self.dirs.cache(), stills];
         writable.extend([images, thumbnails, backends].map(Clone::clone));

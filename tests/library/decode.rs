@@ -169,6 +169,24 @@ fn killed_decoder_fails_at_most_its_file() {
 }
 
 #[test]
+fn first_decoder_of_an_installation_is_kept() {
+    let daemon = TestDaemon::started();
+    let mut events = daemon.events("processing_complete");
+    import(&daemon, &[&large(daemon.root(), 1)]);
+    let mut first = Vec::new();
+    wait_until("a process that decodes", || {
+        first = processes(daemon.pid());
+        !first.is_empty()
+    });
+    events.wait_for("processing_complete");
+    let kept = processes(daemon.pid());
+    assert!(
+        first.iter().all(|pid| kept.contains(pid)),
+        "{first:?}, then {kept:?}"
+    );
+}
+
+#[test]
 fn bombs_and_large_pictures_cost_the_daemon_little_memory() {
     let daemon = TestDaemon::started();
     daemon.import(&[&large(daemon.root(), 1)]);
