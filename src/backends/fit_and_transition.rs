@@ -15,9 +15,10 @@ pub(crate) fn fill_color(config: &Config, backend: &str) -> Rgb {
         Ok(BackendName::Builtin) => &config.builtin.fill_color,
         Ok(BackendName::Feh) => &config.feh.fill_color,
         Ok(BackendName::Swaybg) => &config.swaybg.fill_color,
-        _ => return [0; 3],
+        Ok(BackendName::WalQt) => &config.wal_qt.fill_color,
+        Ok(BackendName::Hyprpaper | BackendName::Mpvpaper) | Err(_) => return [0; 3],
     };
-    // The colour of awww may have an alpha channel.
+    // The colours of awww and wal-qt may have an alpha channel.
     text.get(..6).and_then(color::parse_hex).unwrap_or_default()
 }
 
@@ -112,6 +113,16 @@ pub(super) fn with_transition(mut config: Config, word: &str) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fill_color_is_that_of_the_backend() {
+        let mut config = Config::default();
+        config.wal_qt.fill_color = "ffeedd80".to_owned();
+        config.swaybg.fill_color = "102030".to_owned();
+        assert_eq!(fill_color(&config, "wal-qt"), [0xff, 0xee, 0xdd]);
+        assert_eq!(fill_color(&config, "swaybg"), [0x10, 0x20, 0x30]);
+        assert_eq!(fill_color(&config, "mpvpaper"), [0; 3]);
+    }
 
     #[test]
     fn fits_have_the_names_of_the_backends_settings() {
