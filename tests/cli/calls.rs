@@ -61,8 +61,7 @@ fn commands_without_a_daemon_say_so_and_exit_with_69() {
         rejected(&daemon, line, 69);
     }
     let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
-    let told = format!("murald: {long} is not a valid socket path: ");
-    fails(&daemon, &["--socket", &long, "status"], 69, &told);
+    rejected(&daemon, &["--socket", &long, "status"], 69);
     assert_eq!(
         ok(&daemon, &["off"]),
         "the daemon is not running, and there is no wallpaper to remove\n"
@@ -89,9 +88,6 @@ fn commands_without_a_daemon_say_so_and_exit_with_69() {
 fn config_file_is_checked_without_a_daemon() {
     let daemon = TestDaemon::new();
     let file = daemon.config_file();
-    let fails = |line: &[&str], told: &str| {
-        fails(&daemon, line, 78, &format!("murald: {told}"));
-    };
     // Without a file the daemon uses the defaults, but a file that is named must exist.
     assert_eq!(json_of(&daemon, &["config", "check", "--json"]), json!([]));
     assert!(ok(&daemon, &["config", "check"]).is_empty());
@@ -100,22 +96,16 @@ fn config_file_is_checked_without_a_daemon() {
         &["config", "check", named][..],
         &["--config", named, "config", "check"],
     ] {
-        fails(line, &format!("cannot read {named}: "));
+        rejected(&daemon, line, 78);
     }
-    let check = |toml: &str, told: &str| {
+    let check = |toml: &str| {
         daemon.configure(toml);
-        fails(&["config", "check"], &format!("{}{told}", file.display()));
+        rejected(&daemon, &["config", "check"], 78);
         assert_eq!(fs::read_to_string(&file).unwrap(), toml);
     };
-    check(
-        "[app]\n\nimages_per_page = 'x'\n",
-        ", line 3, column 19: app.images_per_page must be ",
-    );
-    check("[daemon]\nlog_level = \n", ", line 2, column ");
-    check(
-        "[daemon]\nlog_file = '$NOWHERE/x'\n",
-        ": daemon.log_file: the variable NOWHERE in ",
-    );
+    check("[app]\n\nimages_per_page = 'x'\n");
+    check("[daemon]\nlog_level = \n");
+    check("[daemon]\nlog_file = '$NOWHERE/x'\n");
     let other = daemon.root().join("other file.toml");
     fs::write(&other, "[backend]\ntype = 'bk1'\n[app]\nmine = 1\n").unwrap();
     let other = other.to_str().unwrap();
@@ -301,13 +291,8 @@ fn themes_are_listed_and_printed() {
 fn start_fails_with_a_broken_config_or_another_daemon() {
     let mut daemon = TestDaemon::new();
     daemon.configure("[app]\ntheme = \"dark\"\nimages_per_page = \"many\"\n");
-    let file = daemon.config_file();
-    let told = format!(
-        "murald: {}, line 3, column 19: app.images_per_page must be",
-        file.display()
-    );
-    fails(&daemon, &["start"], 78, &told);
-    fs::remove_file(file).unwrap();
+    rejected(&daemon, &["start"], 78);
+    fs::remove_file(daemon.config_file()).unwrap();
     daemon.start();
     let told = format!("murald: already running (process {}): ", daemon.pid());
     fails(&daemon, &["start"], 75, &told);
