@@ -26,6 +26,7 @@ struct Apart {
 
 const SOCKET: &str = "MURALD_TEST_SOCKET";
 const DESCRIPTORS: &str = "MURALD_TEST_DESCRIPTORS";
+const IDLE: &str = "MURALD_TEST_IDLE";
 /// The time limit of silent clients when there are many.
 const SOON: Duration = Duration::from_millis(200);
 
@@ -49,10 +50,10 @@ fn serve_apart() {
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
     let site = odd_router(&EventBus::new(), channel().0, Path::new(&socket));
-    let limits = Limits {
-        idle: SOON,
-        ..Limits::default()
-    };
+    let mut limits = Limits::default();
+    if std::env::var_os(IDLE).is_none() {
+        limits.idle = SOON;
+    }
     let _server = Server::start(listener, &spawner, site, limits).unwrap();
     println!("\nserving");
     // The process runs until it is killed.
@@ -62,16 +63,21 @@ fn serve_apart() {
 }
 
 impl Apart {
+    /// Silent clients are disconnected soon.
     fn new(descriptors: Option<u64>) -> Self {
+        Self::with(|command| {
+            command.envs(descriptors.map(|number| (DESCRIPTORS, number.to_string())));
+        })
+    }
+
+    fn with(change: impl FnOnce(&mut Command)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("s");
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "hazards::serve_apart", "--nocapture"])
             .env(SOCKET, &socket);
-        if let Some(number) = descriptors {
-            command.env(DESCRIPTORS, number.to_string());
-        }
+        change(&mut command);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(
@@ -219,7 +225,10 @@ fn server_survives_a_lack_of_descriptors() {
 
 #[test]
 fn thread_of_a_connection_ends_with_it() {
-    let server = Apart::new(None);
+    // Many clients may need more than the time after which silent ones are disconnected.
+    let server = Apart::with(|command| {
+        command.env(IDLE, "default");
+    });
     let mut clients: Vec<_> = (0..20).map(|_| Client::to(&server.socket)).collect();
     for client in &mut clients {
         assert_eq!(client.get("/tiny").text(), "tiny");
