@@ -426,8 +426,9 @@ mod tests {
             "hand".into(),
             "builtin".into(),
         ]);
+        // The name is not cut for the last column.
         let found = table.render(Terminal {
-            columns: 30,
+            columns: 34,
             ..PLAIN
         });
         assert_eq!(
