@@ -1,13 +1,14 @@
 //! Requests to the daemon over its socket, and its answers.
 //!
-//! Runs on the only thread of a client. A request has no time limit once the daemon has accepted it;
-//! the user can interrupt it.
+//! Runs on the only thread of a client. A change has no time limit once the daemon has accepted the
+//! request; the user can interrupt it.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -25,6 +26,8 @@ use super::terminal::{variable, warn};
 
 /// The largest answer that is read into memory, far above what the daemon sends.
 const MOST: u64 = 256 << 20;
+/// The time for the response to a `GET` to begin.
+const REPLY: Duration = Duration::from_secs(10);
 
 /// The daemon's socket, for a client: `--socket` (`named`), else `MURALD_SOCKET`, else the default.
 pub(super) fn socket(named: Option<PathBuf>, env: &Env) -> Result<PathBuf, Error> {
@@ -164,7 +167,13 @@ impl Connection {
                 .header("Content-Type", "application/json")
                 .body(body.to_string())
                 .map(|request| self.agent.run(request)),
-            None => request.body(()).map(|request| self.agent.run(request)),
+            None => request.body(()).map(|request| {
+                // A thumbnail may be made when it is asked for, which takes long for large files.
+                let is_quick = method == "GET" && !place.0.contains("/thumbnail");
+                let limit = is_quick.then_some(REPLY);
+                let limited = self.agent.configure_request(request);
+                self.agent.run(limited.timeout_recv_response(limit).build())
+            }),
         };
         let sent = sent.map_err(ureq::Error::from).flatten();
         let mut answer = sent.map_err(|error| self.lost(error))?;
@@ -209,9 +218,8 @@ impl Connection {
         let socket = self.socket.display();
         let source = match error {
             ureq::Error::Io(source) => source,
-            // The only wait with a time limit is for a place in the daemon's queue.
             ureq::Error::Timeout(_) => {
-                let text = format!("the daemon at {socket} does not accept connections");
+                let text = format!("the daemon at {socket} does not reply");
                 return Error::new(Exit::Unavailable, text)
                     .hint("the daemon is suspended or has hung; run `murald doctor`");
             }

@@ -1,5 +1,5 @@
-//! Tests that commands report a daemon that does not accept connections while its queue is full,
-//! and what to do.
+//! Tests that commands report a stopped daemon, also if its queue of connections is full, and what to
+//! do.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -44,10 +44,21 @@ fn run(mut command: Command) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn full_queue_of_a_stopped_daemon_does_not_block_commands() {
+fn stopped_daemon_does_not_block_commands() {
     raise_descriptors();
     let mut daemon = TestDaemon::started();
     daemon.signal("-STOP");
+    let are_refused = |lines: &[&[&str]]| {
+        for line in lines {
+            let (code, _, said) = run(daemon.murald(line));
+            assert_eq!(code, Some(69), "{said}");
+            assert!(
+                said.contains("does not reply") && said.contains("murald doctor"),
+                "{said}"
+            );
+        }
+    };
+    are_refused(&[&["status"], &["set", "lake"], &["stop"]]);
     let crowd = crowd(&daemon.socket());
     let end = format!("`kill -9 {}`", daemon.pid());
     let (code, _, said) = run(daemon.murald(&["start"]));
@@ -56,12 +67,7 @@ fn full_queue_of_a_stopped_daemon_does_not_block_commands() {
         said.contains("already running") && said.contains(&end),
         "{said}"
     );
-    let (code, _, said) = run(daemon.murald(&["status"]));
-    assert_eq!(code, Some(69), "{said}");
-    assert!(
-        said.contains("does not accept connections") && said.contains("murald doctor"),
-        "{said}"
-    );
+    are_refused(&[&["status"]]);
     let (code, found, said) = run(daemon.murald(&["doctor", "--json"]));
     assert_eq!(code, Some(1), "{said}");
     let found: Vec<Value> = serde_json::from_str(&found).unwrap();
