@@ -197,13 +197,6 @@ impl Call {
         self.value(name).and_then(Value::as_str)
     }
 
-    /// The items of a list with commas.
-    pub(super) fn listed(&self, name: &str) -> &[Value] {
-        self.value(name)
-            .and_then(Value::as_array)
-            .map_or(&[], Vec::as_slice)
-    }
-
     /// An argument that the table requires, as text.
     pub(super) fn word(&self, name: &str) -> String {
         written(self.value(name).expect("the table requires it"))

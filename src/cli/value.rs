@@ -77,7 +77,10 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
-        Kind::Tags => list(name, &text, &[]),
+        Kind::Tags => match list(name, &text, &[])? {
+            Value::Array(tags) if tags.is_empty() => Err(wrong("one or more tags")),
+            tags => Ok(tags),
+        },
         Kind::Colors => {
             let is_color = |item: &str| color::parse(item).is_some();
             all_fit(&text, is_color).ok_or_else(|| wrong("#rrggbb, #rgb or a CSS colour name"))
@@ -380,6 +383,11 @@ mod tests {
             Err(&format!("X must be {HUES}, not \"12\"")),
         );
         check(Kind::Tags, "a, b,,c", Ok(json!(["a", "b", "c"])));
+        check(
+            Kind::Tags,
+            ",",
+            Err("X must be one or more tags, not \",\""),
+        );
         check(Kind::Colors, "red,,#abc", Ok(json!(["red", "#abc"])));
         check(Kind::Colors, "", Ok(json!([])));
         check(Kind::ColorsNear, "red~0", Ok(json!(["red~0"])));

@@ -199,8 +199,10 @@ impl Source {
             Kind::Words(list) => bare(list.iter().copied()),
             Kind::Position => bare(Position::WORDS.iter().copied()),
             Kind::Hues => behind_the_comma(partial, HUES.iter().map(|(name, _)| *name)),
-            Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
-            Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
+            Kind::List(list) if !list.is_empty() => behind_the_comma(partial, list.iter().copied()),
+            Kind::List(_) | Kind::Tags => {
+                behind_the_comma(partial, self.tags().iter().map(String::as_str))
+            }
             Kind::Image | Kind::Item => self.images(partial),
             Kind::Picture | Kind::PictureOrPlaylist => [self.images(partial), files()].concat(),
             Kind::Folder => self.folders(),

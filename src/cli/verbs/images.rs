@@ -53,7 +53,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ])
         .takes(&[ONE]).shows(&[&IMAGE]).flags(&[
             Flag::value("--name", "NAME", Kind::Name, "The new name, also of the file"),
-            Flag::value("--tags", "A,B", Kind::Tags, "The tags, replacing the current ones"),
+            Flag::value("--tags", "A,B", Kind::List(&[]), "The tags, replacing the current ones"),
             Flag::value("--description", "TEXT", Kind::Text, "Description of the \
                 image, for searches and screen \
                readers"),
@@ -224,14 +224,10 @@ fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Res
 }
 
 fn has_tags(call: &Call) -> Result<(), Error> {
-    let flags = ["--add", "--remove"];
-    if flags.iter().any(|flag| !call.listed(flag).is_empty()) {
+    if call.has("--add") || call.has("--remove") {
         return Ok(());
     }
-    Err(match flags.iter().find(|flag| call.has(flag)) {
-        Some(flag) => Error::usage(format!("{flag} must be one or more tags, not \"\"")),
-        None => Error::usage("no tags given").hint("use --add or --remove"),
-    })
+    Err(Error::usage("no tags given").hint("use --add or --remove"))
 }
 
 fn is_favourite(tag: &Value) -> bool {
