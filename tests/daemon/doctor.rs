@@ -185,6 +185,11 @@ fn invalid_settings_are_reported() {
     let found = examine(&running);
     let about = |one: &&Value| one["text"].as_str().unwrap().contains("timeout_seconds");
     assert_eq!(found.iter().filter(about).count(), 1, "{found:#?}");
+    daemon.configure("[daemon]\nlog_levl = 'info'\n");
+    let output = daemon.murald(&["doctor"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let question = "did you mean daemon.log_level? fix the line, then";
+    assert!(told.contains(question), "{told}");
     daemon.configure("[hooks]\ntimeout_seconds = 5\n");
     is_mended(&daemon, "settings");
 }

@@ -72,7 +72,11 @@ fn table(findings: &[Finding], terminal: Option<Terminal>) -> Table {
                     .flat_map(|text| wrapped(&harmless(text), columns))
                     .collect()
             }
-            None => vec![texts.map(String::as_str).collect::<Vec<_>>().join("; ")],
+            // A text may end with a question.
+            None => {
+                let text = texts.map(String::as_str).collect::<Vec<_>>().join("; ");
+                vec![text.replace("?; ", "? ")]
+            }
         };
         let style = match state {
             FindingState::Ok => CellStyle::Good,
