@@ -13,6 +13,7 @@ use super::picture::{Picture, fit};
 use super::probe::Thumbnail;
 use super::webp;
 use crate::color::{self, Rgb};
+use crate::error_chain::chain;
 use crate::paths;
 use crate::wire::{COLOR_SIZE, Image};
 
@@ -39,15 +40,16 @@ impl PlainColors {
         Some(rgb)
     }
 
-    /// Like [`Self::locate`], but also writes the file if it is missing. If that fails, the backend
-    /// will report an error.
-    pub(crate) fn supply(&self, image: &mut Image) {
+    /// Like [`Self::locate`], but also writes the file if it is missing. Returns why that failed.
+    pub(crate) fn supply(&self, image: &mut Image) -> Result<(), String> {
         let Some(rgb) = self.locate(image).filter(|_| !image.path.exists()) else {
-            return;
+            return Ok(());
         };
-        if let Err(error) = paths::replace(&image.path, &png(rgb)) {
-            log::warn!("cannot write {}: {error}", image.path.display());
-        }
+        paths::replace(&image.path, &png(rgb)).map_err(|error| {
+            let error = format!("cannot write {}: {}", image.path.display(), chain(&error));
+            log::warn!("{error}");
+            error
+        })
     }
 
     /// Removes the oldest unused files if there are too many.
@@ -104,7 +106,7 @@ mod tests {
         let colors = PlainColors::new(cache.path());
         let of = |blue| {
             let mut image = Image::of_color([30, 30, blue], Path::new(""));
-            colors.supply(&mut image);
+            colors.supply(&mut image).unwrap();
             image
         };
         let (shown, first) = (of(0), of(1));

@@ -183,13 +183,17 @@ impl WorldState {
         });
         let over = self.covering(wishes, new);
         for (mut image, mut rows) in picked {
-            self.colors.supply(&mut image);
+            let written = self.colors.supply(&mut image);
             let kind = Kind::of(image.media_type, image.animated);
             let mut choice = self.choose(&image, kind)?;
             if let Some(backend) = over {
                 choice = Choice { backend, kind };
             }
             let backend = choice.backend;
+            written.map_err(|why| Error::Backend {
+                backend,
+                source: backends::Error::Unavailable(why),
+            })?;
             has_words(backend, self.backends.compositor(), request)?;
             if choice.kind != kind {
                 note = Some(format!(

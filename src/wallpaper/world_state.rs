@@ -91,7 +91,10 @@ impl WorldState {
         rows.extend(unreadable);
         deleted.retain(|name| ours.iter().any(|output| output.name == *name));
         let colors = PlainColors::new(&backends.dirs.cache());
-        images.iter_mut().for_each(|image| colors.supply(image));
+        for image in &mut images {
+            // A failure is in the log, and the backend reports the missing file.
+            colors.supply(image).ok();
+        }
         let pictures = images.into_iter().map(|image| (image.id, Arc::new(image)));
         Ok(Self {
             rows,
@@ -145,7 +148,7 @@ impl WorldState {
 
     /// Shows the picture of a workspace instead of an assignment.
     pub(super) fn show_workspace(&mut self, picture: WorkspacePicture, mut image: Image) {
-        self.colors.supply(&mut image);
+        self.colors.supply(&mut image).ok();
         self.pictures.insert(image.id, Arc::new(image));
         self.workspaces.push(picture);
     }

@@ -130,3 +130,18 @@ fn colour_is_shown_by_each_backend_restored_and_gone_back_to() {
             .exists()
     );
 }
+
+#[test]
+fn colour_whose_file_cannot_be_written_is_refused_with_the_cause() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut daemon = TestDaemon::on(&desktop);
+    daemon.start();
+    let colors = daemon.root().join("cache/murald/colors");
+    fs::remove_dir_all(&colors).ok();
+    fs::create_dir_all(colors.parent().unwrap()).unwrap();
+    fs::write(&colors, "").unwrap();
+    let body = json!({ "color": "#445566" });
+    let refused = daemon.client().post("/wallpaper/set", &body).fails(500);
+    let expected = format!("cannot write {}/445566.png: File exists", colors.display());
+    assert_eq!(refused["details"], expected);
+}
