@@ -173,7 +173,7 @@ fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error
     if let Some(one) = exactly(word, &known) {
         return Ok(one.id.into());
     }
-    if Path::new(word).exists() {
+    if Path::new(word).symlink_metadata().is_ok() {
         return at(Path::new(word));
     }
     if let Some(id) = by_file_name(connection, word)? {

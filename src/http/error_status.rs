@@ -185,10 +185,13 @@ impl From<library::Error> for Error {
             Why::BadName { .. }
             | Why::Undeclared { .. }
             | Why::NotWeb { .. }
-            | Why::Package { .. }
             | Why::InPlace { .. }
             | Why::NotVideo { .. }
             | Why::BadLoop { .. } => Self::new(400, text),
+            Why::Package { .. } => Self::new(400, text).details(
+                "`murald slideshow DIR` shows the pictures of a directory one after another, `murald import` \
+                 imports them",
+            ),
             Why::DirectoryInPlace { .. } => Self::new(400, text)
                 .details("`murald watch add DIR` uses the files of a directory where they are"),
             Why::Same { .. } => Self::new(409, text),

@@ -236,6 +236,9 @@ impl Error {
             _ => self,
         };
         let mut text = match self {
+            Self::File { path, .. } if self.is_missing_file() && path.is_symlink() => {
+                return "it is a link to a file that does not exist".to_owned();
+            }
             Self::File {
                 action: action @ ("read" | "list" | "copy"),
                 ..

@@ -170,6 +170,7 @@ mod tests {
             })
             .collect();
         let gone = "cannot read it: No such file or directory";
+        let broken = "it is a link to a file that does not exist";
         assert_eq!(
             shown,
             [
@@ -180,7 +181,7 @@ mod tests {
                 ("b/deep/package", String::new()),
                 ("c.png", String::new()),
                 ("d-link.png", String::new()),
-                ("e-broken.png", gone.to_owned()),
+                ("e-broken.png", broken.to_owned()),
                 (
                     "z.png",
                     "it is an empty directory, not a picture".to_owned()

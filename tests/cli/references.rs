@@ -325,3 +325,32 @@ fn references_are_read_from_standard_input() {
         "4\n3\n"
     );
 }
+
+#[test]
+fn error_names_the_file_that_cannot_be_shown() {
+    let mut daemon = TestDaemon::new();
+    daemon.only(&["sh"]);
+    daemon.start();
+    let root = daemon.root();
+    fs::write(root.join("a.svg"), "<svg/>\n").unwrap();
+    std::os::unix::fs::symlink("nowhere.heic", root.join("link.heic")).unwrap();
+    fs::create_dir(root.join("walls")).unwrap();
+    let said = |line: &[&str]| {
+        let output = daemon.murald(line).current_dir(root).output().unwrap();
+        crate::call::stderr(&output).replace(root.to_str().unwrap(), "DIR")
+    };
+    assert_eq!(
+        said(&["set", "a.svg"]),
+        "murald: DIR/a.svg: no installed program decodes this SVG correctly; install rsvg-convert\n"
+    );
+    let broken = "murald: DIR/link.heic: it is a link to a file that does not exist\n";
+    assert_eq!(said(&["set", "link.heic"]), broken);
+    assert_eq!(said(&["set", "./link.heic"]), broken);
+    for line in [&["set", "walls"][..], &["workspace", "set", "2", "walls"]] {
+        let refused = said(line);
+        assert!(
+            refused.contains("DIR/walls") && refused.contains("\nhint: `murald slideshow DIR`"),
+            "{refused}"
+        );
+    }
+}

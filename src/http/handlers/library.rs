@@ -321,13 +321,10 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
     let text = format!("{}: {}", path.display(), error.reason());
     match error {
         Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
-        Why::Media { source: decode::Error::NoProcess(_) | decode::Error::Killed, .. } => {
+        Why::Media { source: decode::Error::NoProcess(_) | decode::Error::Killed, .. }
+        | Why::Transcode { source: transcode::Error::NotShown(_) | transcode::Error::Missing { .. }, .. } => {
             Error::new(503, text)
         }
-        Why::Package { .. } => Error::bad_request(text).details(
-            "`murald slideshow DIR` shows the pictures of a directory one after another, `murald import` \
-             imports them",
-        ),
         Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
         Why::Transcode { source: transcode::Error::Failed { .. } | transcode::Error::Answer { .. }, .. }
         | Why::Transcode { source: transcode::Error::NoPicture | transcode::Error::Truncated, .. }
