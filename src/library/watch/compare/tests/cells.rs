@@ -51,6 +51,13 @@ fn found(file: &str) -> Found {
             changed: rewritten,
             ..stamp(1)
         }),
+        "unknown birth of b" => Some(stamp(2)),
+        "rewritten b" => Some(Stamp {
+            size: 7,
+            modified: rewritten,
+            changed: rewritten,
+            ..stamp(2)
+        }),
         "rewritten, with its old size" => Some(Stamp {
             changed: rewritten,
             ..stamp(1)
@@ -64,6 +71,9 @@ fn found(file: &str) -> Found {
         BTreeSet::new()
     };
     let mut files = Vec::from_iter(here.map(|stamp| seen("a", stamp)));
+    if file == "unknown birth of b" {
+        files[0].born = i64::MAX;
+    }
     // Not all files are gone.
     files.push(seen("z", stamp(9)));
     Found {
@@ -138,6 +148,8 @@ fn files_are_compared_with_rows_case_by_case() {
         ("that of b", "image away", "b is a"),
         ("that of b", "deleted in murald", "b is a"),
         ("that of b", "unusable", "b is a"),
+        ("unknown birth of b", "no row", "b is a"),
+        ("rewritten b", "no row", "2 is missing, read a"),
         ("rewritten", "no row", "read a"),
         ("rewritten", "image there", "read a"),
         ("rewritten", "image missing", "read a"),
@@ -185,13 +197,29 @@ fn files_are_compared_with_rows_case_by_case() {
         });
         let missing: HashMap<i64, Missing> = missing.into_iter().collect();
         let mut rows = Vec::from_iter(row_here);
-        rows.extend((file == "that of b").then(|| row("b", Some(2), 2)));
+        rows.extend(file.ends_with(" b").then(|| row("b", Some(2), 2)));
         rows.push(row("z", Some(9), 9));
         let difference = compare(&rows, Vec::new(), &missing, &found(file), false, NOW);
         let case = format!("file {file}, {here}");
         assert_eq!(in_words(&difference), expected, "{case}");
         assert!(!difference.is_away(), "{case}");
     }
+}
+
+#[test]
+fn all_files_that_vanish_at_once_are_away_but_a_single_one_is_missing() {
+    let rows = [row("a", Some(1), 1), row("b", Some(2), 2)];
+    let found = Found {
+        directories: [(at(""), DISK)].into(),
+        ..Found::default()
+    };
+    let lost = |rows: &[WatchedFile], others| {
+        let missing = HashMap::new();
+        in_words(&compare(rows, Vec::new(), &missing, &found, others, NOW))
+    };
+    assert_eq!(lost(&rows, false), "1 is away, 2 is away");
+    assert_eq!(lost(&rows, true), "1 is missing, 2 is missing");
+    assert_eq!(lost(&rows[..1], false), "1 is missing");
 }
 
 #[test]
