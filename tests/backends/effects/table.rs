@@ -114,6 +114,15 @@ fn daemon() -> Vec<Row> {
         ("library", "watch", Value::Null, In(WATCH.0, WATCH.1)),
         (
             "library",
+            "exclude",
+            Value::Null,
+            In(
+                WATCH.0,
+                "excluded_files_are_not_imported_and_known_images_stay",
+            ),
+        ),
+        (
+            "library",
             "watch_folders",
             Value::Null,
             In(WATCH.0, WATCH.1),
