@@ -6,6 +6,7 @@
 //! itself only while a change settles or a file is missing. The imports' processes read the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::AT_ONCE;
+use super::super::disk::stamp;
 use super::super::import::Request;
 use super::super::listing::{is_listed, is_mark};
 use super::super::owner::Owner;
@@ -73,6 +75,13 @@ struct Files {
     /// Files that the imports were given with these stamps, and could not read. Missing images with
     /// their paths have no time limit until these files change.
     failed: BTreeMap<PathBuf, Stamp>,
+}
+
+impl Files {
+    /// Whether files are left that may have the content of a missing image.
+    fn is_searching(&self) -> bool {
+        !(self.candidates.is_empty() && self.hashed.is_empty())
+    }
 }
 
 /// What is known about the directory itself.
@@ -136,7 +145,7 @@ impl DirectoryThread {
     /// When there is something to do without an event.
     fn next(&self) -> Option<Instant> {
         let files = &self.files;
-        if !files.candidates.is_empty() || !files.hashed.is_empty() || self.may_give() {
+        if files.is_searching() || self.may_give() {
             return Some(Instant::now());
         }
         let wish = self.wish.as_ref().map(|(scope, at)| match scope {
@@ -147,24 +156,25 @@ impl DirectoryThread {
     }
 
     fn is_busy(&self) -> bool {
-        let Files {
-            candidates,
-            hashed,
-            queue,
-            in_hand,
-            ..
-        } = &self.files;
-        let is_reading = !(candidates.is_empty() && hashed.is_empty());
-        is_reading || !(queue.is_empty() && in_hand.is_empty()) || self.wish.is_some()
+        let files = &self.files;
+        let is_reading = !(files.queue.is_empty() && files.in_hand.is_empty());
+        files.is_searching() || is_reading || self.wish.is_some()
     }
 
     fn hear(&mut self, waiting: Waiting) {
         let Waiting { paths, scan, ended } = waiting;
         if let Some(is_unsaved) = ended {
             let mut given = std::mem::take(&mut self.files.in_hand);
-            // Files may have vanished or changed while they were read.
-            let paths = given.keys().cloned().collect();
-            self.wish_for(Scope::Paths(paths), Instant::now());
+            // Files may have vanished while they were read. Those that have changed are left to the
+            // event of their last write, so that a long recording is not read again and again.
+            let is_as_given = |(path, given): &(&PathBuf, &Stamp)| {
+                fs::metadata(path).map_or(true, |meta| stamp(&meta).same(given))
+            };
+            let paths = given.iter().filter(is_as_given);
+            let paths: BTreeSet<_> = paths.map(|(path, _)| path.clone()).collect();
+            if !paths.is_empty() {
+                self.wish_for(Scope::Paths(paths), Instant::now());
+            }
             let unsettled = lock(&self.watched.unsettled);
             given.retain(|path, _| unsettled.contains_key(path));
             drop(unsettled);
@@ -629,14 +639,8 @@ impl DirectoryThread {
     }
 
     fn may_give(&self) -> bool {
-        let Files {
-            candidates,
-            hashed,
-            queue,
-            in_hand,
-            ..
-        } = &self.files;
-        candidates.is_empty() && hashed.is_empty() && in_hand.is_empty() && !queue.is_empty()
+        let files = &self.files;
+        !files.is_searching() && files.in_hand.is_empty() && !files.queue.is_empty()
     }
 
     /// Gives the next files to the imports.
@@ -893,6 +897,24 @@ mod tests {
             assert!(image.unwrap().is_some(), "{other}");
             alive.end();
         }
+    }
+
+    #[test]
+    fn file_that_was_written_while_it_was_read_is_left_to_the_event_of_its_last_write() {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let a = scene.source("a.png", png(1));
+        let mut thread = thread(&alive, scene.at("source"));
+        thread.wish = None;
+        thread.look(&Scope::All).unwrap();
+        thread.files.in_hand = std::mem::take(&mut thread.files.queue)
+            .into_iter()
+            .collect();
+        std::fs::write(&a, [png(1), png(2)].concat()).unwrap();
+        thread.hear(ended());
+        assert_eq!(thread.wish, None);
+        alive.end();
     }
 
     #[test]
