@@ -98,22 +98,17 @@ const WATCHED: View = View::table(
             Some(Cell::value(&one["state"]).look(look))
         }),
         of("IMAGES", "images copies unreadable", |one, _| {
-            let some = |name: &str, what: &str| {
-                let number = number(one, name);
-                (number > 0).then(|| format!(", {number} {what}"))
+            let copies = match number(one, "copies") {
+                0 => String::new(),
+                1 => ", 1 copy".to_owned(),
+                more => format!(", {more} copies"),
             };
-            let copies = some(
-                "copies",
-                if number(one, "copies") == 1 {
-                    "copy"
-                } else {
-                    "copies"
-                },
-            );
-            let unreadable = some("unreadable", "not readable");
+            let unreadable = match number(one, "unreadable") {
+                0 => String::new(),
+                some => format!(", {some} not readable"),
+            };
             let images = count(number(one, "images"), "image");
-            let more = [copies, unreadable].into_iter().flatten();
-            Some(Cell::from(images + &more.collect::<String>()).raw(number(one, "images")))
+            Some(Cell::from(images + &copies + &unreadable).raw(number(one, "images")))
         }),
         column("MESSAGE", "message"),
         more("watch watch_folders exclude"),
