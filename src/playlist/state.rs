@@ -241,26 +241,13 @@ impl PlaybackState {
 
     /// Goes to the place of another state. Its pauses, monitors and times stay.
     pub(super) fn go_to(&mut self, place: &Self) {
-        let Self {
-            index,
-            image_id,
-            others,
-            last_index,
-            shown_on,
-            slot,
-            shuffle,
-            ..
-        } = place.clone();
-        *self = Self {
-            index,
-            image_id,
-            others,
-            last_index,
-            shown_on,
-            slot,
-            shuffle,
-            ..std::mem::take(self)
-        };
+        self.index = place.index;
+        self.image_id = place.image_id;
+        self.others.clone_from(&place.others);
+        self.last_index = place.last_index;
+        self.shown_on.clone_from(&place.shown_on);
+        self.slot.clone_from(&place.slot);
+        self.shuffle.clone_from(&place.shuffle);
     }
 
     /// The index of the present image in a list that may have been edited.
