@@ -261,11 +261,13 @@ pub(crate) fn missing(connection: &Connection) -> Result<HashMap<i64, Missing>, 
     Ok(missing.collect::<Result<_, _>>()?)
 }
 
-/// Returns the records of the files of images that wait for a missing file.
+/// Returns the records of the files of images that wait for a missing file, also of those that could
+/// not be decoded.
 pub(crate) fn waiting(connection: &Connection) -> Result<Vec<WatchedFile>, Error> {
+    let missing = "FROM image WHERE missing_since IS NOT NULL AND missing_since > 0 AND in_place";
     let sql = format!(
-        "SELECT {COLUMNS} FROM watched_file WHERE image_id IN \
-         (SELECT id FROM image WHERE missing_since IS NOT NULL AND missing_since > 0 AND in_place)"
+        "SELECT {COLUMNS} FROM watched_file WHERE image_id IN (SELECT id {missing}) \
+         OR path IN (SELECT path {missing}) AND image_id IS NULL AND checksum IS NULL"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let files = statement.query_map([], from_row)?;
@@ -299,13 +301,12 @@ pub(crate) fn missing_at(connection: &Connection, path: &Path) -> Result<Option<
 }
 
 /// Starts the clock of the images that were kept because the file at this path could not be decoded.
-pub(crate) fn start_clock(connection: &Connection, path: &Path, now: i64) -> Result<(), Error> {
+/// Returns whether there are any.
+pub(crate) fn start_clock(connection: &Connection, path: &Path, now: i64) -> Result<bool, Error> {
     let sql = "UPDATE image SET missing_since = ?2 \
          WHERE missing_since IS NOT NULL AND missing_since = 0 AND path = ?1 AND in_place";
-    connection
-        .prepare_cached(sql)?
-        .execute(params![text(path), now])?;
-    Ok(())
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.execute(params![text(path), now])? > 0)
 }
 
 /// Returns the empty folders that were created for watched directories.

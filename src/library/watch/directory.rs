@@ -918,6 +918,36 @@ mod tests {
     }
 
     #[test]
+    fn file_that_cannot_be_decoded_is_followed_after_a_look_at_its_old_name_alone() {
+        let scene = Scene::new();
+        let mut alive = scene.start();
+        alive.reconciled();
+        let [a, b] = ["a.png", "b.png"].map(|name| scene.at("source").join(name));
+        scene.source("a.png", png(1));
+        let context = Arc::clone(alive.context());
+        let id = import(&context, &a);
+        let row = context.store.read(|c| watched::get(c, &a)).unwrap();
+        let undecoded = WatchedFile {
+            image_id: None,
+            checksum: None,
+            ..row.unwrap()
+        };
+        let noted = context.store.write(|c| {
+            watched::note(c, &undecoded)?;
+            images::miss(c, id, 0)
+        });
+        noted.unwrap();
+        std::fs::rename(&a, &b).unwrap();
+        let mut thread = thread(&alive, scene.at("source"));
+        for path in [&a, &b] {
+            thread.look(&Scope::Paths([path.clone()].into())).unwrap();
+        }
+        let image = context.store.read(|c| images::get(c, id)).unwrap().unwrap();
+        assert_eq!((image.path, image.missing_since), (b, Some(0)));
+        alive.end();
+    }
+
+    #[test]
     fn files_that_vanish_while_they_are_read_are_looked_at_again() {
         let scene = Scene::new();
         let mut alive = scene.start();

@@ -149,8 +149,10 @@ impl<'a> Rows<'a> {
                 continue;
             };
             let Some(id) = now.image_id else {
-                watched::forget(self.c, &row.path)?;
-                watched::start_clock(self.c, &row.path, self.now)?;
+                // The first look that misses the file may not have seen its new name.
+                if !watched::start_clock(self.c, &row.path, self.now)? {
+                    watched::forget(self.c, &row.path)?;
+                }
                 continue;
             };
             let Some(image) = self.image(id)? else {
