@@ -165,7 +165,7 @@ fn compositor_again(pictures: &[PathBuf; 2]) {
     for _ in 0..RESTARTS {
         // murald delays the restart of a process that exits often within a minute; `wait_until` allows
         // for that.
-        let watcher = Watcher::of_the_next(&desktop, OUTPUT);
+        let watcher = Watcher::for_next(&desktop, OUTPUT);
         desktop.again();
         wait_until("the picture", || {
             watcher.frames() > 0 && is(watcher.latest(), COLORS[0])

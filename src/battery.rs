@@ -27,7 +27,7 @@ pub(crate) struct Supplies {
 
 impl Supplies {
     /// The machine's own power supplies, or the directory `MURALD_POWER_SUPPLY` if set, for tests.
-    pub(crate) fn of(env: &Env) -> Self {
+    pub(crate) fn from_env(env: &Env) -> Self {
         match env.var("MURALD_POWER_SUPPLY") {
             Some(directory) => Self {
                 directory: directory.into(),
@@ -53,7 +53,7 @@ pub(crate) fn follow(
     supplies: Supplies,
     tell: impl Fn(bool) + Send + 'static,
 ) -> io::Result<OwnedThread<CancelOnDrop>> {
-    let news = News::of(&supplies)?;
+    let news = News::new(&supplies)?;
     let cancel = Cancel::new()?;
     let until = cancel.clone();
     let thread = spawner.spawn("battery", move || watch(&supplies, &news, &until, &tell))?;
@@ -91,7 +91,7 @@ enum News {
 }
 
 impl News {
-    fn of(supplies: &Supplies) -> io::Result<Self> {
+    fn new(supplies: &Supplies) -> io::Result<Self> {
         Ok(if supplies.is_plain {
             Self::Files(Inotify::new()?)
         } else {

@@ -178,7 +178,7 @@ pub(crate) fn image_id([r, g, b]: Rgb) -> i64 {
 }
 
 /// Returns the plain colour that an id stands for; `None` if it is an image's id.
-pub(crate) fn of_image(id: i64) -> Option<Rgb> {
+pub(crate) fn from_image_id(id: i64) -> Option<Rgb> {
     let value = u32::try_from(!id).ok().filter(|value| *value < 1 << 24)?;
     let [_, r, g, b] = value.to_be_bytes();
     Some([r, g, b])
@@ -308,10 +308,10 @@ mod tests {
     fn color_ids_are_distinct_from_image_ids() {
         for color in [[0, 0, 0], [1, 2, 3], [255; 3]] {
             let id = image_id(color);
-            assert_eq!((id < 0, of_image(id)), (true, Some(color)));
+            assert_eq!((id < 0, from_image_id(id)), (true, Some(color)));
         }
         for id in [i64::MIN, image_id([255; 3]) - 1, 0, 1, i64::MAX] {
-            assert_eq!(of_image(id), None, "{id}");
+            assert_eq!(from_image_id(id), None, "{id}");
         }
     }
 

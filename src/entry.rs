@@ -52,7 +52,7 @@ fn settings() -> Vec<Setting> {
 }
 
 fn told(error: daemon::Error) -> Error {
-    Error::of_daemon(error.exit_code(), error.hint().as_deref(), &error)
+    Error::from_daemon(error.exit_code(), error.hint().as_deref(), &error)
 }
 
 fn options(start: Start) -> Options {

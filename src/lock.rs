@@ -58,7 +58,7 @@ impl Lock {
         if !lock(&file).map_err(failed("lock"))? {
             return Err(Error::Running {
                 path,
-                holder: Holder::of(beside),
+                holder: Holder::find(beside),
             });
         }
         let us = Holder {
@@ -72,7 +72,7 @@ impl Lock {
 
     /// Locks a directory itself, without a file. The kernel locks the inode, so the path does not
     /// matter.
-    pub(crate) fn of_directory(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn take_directory(path: &Path) -> Result<Self, Error> {
         let failed = |operation| {
             move |source| Error::Io {
                 operation,
@@ -119,7 +119,7 @@ pub(crate) struct Holder {
 impl Holder {
     /// Returns the current holder of the lock beside a file. Does not try to lock it, as that might
     /// make a starting daemon fail.
-    pub(crate) fn of(beside: &Path) -> Option<Self> {
+    pub(crate) fn find(beside: &Path) -> Option<Self> {
         let path = path(beside);
         let noted = Self::noted(&path)?;
         // The process may have ended, and its ID may have been reused.
@@ -296,13 +296,13 @@ mod tests {
             pid: std::process::id(),
             socket: Some(socket.clone()),
         };
-        assert_eq!(Holder::of(&socket), Some(us.clone()));
+        assert_eq!(Holder::find(&socket), Some(us.clone()));
         let refused = Lock::take(&socket, None).unwrap_err();
         assert!(matches!(refused, Error::Running { holder: Some(who), .. } if who == us));
         drop(first);
-        assert_eq!(Holder::of(&socket), None);
+        assert_eq!(Holder::find(&socket), None);
         let _mends = Lock::take(&socket, None).unwrap();
-        assert_eq!(Holder::of(&socket).unwrap().socket, None);
+        assert_eq!(Holder::find(&socket).unwrap().socket, None);
     }
 
     #[test]
@@ -314,10 +314,10 @@ mod tests {
         );
         fs::create_dir(&images).unwrap();
         std::os::unix::fs::symlink(&images, &link).unwrap();
-        let first = Lock::of_directory(&images).unwrap();
-        assert!(matches!(Lock::of_directory(&link), Err(Error::InUse { path }) if path == link));
+        let first = Lock::take_directory(&images).unwrap();
+        assert!(matches!(Lock::take_directory(&link), Err(Error::InUse { path }) if path == link));
         drop(first);
-        Lock::of_directory(&link).unwrap();
+        Lock::take_directory(&link).unwrap();
         assert_eq!(fs::read_dir(&images).unwrap().count(), 0);
     }
 
@@ -338,7 +338,7 @@ mod tests {
         let mut dying = dying.spawn().unwrap();
         // Once its output ends, the process holds the lock.
         std::io::read_to_string(dying.stdout.take().unwrap()).unwrap();
-        assert_eq!(Holder::of(&socket).map(|who| who.pid), Some(dying.id()));
+        assert_eq!(Holder::find(&socket).map(|who| who.pid), Some(dying.id()));
         Lock::take(&socket, None).unwrap();
         dying.wait().unwrap();
     }

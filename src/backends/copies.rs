@@ -68,7 +68,7 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(path: &Path, cut: &Cut) -> io::Result<Self> {
+    fn read(path: &Path, cut: &Cut) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         let nanoseconds = |seconds, rest| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         Ok(Self {
@@ -94,12 +94,12 @@ pub(super) fn seen_part(placement: &Placement, covers: bool) -> Cut {
     });
     position.map_or(Cut::WHOLE, |position| Cut {
         position,
-        ..of_output(placement)
+        ..output_cut(placement)
     })
 }
 
 /// A cut that covers the output.
-pub(super) fn of_output(placement: &Placement) -> Cut {
+pub(super) fn output_cut(placement: &Placement) -> Cut {
     let (width, height) = placement.output.turned_size();
     let tile = Tile {
         x: 0,
@@ -147,7 +147,7 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        let state = FileState::of(path, cut).map_err(|error| file_error(path, &error))?;
+        let state = FileState::read(path, cut).map_err(|error| file_error(path, &error))?;
         let key = (state, size);
         let state = &key.0;
         if let Some(ready) = self
@@ -228,7 +228,7 @@ impl Copies {
         };
         let copy = self.named(state, (state.changed, own_size), "png");
         if !copy.exists() {
-            let new = Replacement::of(&copy).map_err(unwritable(&self.directory))?;
+            let new = Replacement::create(&copy).map_err(unwritable(&self.directory))?;
             decoding::cut(
                 &decoder,
                 source,
@@ -259,7 +259,7 @@ impl Copies {
         if twin.exists() {
             return Ok(twin);
         }
-        let new = Replacement::of(&twin).map_err(unwritable(&self.directory))?;
+        let new = Replacement::create(&twin).map_err(unwritable(&self.directory))?;
         // A hard link to a symbolic link would be a symbolic link.
         let file =
             fs::canonicalize(&state.path).map_err(|error| file_error(&state.path, &error))?;

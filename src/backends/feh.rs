@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::Context;
-use super::copies::{Takes, of_output, seen_part};
+use super::copies::{Takes, output_cut, seen_part};
 use super::fit_and_transition::fit_or;
 use super::{Backend, Error, Placement};
 use crate::color;
@@ -47,10 +47,10 @@ impl Backend for Feh {
         let mut files = Vec::new();
         for placement in placements {
             let cut = match (mode, seen_part(placement, mode == FehMode::Fill)) {
-                (FehMode::Fill, whole) if whole.is_whole() => of_output(placement),
+                (FehMode::Fill, whole) if whole.is_whole() => output_cut(placement),
                 (FehMode::Tile, _) => Cut {
                     repeats: true,
-                    ..of_output(placement)
+                    ..output_cut(placement)
                 },
                 (_, cut) => cut,
             };

@@ -93,7 +93,7 @@ pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
 /// Whether we have started this process, or it has ended.
 fn is_ours(pid: i32, records: &ProcessRecords) -> bool {
     let is_it = |who| records.all_running().iter().any(|(.., ours)| *ours == who);
-    Identity::of(pid).is_none_or(|who| is_it(who) || !who.is_running())
+    Identity::from_pid(pid).is_none_or(|who| is_it(who) || !who.is_running())
 }
 
 /// The program whose window hides the wallpaper.

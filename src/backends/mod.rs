@@ -105,7 +105,7 @@ impl Kind {
         Self::Web,
     ];
 
-    pub fn of(media_type: MediaType, animated: bool) -> Self {
+    pub fn from_media_type(media_type: MediaType, animated: bool) -> Self {
         match media_type {
             MediaType::Image if animated => Self::AnimatedImage,
             MediaType::Image => Self::StaticImage,

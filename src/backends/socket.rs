@@ -64,7 +64,7 @@ pub(super) fn made(path: &Path) -> Option<SocketFile> {
 /// client that sends nothing.
 pub(super) fn listener(path: &Path) -> Option<Child> {
     let stream = connect(path).ok()?;
-    let child = Child::hold(Identity::of(peer(&stream).ok()?.pid)?)?;
+    let child = Child::hold(Identity::from_pid(peer(&stream).ok()?.pid)?)?;
     // If the process ended before its pidfd was opened, another process may have its PID by now.
     let mut fds = [PollFd::new(&stream, PollFlags::empty())];
     let gone = poll_until(&mut fds, Some(Instant::now())).unwrap_or(false);

@@ -95,7 +95,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    pub(super) fn of(call: &Call) -> Self {
+    pub(super) fn from_call(call: &Call) -> Self {
         let from_env = || variable("MURALD_SOCKET").map(PathBuf::from);
         let Globals {
             config,
@@ -148,7 +148,7 @@ impl Call {
         if let Some(path) = &self.globals.config {
             return Ok(path.clone());
         }
-        let dirs = Dirs::of_process();
+        let dirs = Dirs::from_process();
         let failed = |error| Error::new(Exit::Config, "no configuration file").because(error);
         Ok(dirs.map_err(failed)?.config_file())
     }

@@ -57,7 +57,7 @@ enum Form {
     Span,
     Palette,
     /// A function of the record; a sheet omits the line if it returns `None`.
-    Of(fn(&Value, &Call) -> Option<Cell>),
+    Computed(fn(&Value, &Call) -> Option<Cell>),
     /// A line of a sheet for each item of a list.
     Each(fn(&Value) -> String),
 }
@@ -103,7 +103,7 @@ pub(super) const fn palette(title: &'static str, source: &'static str) -> Column
     }
 }
 
-pub(super) const fn of(
+pub(super) const fn computed(
     title: &'static str,
     source: &'static str,
     cell: fn(&Value, &Call) -> Option<Cell>,
@@ -111,7 +111,7 @@ pub(super) const fn of(
     Column {
         title,
         source,
-        form: Form::Of(cell),
+        form: Form::Computed(cell),
     }
 }
 
@@ -148,7 +148,7 @@ impl View {
     }
 
     /// Unless it says so otherwise, the record is shown as a sheet.
-    pub(super) const fn of(described: &'static str, columns: &'static [Column]) -> Self {
+    pub(super) const fn new(described: &'static str, columns: &'static [Column]) -> Self {
         Self {
             described,
             columns,
@@ -306,7 +306,7 @@ impl View {
                 | Form::Moment
                 | Form::Span
                 | Form::Palette
-                | Form::Of(_) => {
+                | Form::Computed(_) => {
                     if let Some(cell) = column.cell(record, call) {
                         sheet.field(column.title, cell);
                     }
@@ -335,7 +335,7 @@ impl Column {
         let value = at(record, self.source.split(' ').next().unwrap_or_default());
         let number = value.as_u64().unwrap_or_default();
         match self.form {
-            Form::Of(cell) => cell(record, call),
+            Form::Computed(cell) => cell(record, call),
             _ if value.is_null() => None,
             Form::Plain | Form::Each(_) => Some(Cell::value(value)),
             Form::Bytes => Some(Cell::from(bytes(number)).raw(number)),

@@ -157,7 +157,7 @@ impl Connection {
             request = request.header("X-Murald-Hook", "1");
         }
         // A daemon that has no session takes this one. A path with unusual letters is not sent.
-        let session = Session::of(|name| std::env::var_os(name));
+        let session = Session::from_env(|name| std::env::var_os(name));
         let header = session.and_then(|it| HeaderValue::from_str(&it.to_header()).ok());
         if let Some(header) = header {
             request = request.header(Session::HEADER, header);
@@ -184,7 +184,7 @@ impl Connection {
             return Ok(answer);
         }
         let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
-        Err(Error::of_answer(
+        Err(Error::from_answer(
             answer.status().as_u16(),
             body.map_err(|error| self.lost(error))?,
         ))
@@ -243,7 +243,7 @@ impl Connection {
                     .because(source)
                     .hint("each user runs their own daemon")
             }
-            _ => Error::of_lost_daemon(source),
+            _ => Error::lost_daemon(source),
         }
     }
 }

@@ -67,7 +67,7 @@ impl Error {
 
     /// The failure of a daemon in the foreground: `error` with its causes and exit code, and its hint
     /// if it has one.
-    pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
+    pub(crate) fn from_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
             75 => (
                 Exit::Running,
@@ -88,7 +88,7 @@ impl Error {
     }
 
     /// The daemon's answer to a request that failed.
-    pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
+    pub(crate) fn from_answer(status: u16, body: Vec<u8>) -> Self {
         let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
             return Self::refused(format!("the daemon answered with status {status}"))
                 .hint("the daemon may have another version: run `murald status`");
@@ -115,14 +115,14 @@ impl Error {
     }
 
     /// An answer or a stream that ended too early.
-    pub(crate) fn of_lost_daemon(error: io::Error) -> Self {
+    pub(crate) fn lost_daemon(error: io::Error) -> Self {
         Self::new(Exit::Unavailable, "lost the connection to the daemon")
             .because(error)
             .hint("`murald status` shows whether it still runs; the log may say why it stopped")
     }
 
     /// A failure to write the output; a broken pipe is a quiet success.
-    pub(crate) fn of_output(error: io::Error) -> Self {
+    pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Exit::Done, String::new()),
             _ => Self::refused("cannot write the output").because(error),
@@ -243,7 +243,7 @@ mod tests {
     fn answers_become_messages_with_hints() {
         #[track_caller]
         fn check(status: u16, body: &str, expected: &str) {
-            let error = Error::of_answer(status, body.as_bytes().to_vec());
+            let error = Error::from_answer(status, body.as_bytes().to_vec());
             assert_eq!(error.exit, Exit::Refused);
             assert_eq!(error.to_string(), expected);
         }
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(code(Error::refused("x")), 409);
         assert_eq!(code(Error::new(Exit::Unavailable, "x")), 503);
         assert_eq!(
-            Error::of_output(io::ErrorKind::BrokenPipe.into()).exit,
+            Error::output(io::ErrorKind::BrokenPipe.into()).exit,
             Exit::Done
         );
     }

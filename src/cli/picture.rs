@@ -41,7 +41,7 @@ pub(super) struct Wish {
 
 impl Wish {
     /// Reads `--size` and `--picture`.
-    pub(super) fn of(size: Option<&str>, way: Option<&str>) -> Result<Self, Error> {
+    pub(super) fn from_flags(size: Option<&str>, way: Option<&str>) -> Result<Self, Error> {
         let size = size.map(|text| {
             let wrong = || {
                 Error::usage(format!(
@@ -122,7 +122,7 @@ pub(super) fn show(
         width.div_ceil(cell.0).max(1),
         height.div_ceil(cell.1).max(1),
     );
-    let raster = Raster::of(&picture.resized(columns, rows * 2));
+    let raster = Raster::from_picture(&picture.resized(columns, rows * 2));
     stdout.raw(half_blocks(&raster, terminal).as_bytes())
 }
 
@@ -229,7 +229,7 @@ impl Raster {
     }
 
     /// Transparent pixels become black.
-    pub(super) fn of(picture: &Picture) -> Self {
+    pub(super) fn from_picture(picture: &Picture) -> Self {
         let channels = if picture.has_alpha() { 4 } else { 3 };
         let over_black = |value: u8, alpha: u8| (u16::from(value) * u16::from(alpha) / 255) as u8;
         let opaque = |pixel: &[u8]| match *pixel {
@@ -295,23 +295,32 @@ mod tests {
             .write_to(&mut file, image::ImageFormat::Png)
             .unwrap();
         let probe = media::probe(&mut file).unwrap();
-        Raster::of(&probe.decode(&mut file, (2, 1)).unwrap())
+        Raster::from_picture(&probe.decode(&mut file, (2, 1)).unwrap())
     }
 
     #[test]
     fn size_and_picture_flags_are_read() {
-        let size = |text| Wish::of(Some(text), None).ok().and_then(|wish| wish.size);
+        let size = |text| {
+            Wish::from_flags(Some(text), None)
+                .ok()
+                .and_then(|wish| wish.size)
+        };
         assert_eq!(size("40"), Some((40, None)));
         assert_eq!(size("40x10"), Some((40, Some(10))));
         for bad in ["", "x", "0", "40x", "40x0", "-1", "4000"] {
-            assert!(Wish::of(Some(bad), None).is_err(), "{bad}");
+            assert!(Wish::from_flags(Some(bad), None).is_err(), "{bad}");
         }
         let dumb = Terminal {
             columns: 80,
             color: false,
             true_color: false,
         };
-        let drawn = |way| Wish::of(None, way).unwrap().terminal(Some(dumb)).is_some();
+        let drawn = |way| {
+            Wish::from_flags(None, way)
+                .unwrap()
+                .terminal(Some(dumb))
+                .is_some()
+        };
         assert_eq!(
             [drawn(None), drawn(Some("none")), drawn(Some("blocks"))],
             [false, false, true]

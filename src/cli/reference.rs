@@ -278,7 +278,7 @@ fn is_path(word: &str) -> Option<PathBuf> {
         return Some(path);
     }
     match word.as_bytes().first() {
-        Some(b'~') => Dirs::of_process()
+        Some(b'~') => Dirs::from_process()
             .ok()
             .map(|dirs| dirs.tilde(Path::new(word))),
         Some(b'.') => Some(word.into()),

@@ -67,7 +67,7 @@ pub(super) enum From {
 }
 
 impl Request {
-    pub(super) const fn of(place: &'static str, body: Body) -> Self {
+    pub(super) const fn new(place: &'static str, body: Body) -> Self {
         Self { place, body }
     }
 

@@ -163,7 +163,7 @@ fn tell(connection: &Connection) {
 
 /// Prints once, on a terminal, how to start murald with the session, unless a unit is enabled.
 fn tell_of_login() {
-    let Some(note) = Dirs::of_process()
+    let Some(note) = Dirs::from_process()
         .ok()
         .map(|dirs| dirs.state().join("login-hint"))
     else {

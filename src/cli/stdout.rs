@@ -40,7 +40,7 @@ impl Stdout {
         let form = match &output.format {
             _ if output.json => Form::Json,
             Some(template) => Form::Template(template.clone(), stdout.is_terminal()),
-            None if stdout.is_terminal() => Form::Terminal(Terminal::of(&stdout)),
+            None if stdout.is_terminal() => Form::Terminal(Terminal::new(&stdout)),
             None => Form::Rows,
         };
         Self {
@@ -96,7 +96,7 @@ impl Stdout {
         for record in list.map_or(std::slice::from_ref(value), Vec::as_slice) {
             let line = template.line(record)?;
             let line = if *is_terminal { harmless(&line) } else { line };
-            writeln!(self.out, "{line}").map_err(Error::of_output)?;
+            writeln!(self.out, "{line}").map_err(Error::output)?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Stdout {
         } else {
             text
         };
-        writeln!(self.out, "{text}").map_err(Error::of_output)
+        writeln!(self.out, "{text}").map_err(Error::output)
     }
 
     /// Prints a warning to stderr: the command succeeded, but not as asked.
@@ -155,7 +155,7 @@ impl Stdout {
             .and_then(|()| self.out.write_all(b"\n"));
         written
             .and_then(|()| self.out.flush())
-            .map_err(Error::of_output)
+            .map_err(Error::output)
     }
 
     pub(super) fn table(&mut self, table: &Table) -> Result<(), Error> {
@@ -163,18 +163,16 @@ impl Stdout {
             Form::Terminal(terminal) => table.render(terminal),
             Form::Rows | Form::Json | Form::Template(..) => table.rows(),
         };
-        self.out
-            .write_all(text.as_bytes())
-            .map_err(Error::of_output)
+        self.out.write_all(text.as_bytes()).map_err(Error::output)
     }
 
     /// Prints bytes as they are: files, style sheets.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.out.write_all(bytes).map_err(Error::of_output)
+        self.out.write_all(bytes).map_err(Error::output)
     }
 
     pub(super) fn flush(&mut self) -> Result<(), Error> {
-        self.out.flush().map_err(Error::of_output)
+        self.out.flush().map_err(Error::output)
     }
 }
 

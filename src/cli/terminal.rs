@@ -28,7 +28,7 @@ impl Terminal {
         }
     }
 
-    pub(super) fn of(stdout: &io::Stdout) -> Self {
+    pub(super) fn new(stdout: &io::Stdout) -> Self {
         let size = rustix::termios::tcgetwinsize(stdout)
             .ok()
             .map(|size| size.ws_col.into());

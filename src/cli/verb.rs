@@ -148,7 +148,7 @@ pub enum Kind {
 }
 
 impl Verb {
-    pub(super) const fn of(
+    pub(super) const fn new(
         words: &'static [&'static str],
         summary: &'static str,
         run: Run,
@@ -176,7 +176,11 @@ impl Verb {
         summary: &'static str,
         place: &'static str,
     ) -> Self {
-        Self::of(words, summary, Run::Request(Request::of(place, Body::None)))
+        Self::new(
+            words,
+            summary,
+            Run::Request(Request::new(place, Body::None)),
+        )
     }
 
     /// The same with a body.
@@ -186,10 +190,10 @@ impl Verb {
         place: &'static str,
         body: BodyFields,
     ) -> Self {
-        Self::of(
+        Self::new(
             words,
             summary,
-            Run::Request(Request::of(place, Body::Fields(body))),
+            Run::Request(Request::new(place, Body::Fields(body))),
         )
     }
 
@@ -200,10 +204,10 @@ impl Verb {
         place: &'static str,
         change: Change,
     ) -> Self {
-        Self::of(
+        Self::new(
             words,
             summary,
-            Run::Request(Request::of(place, Body::Changed(change))),
+            Run::Request(Request::new(place, Body::Changed(change))),
         )
     }
 
@@ -212,7 +216,7 @@ impl Verb {
         summary: &'static str,
         run: Action,
     ) -> Self {
-        Self::of(words, summary, Run::Client(run))
+        Self::new(words, summary, Run::Client(run))
     }
 
     pub(super) const fn takes(mut self, arguments: &'static [Argument]) -> Self {

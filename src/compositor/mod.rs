@@ -124,7 +124,7 @@ enum CompositorPlace {
 
 impl CompositorPlace {
     /// The place of a session that a command has named.
-    fn of(session: &wire::Session) -> Self {
+    fn from_session(session: &wire::Session) -> Self {
         let display = session.display.clone();
         if session.kind == "wayland" {
             let named = PathBuf::from(display);

@@ -57,7 +57,7 @@ impl Outputs {
     /// Uses the session of a command if there is none, and waits until its outputs are listed. A
     /// daemon may outlive its session, and one that cron or ssh has started never had any.
     pub(crate) fn offer(&self, session: &wire::Session) {
-        let place = CompositorPlace::of(session);
+        let place = CompositorPlace::from_session(session);
         let told = {
             let mut state = self.lock();
             let fits = state

@@ -27,7 +27,7 @@ pub(super) fn follow(
     stop: &Cancel,
     tell: &mut dyn FnMut(Vec<Output>, bool),
 ) -> Result<(), Error> {
-    let connected = XServer::over(stream, None, Some(stop.clone()))?;
+    let connected = XServer::connect(stream, None, Some(stop.clone()))?;
     // Backgrounds are drawn on the root window, unless its pixels are indexes into a table of colours.
     let has_place = has_true_colors(connected.screen());
     let XServer { server, root, .. } = connected;
@@ -77,7 +77,7 @@ fn monitors(server: &Server, root: Window, instance: u64) -> Result<Vec<Output>,
     let mut outputs = Vec::new();
     for monitor in monitors.reply()?.monitors {
         let name = server.get_atom_name(monitor.name)?.reply()?.name;
-        let screen = Screen::of(server, &monitor, resources.config_timestamp)?;
+        let screen = Screen::from_monitor(server, &monitor, resources.config_timestamp)?;
         let output = output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes);
         let heads = vec![outputs.len()];
         outputs.push(Output {
@@ -121,7 +121,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(server: &Server, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
+    fn from_monitor(server: &Server, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
         let Some(&output) = monitor.outputs.first() else {
             return Ok(Self::default());
         };

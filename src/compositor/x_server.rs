@@ -142,7 +142,7 @@ pub(super) struct XServer {
 impl XServer {
     /// Connects for questions that are answered within a second.
     fn ask(display: &str) -> Result<Self, Error> {
-        Self::over(
+        Self::connect(
             X11Stream::connect(display)?,
             Some(Instant::now() + PATIENCE),
             None,
@@ -150,7 +150,7 @@ impl XServer {
     }
 
     /// Completes the handshake. All waits end at `until`, or when `stop` is cancelled.
-    pub(super) fn over(
+    pub(super) fn connect(
         found: X11Stream,
         until: Option<Instant>,
         stop: Option<Cancel>,

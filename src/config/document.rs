@@ -79,7 +79,7 @@ fn syntax_errors(text: &str, first: &toml_edit::TomlError) -> Vec<(Position, Str
     let problem = |span: Option<Range<usize>>, message: &str| {
         let message = message.lines().next().unwrap_or_default().to_owned();
         (
-            Position::of(text, span.map_or(0, |span| span.start)),
+            Position::from_offset(text, span.map_or(0, |span| span.start)),
             message,
         )
     };
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
     }
 
     fn position(&self, span: Option<Range<usize>>) -> Position {
-        Position::of(self.text, span.map_or(0, |span| span.start))
+        Position::from_offset(self.text, span.map_or(0, |span| span.start))
     }
 
     /// Adds the problem that a value has the wrong type.

@@ -64,7 +64,7 @@ pub struct Position {
 
 impl Position {
     /// The position of a byte in a text.
-    pub(super) fn of(text: &str, offset: usize) -> Self {
+    pub(super) fn from_offset(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -91,10 +91,25 @@ mod tests {
     #[test]
     fn places_count_characters() {
         let text = "ä = 1\nöö = 2";
-        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
-        assert_eq!(Position::of(text, 2), Position { line: 1, column: 2 });
-        assert_eq!(Position::of(text, 7), Position { line: 2, column: 1 });
-        assert_eq!(Position::of(text, 8), Position { line: 2, column: 1 });
-        assert_eq!(Position::of(text, 999), Position { line: 2, column: 7 });
+        assert_eq!(
+            Position::from_offset(text, 0),
+            Position { line: 1, column: 1 }
+        );
+        assert_eq!(
+            Position::from_offset(text, 2),
+            Position { line: 1, column: 2 }
+        );
+        assert_eq!(
+            Position::from_offset(text, 7),
+            Position { line: 2, column: 1 }
+        );
+        assert_eq!(
+            Position::from_offset(text, 8),
+            Position { line: 2, column: 1 }
+        );
+        assert_eq!(
+            Position::from_offset(text, 999),
+            Position { line: 2, column: 7 }
+        );
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn write(
     backup: Option<Replacement>,
 ) -> io::Result<Written> {
     let (target, mode) = writable(path)?;
-    let new = Replacement::of(&target)?;
+    let new = Replacement::create(&target)?;
     new.fill(text.as_bytes(), mode)?;
     // The flush takes long: an edit that was saved in between wins. The file is read by its name,
     // because links may have changed.
@@ -115,7 +115,7 @@ pub(super) fn backup(path: &Path, text: &str) -> io::Result<(Replacement, PathBu
     let mut name = path.as_os_str().to_owned();
     name.push(".bak");
     let copy = PathBuf::from(name);
-    let backup = Replacement::of(&copy)?;
+    let backup = Replacement::create(&copy)?;
     backup.fill(text.as_bytes(), 0o600)?;
     Ok((backup, copy))
 }

@@ -96,7 +96,7 @@ fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
         if *section != Section::Daemon || !is_path() {
             continue;
         }
-        let expanded = Dirs::of_process().and_then(|dirs| match key.as_str() {
+        let expanded = Dirs::from_process().and_then(|dirs| match key.as_str() {
             "socket_path" => dirs.expand_socket(written),
             _ => dirs.expand(written),
         });
@@ -111,7 +111,7 @@ fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
 /// Checks the directories to watch: one invalid directory refuses all.
 fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
     let refused = |problem: String| Error::Unwatchable { problem };
-    let dirs = Dirs::of_process().map_err(|error| refused(error.to_string()))?;
+    let dirs = Dirs::from_process().map_err(|error| refused(error.to_string()))?;
     for written in value
         .and_then(Json::as_array)
         .into_iter()
@@ -131,7 +131,7 @@ pub(super) fn watched(config: &Config, change: &ListChange<String>) -> Vec<Strin
         ListChange::Some(difference) => difference,
     };
     let directory = |written: &str| {
-        let dirs = Dirs::of_process().ok()?;
+        let dirs = Dirs::from_process().ok()?;
         watched_directory(written, &dirs, &config.daemon).ok()
     };
     let is_same = |one: &String, other: &String| {

@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     memory::restrain();
     process::keep_files_private();
     let zone = clock::forget_unusable_zone();
-    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let dirs = Dirs::from_process().map_err(Error::Paths)?;
     let notifier = Notifier::new(dirs.env());
     let is_watched = options.is_watched(dirs.env());
     let (mut daemon, wakes) = Daemon::build(options, dirs, started)?;

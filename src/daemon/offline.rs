@@ -23,7 +23,7 @@ use crate::wire::DatabaseReport;
 /// Reads a configuration file as the start would; returns its warnings.
 pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
     let settings = config::check(file).map_err(Error::Config)?;
-    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let dirs = Dirs::from_process().map_err(Error::Paths)?;
     DaemonPaths::new(&settings.daemon, file, &dirs, &Options::default())?;
     Ok(settings.warnings)
 }
@@ -35,12 +35,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Returns the socket of the daemon that uses the library of a configuration, if it answers. A daemon
 /// whose socket was removed with its directory creates it again.
 pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
-    let dirs = Dirs::of_process().ok()?;
+    let dirs = Dirs::from_process().ok()?;
     let file = config.map_or_else(|| dirs.config_file(), Path::to_owned);
     // If the file is missing or cannot be read, a daemon may run with the defaults.
     let settings = config::check(&file).unwrap_or_default();
     let paths = DaemonPaths::new(&settings.daemon, &file, &dirs, &Options::default()).ok()?;
-    let holder = Holder::of(&paths.database)?;
+    let holder = Holder::find(&paths.database)?;
     let socket = holder.socket.clone()?;
     if fs::symlink_metadata(&socket).is_err() {
         let process = Pid::from_raw(holder.pid.cast_signed())?;
@@ -72,7 +72,7 @@ pub(crate) fn restore_database(
 }
 
 fn database_of(config: &Path) -> Result<PathBuf, Error> {
-    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let dirs = Dirs::from_process().map_err(Error::Paths)?;
     let config =
         ConfigHandle::read(config.to_owned(), EventBus::for_startup()).map_err(Error::Config)?;
     let settings = config.current();
@@ -86,7 +86,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Kills the recorded processes of the last daemon, clears the root window of an X server, and removes
 /// the files that other programs read. Returns the number of wallpapers. Fails if a daemon is running.
 pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
-    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let dirs = Dirs::from_process().map_err(Error::Paths)?;
     let config = options.config.clone().unwrap_or_else(|| dirs.config_file());
     let config = ConfigHandle::read(config, EventBus::for_startup()).map_err(Error::Config)?;
     let paths = DaemonPaths::new(&config.current().daemon, config.path(), &dirs, options)?;
@@ -94,7 +94,7 @@ pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
     // detects a daemon that runs with another socket.
     let _socket = Lock::take(&paths.socket, None).map_err(Error::Lock)?;
     let _database = Lock::take(&paths.database, None).map_err(Error::Lock)?;
-    let mut ended = ProcessRecords::at(&paths.backends).end_all(GRACE);
+    let mut ended = ProcessRecords::read_only(&paths.backends).end_all(GRACE);
     let wanted = wanted_compositor(&config.current());
     if let Ok(Session::X11 { display }) = compositor::reach(wanted, dirs.env()) {
         ended += usize::from(backends::clear_root(&display));

@@ -153,7 +153,7 @@ pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock
         // The import reports why the directory cannot be created.
         paths::make_directories(directory).ok();
     }
-    match Lock::of_directory(directory) {
+    match Lock::take_directory(directory) {
         Ok(lock) => Ok(Some(lock)),
         Err(error @ lock::Error::InUse { .. }) => Err(Error::Lock(error)),
         Err(error) => unlocked(&chain(&error)),

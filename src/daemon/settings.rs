@@ -51,7 +51,7 @@ impl PauseFollower {
         let kept = Arc::clone(&threads);
         let handle = config.clone();
         let playlists = playlists.clone();
-        let supplies = Supplies::of(backends.dirs.env());
+        let supplies = Supplies::from_env(backends.dirs.env());
         let set = move || {
             // Lock before reading the settings: if two changes coincide, the second thread reads
             // the latest.
@@ -147,7 +147,7 @@ fn follow_windows(
 pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
     library
         .watching
-        .configure(WatchSettings::of(&config.current(), dirs));
+        .configure(WatchSettings::from_config(&config.current(), dirs));
     let handle = config.clone();
     let dirs = dirs.clone();
     let library = library.clone();
@@ -155,7 +155,7 @@ pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Li
         if change.sections.contains(&Section::Library) {
             library
                 .watching
-                .configure(WatchSettings::of(&handle.current(), &dirs));
+                .configure(WatchSettings::from_config(&handle.current(), &dirs));
         }
     });
 }

@@ -136,7 +136,7 @@ fn read<T>(
 }
 
 fn meta(file: &File) -> Result<FileMeta, Error> {
-    FileMeta::of(file).map_err(|error| Error::Read(error.into()))
+    FileMeta::read(file).map_err(|error| Error::Read(error.into()))
 }
 
 /// Reads a file's headers, and the whole file if necessary to find out whether it is complete.
@@ -271,7 +271,7 @@ fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
         Err(_) => copy_bytes(&mut file, size, &mut target, daemon),
     };
     let checksum = hashed.map_err(Error::copy(to))?;
-    let meta = FileMeta::of(&target).map_err(Error::write(to))?;
+    let meta = FileMeta::read(&target).map_err(Error::write(to))?;
     Ok(Hashed { checksum, meta })
 }
 

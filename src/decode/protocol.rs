@@ -130,7 +130,7 @@ pub(crate) struct FileMeta {
 }
 
 impl FileMeta {
-    pub(super) fn of(file: &File) -> io::Result<Self> {
+    pub(super) fn read(file: &File) -> io::Result<Self> {
         let meta = file.metadata()?;
         let nanoseconds =
             |seconds: i64, more| seconds.saturating_mul(1_000_000_000).saturating_add(more);

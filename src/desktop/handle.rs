@@ -61,7 +61,7 @@ impl Handle {
     pub(crate) fn queue(&self) -> Option<DebugQueue> {
         self.inbox
             .as_ref()
-            .map(|inbox| DebugQueue::of("desktop", inbox))
+            .map(|inbox| DebugQueue::new("desktop", inbox))
     }
 
     /// Removes the files, then calls `done`.

@@ -50,7 +50,7 @@ pub(super) struct Palettes<'p> {
 
 impl Palette {
     /// The colours are the image's, unless the screen shows it over another colour.
-    pub(super) fn of(
+    pub(super) fn new(
         monitor: &str,
         shown: &MonitorImage,
         still: Option<PathBuf>,
@@ -64,7 +64,7 @@ impl Palette {
             background,
             foreground,
             accent,
-        } = Scheme::of(&colors);
+        } = Scheme::from_colors(&colors);
         Self {
             set_at: *set_at,
             monitor: monitor.to_owned(),
@@ -144,7 +144,7 @@ pub(super) fn color_files(
 
 /// The colours under the names that all formats give them.
 fn named(palette: Option<&Palette>) -> Vec<(String, String)> {
-    let none = Scheme::of(&[]);
+    let none = Scheme::from_colors(&[]);
     let of =
         |mine: fn(&Palette) -> &String, other: String| palette.map_or(other, |p| mine(p).clone());
     let accent = of(|p| &p.accent, none.accent);
@@ -188,7 +188,9 @@ fn shell(palette: Option<&Palette>, colors: &[(String, String)]) -> Vec<u8> {
         &mut text,
         still.unwrap_or(Path::new("")).as_os_str().as_bytes(),
     );
-    let appearance = palette.map_or(Scheme::of(&[]).appearance.as_str(), |one| one.appearance);
+    let appearance = palette.map_or(Scheme::from_colors(&[]).appearance.as_str(), |one| {
+        one.appearance
+    });
     for (name, value) in colors.iter().map(|(name, color)| (&**name, &**color)) {
         // Colours are hexadecimal; quoted, as # begins a comment.
         text.extend_from_slice(format!("\n{name}='{value}'").as_bytes());
@@ -238,7 +240,7 @@ mod tests {
 
     fn palette(still: &str, colors: &[&str]) -> Palette {
         let colors: Vec<String> = colors.iter().map(|&color| color.to_owned()).collect();
-        let scheme = Scheme::of(&colors);
+        let scheme = Scheme::from_colors(&colors);
         Palette {
             set_at: Timestamp::from_micros(1),
             monitor: "A".to_owned(),

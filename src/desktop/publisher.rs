@@ -216,7 +216,7 @@ impl Publisher {
                 }
             };
             self.published
-                .insert(monitor.clone(), Palette::of(monitor, shown, still, colors));
+                .insert(monitor.clone(), Palette::new(monitor, shown, still, colors));
         }
         self.write();
     }

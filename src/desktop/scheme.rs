@@ -23,7 +23,7 @@ pub(super) struct Scheme {
 
 impl Scheme {
     /// The scheme of an image's colours, most dominant first.
-    pub(super) fn of(colors: &[String]) -> Self {
+    pub(super) fn from_colors(colors: &[String]) -> Self {
         let colors: Vec<Rgb> = colors
             .iter()
             .filter_map(|color| color::parse_hex(color))
@@ -34,7 +34,7 @@ impl Scheme {
             labs.iter().min_by(by_lightness),
             labs.iter().max_by(by_lightness),
         ) else {
-            return Self::of_no_colors();
+            return Self::without_colors();
         };
         // The first of the most colourful ones covers the largest area.
         let accent = labs
@@ -66,7 +66,7 @@ impl Scheme {
         }
     }
 
-    fn of_no_colors() -> Self {
+    fn without_colors() -> Self {
         let [background, foreground, accent] = ["#000000", "#ffffff", "#808080"].map(str::to_owned);
         Self {
             appearance: Tone::Dark,
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn scheme(colors: &[&str]) -> Scheme {
-        Scheme::of(
+        Scheme::from_colors(
             &colors
                 .iter()
                 .map(|&color| color.to_owned())
@@ -188,7 +188,7 @@ mod tests {
             .flat_map(|(r, g)| parts.iter().map(move |&b| hex([r, g, b])))
             .collect();
         let check = |palette: &[String]| {
-            let made = Scheme::of(palette);
+            let made = Scheme::from_colors(palette);
             let [background, foreground, accent] =
                 [&made.background, &made.foreground, &made.accent]
                     .map(|color| color::parse_hex(color).unwrap());

@@ -235,7 +235,7 @@ fn land(
     make: impl FnOnce(&Path) -> Result<Option<Vec<Rgb>>, String>,
 ) -> Result<Option<Vec<Rgb>>, String> {
     let unwritable = |error| format!("cannot write {}: {}", flat.display(), plain(&error));
-    let new = Replacement::of(flat).map_err(unwritable)?;
+    let new = Replacement::create(flat).map_err(unwritable)?;
     let colors = make(new.path())?;
     let landed = match colors {
         Some(_) => new.land(),

@@ -40,7 +40,7 @@ fn show(request: &Request) -> Result<Outcome, Error> {
     // From here on, the process only writes to its standard output.
     confine([])?;
     let screen = &server.setup().roots[number];
-    let Some(pixels) = Pixels::of(&server, screen) else {
+    let Some(pixels) = Pixels::from_screen(&server, screen) else {
         return Ok(Outcome::Refused(
             "the X server has no true-colour visual".to_owned(),
         ));
@@ -257,7 +257,7 @@ struct Pixels {
 
 impl Pixels {
     /// `None` if the visual is not true colour, or has no pixels of 2 or 4 bytes.
-    fn of(server: &RustConnection, screen: &Screen) -> Option<Self> {
+    fn from_screen(server: &RustConnection, screen: &Screen) -> Option<Self> {
         let mut visuals = screen
             .allowed_depths
             .iter()

@@ -29,7 +29,7 @@ pub(super) fn parse(raw: Option<&str>) -> Result<Parameters<'_>, Error> {
             decode(value, true).ok_or_else(bad)?,
         ))
     });
-    Ok(Parameters::of_pairs(pairs.collect::<Result<_, Error>>()?))
+    Ok(Parameters::from_pairs(pairs.collect::<Result<_, Error>>()?))
 }
 
 impl Paging {

@@ -152,7 +152,7 @@ impl Batch {
         let FoundFile { path, inside, .. } = file;
         // A file with a picture's extension that is not a picture is reported, even inside a directory.
         let skipped = *inside
-            && result.as_ref().is_err_and(Error::is_of_no_kind)
+            && result.as_ref().is_err_and(Error::is_unsupported)
             && !looks_like_picture(path);
         match &result {
             Ok(imported) => {

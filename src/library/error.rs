@@ -77,7 +77,7 @@ pub enum Error {
         path: PathBuf,
         what: String,
         /// Whether it is a package of a kind that murald cannot show.
-        of_no_kind: bool,
+        unsupported: bool,
     },
     #[error("cannot import {}", .path.display())]
     Media {
@@ -154,7 +154,7 @@ impl Error {
             Why::Package(what) => Self::Package {
                 path,
                 what,
-                of_no_kind: false,
+                unsupported: false,
             },
             Why::Silent => Self::NoAnswer { path },
             Why::Stopped => Self::Stopped,
@@ -190,7 +190,7 @@ impl Error {
         }
     }
 
-    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+    pub(super) fn from_panic(panic: &(dyn Any + Send)) -> Self {
         Self::Mistake {
             what: panic_text(panic).to_owned(),
         }
@@ -207,7 +207,7 @@ impl Error {
     }
 
     /// Whether the file is of a kind that the library does not support.
-    pub(super) fn is_of_no_kind(&self) -> bool {
+    pub(super) fn is_unsupported(&self) -> bool {
         matches!(
             self,
             Self::Media {
@@ -217,7 +217,7 @@ impl Error {
                 source: transcode::Error::NoPicture,
                 ..
             } | Self::Package {
-                of_no_kind: true,
+                unsupported: true,
                 ..
             }
         )

@@ -326,7 +326,7 @@ impl Library {
             name,
             header,
             ..
-        } = Source::of(source, looked)?;
+        } = Source::from_looked(source, looked)?;
         // A file that cannot be read is reported when it is imported.
         let animated = header.is_ok_and(|header| header.animated);
         Ok(Content {

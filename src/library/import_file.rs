@@ -39,7 +39,9 @@ impl ImportContext {
         }
         match looked {
             Err(decode::Error::Directory) => self.prepare_package(source, folder, tools),
-            looked => self.prepare_file(source, Source::of(source, looked)?, folder, tools),
+            looked => {
+                self.prepare_file(source, Source::from_looked(source, looked)?, folder, tools)
+            }
         }
     }
 
@@ -129,7 +131,7 @@ impl ImportContext {
     fn adopt(&self, path: &Path, tools: Tools<'_>) -> Result<Prepared, Error> {
         let source = match tools.decoder.look(path) {
             Err(decode::Error::Directory) => return self.adopt_package(path, tools),
-            looked => Source::of(path, looked)?,
+            looked => Source::from_looked(path, looked)?,
         };
         let hashed = tools
             .decoder

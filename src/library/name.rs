@@ -33,7 +33,7 @@ pub(super) struct Name {
 
 impl Name {
     /// The name of a source file. Its extension is kept if it fits the format.
-    pub(super) fn of(source: &Path, format: Format) -> Result<Self, Error> {
+    pub(super) fn from_path(source: &Path, format: Format) -> Result<Self, Error> {
         let name = source.file_name().unwrap_or_default();
         let name = name.to_str().ok_or_else(|| Error::Name {
             path: source.to_owned(),
@@ -51,7 +51,7 @@ impl Name {
         })
     }
 
-    /// The present name of a library file. Its owner may have chosen one that `of` would change.
+    /// The present name of a library file. Its owner may have chosen one that `from_path` would change.
     pub(super) fn as_is(file: &Path) -> Self {
         let word = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         Self {
@@ -61,7 +61,7 @@ impl Name {
     }
 
     /// The name of a package, from its title. A package that stays a directory has no extension.
-    pub(super) fn of_title(title: &str, extension: String) -> Self {
+    pub(super) fn from_title(title: &str, extension: String) -> Self {
         Self {
             stem: fit(title, extension.len() + 1),
             extension,
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn name_is_made_valid_and_keeps_a_right_extension() {
         let check = |source: &str, format, expected: &str| {
-            let name = Name::of(Path::new(source), format).unwrap();
+            let name = Name::from_path(Path::new(source), format).unwrap();
             assert_eq!(format!("{}.{}", name.stem, name.extension), expected);
         };
         check("/a/photo.jpg", Format::Jpg, "photo.jpg");
@@ -223,14 +223,14 @@ mod tests {
         check("/a/größe.tif", Format::Tiff, "größe.tif");
         check("/a/page.html", Format::Png, "page.html.png");
         let long = format!("/a/{}.png", "ö".repeat(125));
-        let name = Name::of(Path::new(&long), Format::Png).unwrap();
+        let name = Name::from_path(Path::new(&long), Format::Png).unwrap();
         assert!(
             name.stem.len() + ".png".len() + SUFFIX_MAX <= NAME_MAX,
             "{}",
             name.stem.len()
         );
         assert_eq!(name.stem, "ö".repeat(120));
-        let titled = |title: &str| Name::of_title(title, String::new()).stem;
+        let titled = |title: &str| Name::from_title(title, String::new()).stem;
         assert_eq!(titled("../../etc/\u{1b}[31m\n"), "_.._etc__[31m_");
         assert_eq!(
             (titled(" . "), titled(&"x".repeat(999)).len()),
@@ -238,7 +238,7 @@ mod tests {
         );
         let bad = Path::new(OsStr::from_bytes(b"/a/\xff.png"));
         assert!(matches!(
-            Name::of(bad, Format::Png),
+            Name::from_path(bad, Format::Png),
             Err(Error::Name { .. })
         ));
     }

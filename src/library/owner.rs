@@ -61,7 +61,7 @@ impl Owner {
     }
 
     pub(super) fn queue(&self) -> DebugQueue {
-        DebugQueue::of("library", &self.commands)
+        DebugQueue::new("library", &self.commands)
     }
 
     /// Sends a command, which is refused if too many wait.

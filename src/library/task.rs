@@ -54,7 +54,7 @@ pub(super) enum Which {
 
 impl Directory {
     /// The directory of a single file in place.
-    pub(super) fn of(file: &Path, which: Which) -> Self {
+    pub(super) fn from_file(file: &Path, which: Which) -> Self {
         let path = file.parent().unwrap_or(file).to_owned();
         Self {
             path,
@@ -213,10 +213,13 @@ pub(super) struct Source {
 impl Source {
     /// Refuses a format that is not supported.
     pub(super) fn look_at(path: &Path, decoder: &Decoder) -> Result<Self, Error> {
-        Self::of(path, decoder.look(path))
+        Self::from_looked(path, decoder.look(path))
     }
 
-    pub(super) fn of(path: &Path, looked: Result<Looked, decode::Error>) -> Result<Self, Error> {
+    pub(super) fn from_looked(
+        path: &Path,
+        looked: Result<Looked, decode::Error>,
+    ) -> Result<Self, Error> {
         let Looked {
             format,
             meta,
@@ -227,7 +230,7 @@ impl Source {
         }
         Ok(Self {
             format,
-            name: Name::of(path, format)?,
+            name: Name::from_path(path, format)?,
             meta,
             header,
         })

@@ -143,7 +143,7 @@ impl Library {
             return Ok(image.clone());
         }
         let path = self.thumbnails.preview(image);
-        let new = Replacement::of(&path).map_err(Error::file("write", &path))?;
+        let new = Replacement::create(&path).map_err(Error::file("write", &path))?;
         let what = format!("the preview of image {}", image.id);
         let file = (&*image.path, image.format);
         let made = ffmpeg
@@ -216,7 +216,7 @@ impl Library {
                     self.context
                         .describe(&image.path, &copy, folder, self.context.tools())?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
-                let name = Name::of(&name, format)?;
+                let name = Name::from_path(&name, format)?;
                 let ready = Ready {
                     copy,
                     name,
@@ -253,9 +253,9 @@ impl LibraryFiles {
             stem: context.store.read(find)?.name,
             extension: format.as_str().to_owned(),
         };
-        // `Name::of` leaves room for a number, as the name is in use until the old file is removed.
+        // `Name::from_path` leaves room for a number, as the name is in use until the old file is removed.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
-        let beside = Name::of(&beside, format)?;
+        let beside = Name::from_path(&beside, format)?;
         let equal = context.store.read(|c| watched::of_image(c, id))?;
         let (old, _) = self.land_as(copy, (&beside, None), |c, free| {
             row.settle(&free.name, &free.path);

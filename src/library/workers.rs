@@ -92,7 +92,7 @@ impl Workers {
 fn attend(work: &Work, job: Job) -> Done {
     // A panic fails only its own file.
     let result = catch_unwind(AssertUnwindSafe(|| work(&job)));
-    let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
+    let result = result.unwrap_or_else(|panic| Err(Error::from_panic(&*panic)));
     let Job { number, file, .. } = job;
     if let Err(error @ Error::Mistake { .. }) = &result {
         log::error!("{}: {error}", file.path.display());

@@ -139,7 +139,7 @@ impl Header {
 
 impl Goal {
     /// The goal for an image shown at the size `target`.
-    pub(super) fn of(target: (u32, u32), orientation: Orientation) -> Self {
+    pub(super) fn from_target(target: (u32, u32), orientation: Orientation) -> Self {
         const CHEAP: u32 = 1024;
         let (width, height) = exif::size(orientation, target);
         let spare = if width.max(height) <= CHEAP { 2 } else { 1 };

@@ -55,7 +55,7 @@ impl Profile {
         let is_hdr = |points: &CicpProfile| light(points.transfer_characteristics).is_some();
         if let Some(points) = icc.cicp.filter(is_hdr) {
             let (primaries, transfer) = (points.color_primaries, points.transfer_characteristics);
-            return Self::of_code_points((primaries as u8, transfer as u8));
+            return Self::from_code_points((primaries as u8, transfer as u8));
         }
         let fits = match samples {
             Samples::Gray => icc.color_space == DataColorSpace::Gray,
@@ -69,7 +69,7 @@ impl Profile {
     }
 
     /// Creates the profile for H.273's code points of primaries and transfer function.
-    pub(super) fn of_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
+    pub(super) fn from_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
         let mut icc = ColorProfile::new_srgb();
         icc.cicp = None;
         // Returns false for all (moxcms 0.8), but stores the values that it supports.
@@ -319,7 +319,7 @@ mod tests {
     fn code_points_make_a_profile() {
         let converted = |points| {
             let mut pixel = [128, 102, 77];
-            Profile::of_code_points(points)?.convert(&mut pixel, 3);
+            Profile::from_code_points(points)?.convert(&mut pixel, 3);
             Some(pixel)
         };
         // Display P3 and sRGB, both with sRGB's curve; then undefined code points.
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn hdr_is_as_bright_as_with_ffmpeg() {
         let check = |transfer, levels: [(u8, u8); 6]| {
-            let profile = Profile::of_code_points((9, transfer)).unwrap();
+            let profile = Profile::from_code_points((9, transfer)).unwrap();
             for (value, expected) in levels {
                 let mut pixel = [value; 3];
                 profile.convert(&mut pixel, 3);

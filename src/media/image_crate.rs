@@ -107,7 +107,7 @@ impl Variety {
         let decoder = decoder.and_then(|mut decoder| decoder.set_limits(limits).map(|()| decoder));
         let decoder = decoder.map_err(|error| from_crate(self.format, error))?;
         let color = decoder.color_type();
-        let layout = Layout::of(color).ok_or_else(|| Error::Unsupported {
+        let layout = Layout::from_color_type(color).ok_or_else(|| Error::Unsupported {
             format: self.format,
             what: format!("samples of type {color:?}"),
         })?;

@@ -35,7 +35,7 @@ impl PlainColors {
 
     /// Sets the path of a plain colour to its file; does nothing to images of the library.
     pub(crate) fn locate(&self, image: &mut Image) -> Option<Rgb> {
-        let rgb = color::of_image(image.id)?;
+        let rgb = color::from_image_id(image.id)?;
         image.path = self.directory.join(format!("{}.png", &image.name[1..]));
         Some(rgb)
     }
@@ -105,7 +105,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let colors = PlainColors::new(cache.path());
         let of = |blue| {
-            let mut image = Image::of_color([30, 30, blue], Path::new(""));
+            let mut image = Image::from_color([30, 30, blue], Path::new(""));
             colors.supply(&mut image).unwrap();
             image
         };

@@ -52,7 +52,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let profile = info.icc_profile.as_deref();
     // Code points take precedence over a profile.
     header.profile = points
-        .and_then(Profile::of_code_points)
+        .and_then(Profile::from_code_points)
         .or_else(|| profile.and_then(|bytes| Profile::read(bytes, samples)));
     drop(reader);
     let cut_at = lacks_end(input)?;

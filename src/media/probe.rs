@@ -154,7 +154,7 @@ impl Probe {
         self.header.orientation = orientation.unwrap_or(Orientation::NoTransforms);
         (self.width, self.height) = exif::size(self.header.orientation, self.header.size);
         let own = self.header.profile.take();
-        self.header.profile = own.or_else(|| Profile::of_code_points(shown.points?));
+        self.header.profile = own.or_else(|| Profile::from_code_points(shown.points?));
         self
     }
 
@@ -189,7 +189,7 @@ impl Probe {
     /// shown), but never below it. Reads `input` from the start.
     pub fn decode(&self, input: &mut dyn Input, target: (u32, u32)) -> Result<Picture, Error> {
         input.rewind().map_err(Error::Read)?;
-        let goal = Goal::of(target, self.header.orientation);
+        let goal = Goal::from_target(target, self.header.orientation);
         let mut picture = (self.decoder.decode)(&self.header, input, goal)?;
         // Converting the reduced picture is faster.
         if let Some(profile) = &self.header.profile {

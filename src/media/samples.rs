@@ -25,7 +25,7 @@ pub(super) enum Depth {
 
 impl Layout {
     /// Returns `None` for kinds of samples that no supported format has.
-    pub(super) fn of(color: ColorType) -> Option<Self> {
+    pub(super) fn from_color_type(color: ColorType) -> Option<Self> {
         let count = usize::from(color.channel_count());
         let depth = match usize::from(color.bytes_per_pixel()) / count {
             1 => Depth::Eight,

@@ -94,7 +94,7 @@ impl Probe {
 /// Returns the size to decode an image of this size for, so that no slice is upscaled
 /// unnecessarily.
 fn wanted(size: (u32, u32), tiles: &[Tile]) -> (u32, u32) {
-    let bounds = Bounds::of(tiles);
+    let bounds = Bounds::from_tiles(tiles);
     let density = density(tiles);
     let scale = bounds.scale((f64::from(size.0), f64::from(size.1))) * density;
     let side = |length: u32| (f64::from(length) * scale.min(1.0)).ceil() as u32;
@@ -112,7 +112,7 @@ fn density(tiles: &[Tile]) -> f64 {
 
 /// Returns the size of all tiles together in pixels, at the resolution of the densest tile.
 pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
-    let bounds = Bounds::of(tiles);
+    let bounds = Bounds::from_tiles(tiles);
     let density = density(tiles);
     (
         (bounds.width * density) as u32,
@@ -174,7 +174,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(tiles: &[Tile]) -> Self {
+    fn from_tiles(tiles: &[Tile]) -> Self {
         let edge = |of: fn(&Tile) -> i64, pick: fn(i64, i64) -> i64| {
             tiles.iter().map(of).reduce(pick).unwrap_or(0) as f64
         };
@@ -198,7 +198,7 @@ impl Bounds {
 
 /// Returns the part of a picture of this size that `tile` shows.
 fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile, position: Position) -> Region {
-    let bounds = Bounds::of(tiles);
+    let bounds = Bounds::from_tiles(tiles);
     let scale = bounds.scale(size);
     // The offset of the visible part, which the layout covers.
     let left = (size.0 - bounds.width / scale) * position.x();

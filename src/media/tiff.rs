@@ -52,7 +52,7 @@ struct Directory {
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
-    let directory = Directory::of(input)?;
+    let directory = Directory::from_input(input)?;
     check_bounds(directory.size, 3)?;
     if let Some(header) = directory.inks() {
         return Ok(header);
@@ -94,7 +94,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 }
 
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-    let directory = Directory::of(input)?;
+    let directory = Directory::from_input(input)?;
     let decoded = directory.decode(header, input, goal);
     if decoded.is_err() && directory.tiled && directory.compression == LZW {
         directory.decode(header, &mut ByByte(input), goal)
@@ -104,7 +104,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
 }
 
 impl Directory {
-    fn of(input: &mut dyn Input) -> Result<Self, Error> {
+    fn from_input(input: &mut dyn Input) -> Result<Self, Error> {
         let read = reader(input).and_then(|mut file| Self::read(&mut file));
         read.map_err(from_crate)
     }

@@ -61,7 +61,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     let pixels = if plain {
         pixels(&file, header.size, header.channels)
     } else {
-        let mut frames = Frames::of(&file, header.size);
+        let mut frames = Frames::new(&file, header.size);
         frames
             .as_mut()
             .and_then(|frames| Some(frames.next()?.0.to_vec()))
@@ -84,7 +84,7 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     let size = container.size();
     let mut shown = 0;
     let mut frames =
-        Frames::of(&file, size).ok_or_else(|| damaged("its frames cannot be decoded"))?;
+        Frames::new(&file, size).ok_or_else(|| damaged("its frames cannot be decoded"))?;
     while frames.has_more() {
         let (pixels, end) = frames
             .next()
@@ -270,7 +270,7 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    fn of(file: &'a [u8], (width, height): (u32, u32)) -> Option<Self> {
+    fn new(file: &'a [u8], (width, height): (u32, u32)) -> Option<Self> {
         let version = WebPGetDemuxABIVersion();
         // SAFETY: the struct has only numbers, for which zeros are valid; the next call fills them.
         let mut options: WebPAnimDecoderOptions = unsafe { std::mem::zeroed() };

@@ -38,7 +38,7 @@ impl Dirs {
         })
     }
 
-    pub fn of_process() -> Result<Self, Error> {
+    pub fn from_process() -> Result<Self, Error> {
         Self::new(Env::process())
     }
 

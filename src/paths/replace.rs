@@ -16,7 +16,7 @@ pub(crate) const TEMPORARY: &str = ".new-";
 /// Replaces a file atomically: readers see the old content or the new. Not flushed, so the file may
 /// be empty after a power loss.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = Replacement::of(path)?;
+    let new = Replacement::create(path)?;
     fs::write(&new.path, bytes)?;
     new.land()
 }
@@ -33,7 +33,7 @@ pub(crate) struct Replacement {
 
 impl Replacement {
     /// Creates the file, and the directory if it is missing.
-    pub(crate) fn of(target: &Path) -> io::Result<Self> {
+    pub(crate) fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let mut temporary = OsString::from(TEMPORARY);
         temporary.push(name);
@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
             assert_eq!(there(), only);
         }
-        let half = Replacement::of(&path).unwrap();
+        let half = Replacement::create(&path).unwrap();
         fs::write(half.path(), "half").unwrap();
         assert_eq!(there().len(), 2, "it is beside the old one");
         drop(half);

@@ -191,7 +191,7 @@ impl Playlists {
 
     /// The commands that wait for the player.
     pub(crate) fn queue(&self) -> DebugQueue {
-        DebugQueue::of("playlist", &self.inbox)
+        DebugQueue::new("playlist", &self.inbox)
     }
 
     /// Whether it is light or dark, and why.

@@ -50,7 +50,10 @@ pub(super) enum Due {
 
 impl Rule {
     /// Items without a time have no slot in a day.
-    pub(super) fn of(configuration: &PlaylistConfiguration, items: &[Item]) -> Self {
+    pub(super) fn from_configuration(
+        configuration: &PlaylistConfiguration,
+        items: &[Item],
+    ) -> Self {
         match configuration.kind {
             PlaylistType::Manual => Self::Manual,
             PlaylistType::Timer => Self::Timer(Duration::from_secs(configuration.interval.into())),

@@ -33,7 +33,7 @@ pub(super) fn may_skip(spec: &PlaylistSpec, wish: &mut Wish, error: &wallpaper::
 }
 
 pub(super) fn kind(item: &Item) -> Kind {
-    Kind::of(item.media_type, item.animated)
+    Kind::from_media_type(item.media_type, item.animated)
 }
 
 /// Moves past the items of a kind that cannot be shown, and those whose files are missing. Returns

@@ -62,13 +62,13 @@ impl PlaylistSpec {
             source,
             ..
         } = record;
-        let rule = Rule::of(&configuration, &items);
+        let rule = Rule::from_configuration(&configuration, &items);
         let unreadable = |bad| store::Error::Damaged {
             what: format!("the source of playlist {id} cannot be read: {bad}"),
         };
         let source = source
             .as_ref()
-            .map(filter::of_source)
+            .map(filter::from_source)
             .transpose()
             .map_err(unreadable)?;
         let random = match configuration.order {

@@ -280,7 +280,7 @@ impl PlaybackState {
                 (self.previous(spec, stride), next)
             }
         };
-        let image = |id: Option<i64>| id.filter(|id| color::of_image(*id).is_none());
+        let image = |id: Option<i64>| id.filter(|id| color::from_image_id(*id).is_none());
         (image(neighbours.0), image(neighbours.1))
     }
 
@@ -301,7 +301,7 @@ impl PlaybackState {
         resting: Option<PauseReason>,
     ) -> ActivePlaylist {
         let stride = self.stride(&applied_to);
-        let color = color::of_image(self.image_id).map(color::hex);
+        let color = color::from_image_id(self.image_id).map(color::hex);
         let (previous_image_id, next_image_id) = self.neighbours(spec, stride, now);
         let next_change_at = match self.due(spec, now) {
             // Nothing changes while no monitor is connected.

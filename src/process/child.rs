@@ -64,7 +64,7 @@ impl Child {
         let pid = Pid::from_child(started);
         let pidfd = Arc::new(pidfd_open(pid, PidfdFlags::empty())?);
         let pid = pid.as_raw_pid();
-        let identity = Identity::of(pid).unwrap_or(Identity { pid, start_time: 0 });
+        let identity = Identity::from_pid(pid).unwrap_or(Identity { pid, start_time: 0 });
         Ok(Self { identity, pidfd })
     }
 

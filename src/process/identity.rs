@@ -15,7 +15,7 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the process with this PID; `None` for a zombie.
-    pub fn of(pid: i32) -> Option<Self> {
+    pub fn from_pid(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Stat::parse(&stat)
             .filter(|stat| stat.state != b'Z')
@@ -28,7 +28,7 @@ impl Identity {
     }
 
     pub fn is_running(self) -> bool {
-        Self::of(self.pid) == Some(self)
+        Self::from_pid(self.pid) == Some(self)
     }
 
     /// Returns the processor time used so far, in clock ticks; it does not grow while the process
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn own_process_is_running() {
-        let own = Identity::of(std::process::id().try_into().unwrap()).unwrap();
+        let own = Identity::from_pid(std::process::id().try_into().unwrap()).unwrap();
         assert!(own.is_running());
         assert!(
             !Identity {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn memory_age_and_processor_time_are_of_the_same_process() {
-        let own = Identity::of(std::process::id().try_into().unwrap()).unwrap();
+        let own = Identity::from_pid(std::process::id().try_into().unwrap()).unwrap();
         assert!(own.memory_kb().unwrap() > 500);
         assert!(own.age().unwrap() < Duration::from_secs(3600));
         let other = Identity {

@@ -147,7 +147,7 @@ impl Launch {
             sandbox: self
                 .writable
                 .as_deref()
-                .map(sandbox::of_program)
+                .map(sandbox::for_program)
                 .transpose()?,
             umask: if self.makes_our_files {
                 None

@@ -251,7 +251,7 @@ mod tests {
             .trim()
             .parse()
             .unwrap();
-        if let Some(grandchild) = super::super::Identity::of(pid).and_then(Child::hold) {
+        if let Some(grandchild) = super::super::Identity::from_pid(pid).and_then(Child::hold) {
             assert!(grandchild.wait(Some(Instant::now() + Duration::from_secs(60)), None));
         }
     }

@@ -40,13 +40,13 @@ fn record_name(backend: &str, output: Option<&str>) -> String {
 impl ProcessRecords {
     /// Creates the directory if it is missing.
     pub fn open(directory: &Path) -> Result<Self, Error> {
-        let records = Self::at(directory);
+        let records = Self::read_only(directory);
         records.make_directory()?;
         Ok(records)
     }
 
     /// Opens the directory for reading only; does not create it.
-    pub(crate) fn at(directory: &Path) -> Self {
+    pub(crate) fn read_only(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
         }

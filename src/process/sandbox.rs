@@ -22,7 +22,7 @@ pub(crate) fn confine(writable: impl IntoIterator<Item = PathBuf>) -> io::Result
 }
 
 /// The restrictions of a program that is started: as [`confine`], but it may start other programs.
-pub(super) fn of_program(writable: &[PathBuf]) -> io::Result<RulesetCreated> {
+pub(super) fn for_program(writable: &[PathBuf]) -> io::Result<RulesetCreated> {
     // Programs discard their output there.
     let null = PathBuf::from("/dev/null");
     let writable = writable.iter().cloned().chain([null]);

@@ -137,7 +137,7 @@ impl Groups {
         let leaders = lock(&self.0);
         // A PID is not reused while a group has this ID, even if its leader has ended.
         let is_it = |leader: &Identity| {
-            leader.pid == group && Identity::of(group).is_none_or(|now| now == *leader)
+            leader.pid == group && Identity::from_pid(group).is_none_or(|now| now == *leader)
         };
         leaders.iter().any(is_it)
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn is_running(pid: i32) -> bool {
-        super::super::Identity::of(pid).is_some_and(|identity| identity.is_running())
+        super::super::Identity::from_pid(pid).is_some_and(|identity| identity.is_running())
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         );
         let late = scripts().run(&sh(&script), Duration::from_secs(2), &mut |_| {});
         assert!(matches!(late, Err(Error::Late { .. })), "{late:?}");
-        let child = super::super::Identity::of(pid(&file)).and_then(Child::hold);
+        let child = super::super::Identity::from_pid(pid(&file)).and_then(Child::hold);
         assert!(child.is_none_or(|child| child.wait(Some(Instant::now() + LONG), None)));
     }
 

@@ -13,7 +13,7 @@ use crate::wire::{Fit, Mode, Position, Sound, Timestamp};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub monitor: String,
-    /// Below 0: a plain colour ([`color::of_image`]).
+    /// Below 0: a plain colour ([`color::from_image_id`]).
     pub image_id: i64,
     pub mode: Mode,
     /// The monitors that were set together, this one among them.
@@ -95,7 +95,7 @@ pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> R
 
 /// The columns `image_id` and `color_id` of an id, one of which is null.
 pub(super) fn image_or_color(id: i64) -> [Option<i64>; 2] {
-    if color::of_image(id).is_some() {
+    if color::from_image_id(id).is_some() {
         [None, Some(id)]
     } else {
         [Some(id), None]

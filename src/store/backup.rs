@@ -46,7 +46,7 @@ pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, E
     make_directories(&directory).map_err(failed)?;
     // A daemon that was killed during a backup leaves half of one.
     remove_unused(&directory, |entry| !name(entry).starts_with(TEMPORARY));
-    let new = Replacement::of(&path).map_err(failed)?;
+    let new = Replacement::create(&path).map_err(failed)?;
     connection.execute("VACUUM INTO ?1", [new.path().to_string_lossy()])?;
     land(new, &directory).map_err(failed)?;
     Ok(path)
@@ -99,7 +99,7 @@ pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, 
         path: database.to_owned(),
         source,
     };
-    let new = Replacement::of(database).map_err(failed)?;
+    let new = Replacement::create(database).map_err(failed)?;
     fs::copy(&from, new.path()).map_err(failed)?;
     forget_pending(new.path())?;
     let aside = set_aside(database).map_err(failed)?;

@@ -102,7 +102,7 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
 }
 
 /// Reads filters from a JSON object. Values are JSON's own, or strings as in a query string.
-pub(crate) fn of_fields(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
+pub(crate) fn from_fields(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
     query(&parameters(fields, FILTERS)?).map_err(BadFilter::Value)
 }
 
@@ -120,7 +120,7 @@ fn written(value: &Value) -> Option<String> {
 }
 
 /// Reads the source of a dynamic playlist; includes subfolders and sorts by name unless told otherwise.
-pub(crate) fn of_source(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
+pub(crate) fn from_source(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
     let parameters = parameters(fields, &SOURCE)?;
     let found = query(&parameters).map_err(BadFilter::Value)?;
     let has = |name| parameters.get(name).is_some();
@@ -152,7 +152,7 @@ fn parameters<'a>(
         };
         Ok((name.as_str().into(), written(value).ok_or_else(bad)?.into()))
     };
-    Ok(Parameters::of_pairs(
+    Ok(Parameters::from_pairs(
         fields.iter().map(pair).collect::<Result<_, _>>()?,
     ))
 }
@@ -260,7 +260,7 @@ mod tests {
                 value.replace('+', " ").replace("%23", "#").into(),
             )
         });
-        query(&Parameters::of_pairs(pairs.collect())).map_err(|bad| bad.to_string())
+        query(&Parameters::from_pairs(pairs.collect())).map_err(|bad| bad.to_string())
     }
 
     #[test]
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn filter_is_read_from_json() {
         let read =
-            |json: Value| of_fields(json.as_object().unwrap()).map_err(|bad| bad.to_string());
+            |json: Value| from_fields(json.as_object().unwrap()).map_err(|bad| bad.to_string());
         let all = read(serde_json::json!({
             "tags": ["a", "b"], "animated": false, "min_width": 800, "hue_group": "7,8",
             "folder_id": "root", "palette_similar_to": 3,
@@ -385,7 +385,7 @@ mod tests {
     }
     #[test]
     fn source_includes_subfolders_and_sorts_by_name_by_default() {
-        let read = |json: Value| of_source(json.as_object().unwrap()).unwrap();
+        let read = |json: Value| from_source(json.as_object().unwrap()).unwrap();
         let order = |query: Query| (query.recursive, query.sort_by, query.descending);
         assert_eq!(
             order(read(serde_json::json!({}))),

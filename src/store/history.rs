@@ -168,7 +168,7 @@ fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
         id: row.get(0)?,
         image_id,
         image_name: row.get(2)?,
-        color: color::of_image(image_id).map(color::hex),
+        color: color::from_image_id(image_id).map(color::hex),
         monitors: row::json(row, 3)?.unwrap_or_default(),
         mode,
         set_at: Timestamp::from_micros(row.get(5)?),

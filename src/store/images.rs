@@ -149,16 +149,16 @@ pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Err
 
 /// Returns the image of an assignment: from the library, or a plain colour, whose path is empty.
 pub(crate) fn assigned(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
-    match color::of_image(id) {
-        Some(color) => Ok(Some(Image::of_color(color, Path::new("")))),
+    match color::from_image_id(id) {
+        Some(color) => Ok(Some(Image::from_color(color, Path::new("")))),
         None => get(connection, id),
     }
 }
 
 /// Returns the images of assignments, skipping missing ones.
 pub(crate) fn all_assigned(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
-    let colors = ids.iter().filter_map(|&id| color::of_image(id));
-    let colors = colors.map(|color| Image::of_color(color, Path::new("")));
+    let colors = ids.iter().filter_map(|&id| color::from_image_id(id));
+    let colors = colors.map(|color| Image::from_color(color, Path::new("")));
     Ok(by_ids(connection, ids)?.into_iter().chain(colors).collect())
 }
 

@@ -22,7 +22,10 @@ struct Like {
 
 impl WantedColors {
     /// `None` if the query does not ask for colours.
-    pub(super) fn of(connection: &Connection, query: &Query) -> Result<Option<Self>, Error> {
+    pub(super) fn from_query(
+        connection: &Connection,
+        query: &Query,
+    ) -> Result<Option<Self>, Error> {
         if !query.is_about_colors() {
             return Ok(None);
         }

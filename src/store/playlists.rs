@@ -344,7 +344,7 @@ pub(crate) fn is_about_to_show(store: &Store, monitor: &str) -> Result<bool, Err
         Ok::<_, Error>(found.collect::<Result<_, _>>()?)
     })?;
     for (id, text) in found {
-        let has_images = match source(text)?.map(|fields| filter::of_source(&fields)) {
+        let has_images = match source(text)?.map(|fields| filter::from_source(&fields)) {
             Some(Ok(query)) => store.finds_any(&query)?,
             Some(Err(_)) => false,
             None => !store
@@ -441,7 +441,7 @@ fn complete(
 ) -> Result<Playlist, Error> {
     let record = |(item, at): (Item, Option<String>)| PlaylistItem {
         image_id: item.image_id,
-        color: color::of_image(item.image_id).map(color::hex),
+        color: color::from_image_id(item.image_id).map(color::hex),
         media_type: item.media_type,
         time: item.time,
         at,

@@ -36,7 +36,7 @@ impl Conditions {
         self.is_narrow = true;
     }
 
-    fn of(connection: &Connection, query: &Query) -> Result<Self, Error> {
+    fn from_query(connection: &Connection, query: &Query) -> Result<Self, Error> {
         let mut all = Self::default();
         match query.media_type {
             Some(MediaFilter::Gif) => all.add("animated", []),
@@ -164,8 +164,8 @@ pub(super) fn ids(connection: &Connection, query: &Query) -> Result<Vec<i64>, Er
         all,
         values,
         is_narrow,
-    } = Conditions::of(connection, query)?;
-    let colors = WantedColors::of(connection, query)?;
+    } = Conditions::from_query(connection, query)?;
+    let colors = WantedColors::from_query(connection, query)?;
     let (columns, is_filtered) = match colors {
         Some(_) => ("id, colors", true),
         None => ("id", !all.is_empty()),

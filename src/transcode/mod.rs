@@ -106,8 +106,8 @@ impl Transcoder {
     /// Returns the length of the queues.
     pub(crate) fn queues(&self) -> [DebugQueue; 2] {
         [
-            DebugQueue::of("transcode", &self.jobs),
-            DebugQueue::of("frames", &self.frames),
+            DebugQueue::new("transcode", &self.jobs),
+            DebugQueue::new("frames", &self.frames),
         ]
     }
 

@@ -141,7 +141,7 @@ const DEFAULT_IMAGE: [BackendName; 5] = [
 ];
 
 impl Preference {
-    pub(super) fn of(config: &Config) -> Self {
+    pub(super) fn from_config(config: &Config) -> Self {
         let mut image = config.auto_priorities.image.clone();
         if image == DEFAULT_IMAGE {
             image.insert(1, BackendName::Builtin);
@@ -157,7 +157,7 @@ impl Preference {
 
     /// The settings, except that an activated backend precedes them.
     pub(super) fn with_activated(config: &Config, activated: Option<BackendName>) -> Self {
-        let mut preference = Self::of(config);
+        let mut preference = Self::from_config(config);
         if let Some(backend) = activated {
             preference.selection = SelectionMode::Fixed;
             preference.fixed = backend;
@@ -193,7 +193,7 @@ mod tests {
             let path = directory.path().join("config.toml");
             let toml: String = keys.iter().map(|key| format!("backend.{key}\n")).collect();
             std::fs::write(&path, &toml).unwrap();
-            let preference = Preference::of(&crate::config::check(&path).unwrap());
+            let preference = Preference::from_config(&crate::config::check(&path).unwrap());
             let chosen = choose(&preference, &available, kind);
             assert_eq!(chosen.map(|choice| choice.backend), expected, "{toml}");
         };
@@ -207,7 +207,7 @@ mod tests {
             still,
             Ok(Swaybg),
         );
-        let mut others = Preference::of(&Config::default()).image;
+        let mut others = Preference::from_config(&Config::default()).image;
         assert_eq!(others.remove(1), Builtin, "the default list");
         assert_eq!(others, Config::default().auto_priorities.image);
         check(&[auto], Kind::Video, Ok(Mpvpaper));

@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn outage_is_news_once() {
         let mut backoffs = Backoffs::default();
-        let [one, other] = ["A", "B"].map(|name| WorkerKey::of(BackendName::Mpvpaper, name));
+        let [one, other] = ["A", "B"].map(|name| WorkerKey::new(BackendName::Mpvpaper, name));
         assert!(backoffs.is_news(&one) && !backoffs.is_news(&one) && !backoffs.is_news(&other));
         backoffs.of(&one).over();
         backoffs.of(&other).over();

@@ -28,7 +28,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    fn of(pictures: Vec<(Image, Vec<Assignment>)>, skipped: Vec<String>) -> Self {
+    fn new(pictures: Vec<(Image, Vec<Assignment>)>, skipped: Vec<String>) -> Self {
         Self {
             pictures,
             skipped,
@@ -84,7 +84,7 @@ impl WorldState {
         };
         let (monitors, skipped) = targets?;
         let picture = picture(image, &monitors, request.mode, request);
-        Ok(Candidates::of(vec![picture], skipped))
+        Ok(Candidates::new(vec![picture], skipped))
     }
 
     /// Chooses a picture for each monitor separately.
@@ -117,7 +117,7 @@ impl WorldState {
             Ok(picture(image, &monitors, Mode::Each, request))
         });
         let pictures = pictures.collect::<Result<_, Error>>()?;
-        Ok(Candidates::of(pictures, skipped))
+        Ok(Candidates::new(pictures, skipped))
     }
 
     /// Chooses for each monitor the picture that it showed before.
@@ -304,8 +304,9 @@ pub(super) fn upright_images(
     ids: &[i64],
 ) -> Result<HashSet<i64>, store::Error> {
     let images = images::by_ids(connection, ids)?.into_iter();
-    let stands = images
-        .filter(|image| Orientation::of((image.width, image.height)) == Orientation::Portrait);
+    let stands = images.filter(|image| {
+        Orientation::from_size((image.width, image.height)) == Orientation::Portrait
+    });
     Ok(stands.map(|image| image.id).collect())
 }
 

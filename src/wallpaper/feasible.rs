@@ -150,7 +150,7 @@ impl WorldState {
             name,
         } = content;
         let may_come = |error: &Error| matches!(error, Error::NoBackend { .. } | Error::NoMonitor);
-        let kind = Kind::of(*media_type, *animated);
+        let kind = Kind::from_media_type(*media_type, *animated);
         let chosen = self
             .targets(&request.targets)
             .and_then(|_| self.choose_for(kind, (*media_type, None, name)));
@@ -184,7 +184,7 @@ impl WorldState {
         let over = self.covering(wishes, new);
         for (mut image, mut rows) in picked {
             let written = self.colors.supply(&mut image);
-            let kind = Kind::of(image.media_type, image.animated);
+            let kind = Kind::from_media_type(image.media_type, image.animated);
             let mut choice = self.choose(&image, kind)?;
             if let Some(backend) = over {
                 choice = Choice { backend, kind };
@@ -249,7 +249,12 @@ impl WorldState {
         let mut pictures = feasible.pictures.iter();
         let shows = |picture: &&Picture| picture.monitors().any(|name| name == monitor);
         let image = pictures.find(shows).map(|picture| &*picture.image);
-        let why = image.map(|image| self.choose(image, Kind::of(image.media_type, image.animated)));
+        let why = image.map(|image| {
+            self.choose(
+                image,
+                Kind::from_media_type(image.media_type, image.animated),
+            )
+        });
         why.and_then(Result::err)
             .unwrap_or_else(|| Error::no_backend(&self.backends))
     }

@@ -218,7 +218,7 @@ impl Handle {
 
     /// The commands that wait for the reconciler.
     pub(crate) fn queue(&self) -> DebugQueue {
-        DebugQueue::of("reconciler", &self.inbox)
+        DebugQueue::new("reconciler", &self.inbox)
     }
 
     fn send(&self, command: Command) {

@@ -59,7 +59,7 @@ fn look(row: &Assignment) -> (i64, Option<Fit>, Option<Position>, Option<&[Strin
 }
 
 /// The assignment of a monitor that shows an entry of its history again.
-fn of_entry(monitor: &str, entry: HistoryEntry) -> Assignment {
+fn from_entry(monitor: &str, entry: HistoryEntry) -> Assignment {
     Assignment {
         monitor: monitor.to_owned(),
         image_id: entry.image_id,
@@ -97,7 +97,7 @@ fn step_back(
 ) -> Result<Option<Before>, store::Error> {
     while let Some(entry) = history::before(connection, monitor, place)? {
         place = entry.id;
-        let row = of_entry(monitor, entry);
+        let row = from_entry(monitor, entry);
         if shown.is_some_and(|shown| look(shown) == look(&row)) {
             continue;
         }

@@ -148,7 +148,7 @@ mod tests {
     fn of(entries: &[(BackendName, &str)]) -> Placements {
         let mut all = Placements::new();
         for &(backend, output) in entries {
-            all.entry(WorkerKey::of(backend, output))
+            all.entry(WorkerKey::new(backend, output))
                 .or_default()
                 .push(placement(output, 1));
         }
@@ -158,7 +158,7 @@ mod tests {
     fn keys(entries: &[(BackendName, &str)]) -> BTreeSet<WorkerKey> {
         entries
             .iter()
-            .map(|&(backend, output)| WorkerKey::of(backend, output))
+            .map(|&(backend, output)| WorkerKey::new(backend, output))
             .collect()
     }
 
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn noted_picture_is_recalled_once_if_its_process_runs() {
-        let room = Room::of(Vec::new());
+        let room = Room::new(Vec::new());
         let noted = of(&[(Swaybg, "A"), (Swaybg, "GONE"), (Mpvpaper, "B"), (Feh, "A")]);
         Recovery::open(&room.backends).note(&noted);
         let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "C"), (Mpvpaper, "GONE")]);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn picture_that_the_x_server_keeps_is_recalled_without_a_process() {
-        let room = Room::of(Vec::new());
+        let room = Room::new(Vec::new());
         Recovery::open(&room.backends).note(&of(&[(Feh, "A"), (Swaybg, "A")]));
         let outputs = outputs(&["A"]);
         let recall = |running| with_left(&room, &[]).recall(&outputs, running).unwrap();
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn note_is_removed_when_nothing_is_shown() {
-        let room = Room::of(Vec::new());
+        let room = Room::new(Vec::new());
         let recovery = with_left(&room, &[]);
         recovery.note(&of(&[(Feh, "A")]));
         assert!(recovery.path.exists());
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn unused_caches_are_removed() {
-        let room = Room::of(Vec::new());
+        let room = Room::new(Vec::new());
         let backends = &room.backends;
         let all = [
             (Swaybg, "A"),
@@ -236,7 +236,7 @@ mod tests {
             (Mpvpaper, "C/1"),
         ];
         let cache = |(backend, output): (BackendName, &str)| {
-            let key = WorkerKey::of(backend, output);
+            let key = WorkerKey::new(backend, output);
             backends.cache_of(key.backend, key.output.as_deref())
         };
         for one in all {

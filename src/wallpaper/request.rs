@@ -66,7 +66,7 @@ impl Request {
             fit: None,
             position: None,
             transition: None,
-            source: HistorySource::of(source),
+            source: HistorySource::from_kind(source),
             by_hook: false,
             joins: false,
             with_rows: None,

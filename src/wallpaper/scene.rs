@@ -92,7 +92,7 @@ pub(super) fn assigned(
         let placement = placement(output, image, row);
         if let Some(Choice { backend, kind }) = choose(placement.kind) {
             let wanted = Wanted {
-                key: WorkerKey::of(backend, &output.name),
+                key: WorkerKey::new(backend, &output.name),
                 placement: Placement { kind, ..placement },
                 ticket: None,
                 row: row.clone(),
@@ -109,7 +109,7 @@ pub(super) fn assigned(
 fn share_fit(desired: &mut Desired, rows: &[Assignment]) {
     let is_it = |wanted: &Wanted| registration(wanted.key.backend).one_fit;
     let on = |row: &&Assignment| {
-        color::of_image(row.image_id).is_none() && desired.get(&row.monitor).is_some_and(is_it)
+        color::from_image_id(row.image_id).is_none() && desired.get(&row.monitor).is_some_and(is_it)
     };
     let newest = rows.iter().filter(on).max_by_key(|row| row.set_at);
     let fit = newest.and_then(|row| row.fit);
@@ -165,7 +165,7 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
         image_id: image.id,
         path: entry.unwrap_or_else(|| image.path.clone()),
         content: image.checksum_text(),
-        kind: Kind::of(image.media_type, image.animated),
+        kind: Kind::from_media_type(image.media_type, image.animated),
         audio_enabled: image.audio_enabled,
         web,
         extended_over: match row.mode {
@@ -220,7 +220,7 @@ mod tests {
         let apart = || -> Desired {
             let pictures = [("A", Swaybg), ("B", WalQt), ("C", Swaybg)];
             let of = |(output, backend): (&str, _)| Wanted {
-                key: WorkerKey::of(backend, output),
+                key: WorkerKey::new(backend, output),
                 placement: placement(output, 1),
                 ticket: (backend == WalQt).then_some(7),
                 row: row.clone(),

@@ -70,7 +70,7 @@ impl Slices {
         // A colour of its monitor's size fills the monitor with any fit. Feh has one fit for all
         // monitors.
         let is_cut = |placement: &&mut Placement| {
-            placement.extended_over.len() > 1 || color::of_image(placement.image_id).is_some()
+            placement.extended_over.len() > 1 || color::from_image_id(placement.image_id).is_some()
         };
         for placement in placements.iter_mut().filter(is_cut) {
             placement.path = self.slice(placement, cancel)?;
@@ -99,7 +99,9 @@ impl Slices {
         if slice.exists() {
             return Ok(slice);
         }
-        let new = outputs.iter().map(|output| Replacement::of(&path(output)));
+        let new = outputs
+            .iter()
+            .map(|output| Replacement::create(&path(output)));
         let new = new
             .collect::<Result<Vec<_>, _>>()
             .map_err(unwritable(&self.directory))?;

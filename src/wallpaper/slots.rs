@@ -290,7 +290,7 @@ mod tests {
     use crate::wallpaper::worker_key::tests::placement;
 
     fn key() -> WorkerKey {
-        WorkerKey::of(Swaybg, "A")
+        WorkerKey::new(Swaybg, "A")
     }
 
     fn send(slots: &mut Slots, images: &[(&str, i64)], ticket: Option<u64>) {

@@ -66,7 +66,7 @@ pub(super) fn reply<T: Send + 'static>() -> (Reply<T>, Receiver<Result<T, Error>
 
 impl Room {
     /// A library with these outputs and only the builtin backend.
-    pub(super) fn of(outputs: Vec<Output>) -> Self {
+    pub(super) fn new(outputs: Vec<Output>) -> Self {
         Self::with(outputs, &[], |_| ())
     }
 

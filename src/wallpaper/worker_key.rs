@@ -21,7 +21,7 @@ pub(super) type Placements = BTreeMap<WorkerKey, Vec<Placement>>;
 
 impl WorkerKey {
     /// The worker that shows something on this output.
-    pub(super) fn of(backend: BackendName, output: &str) -> Self {
+    pub(super) fn new(backend: BackendName, output: &str) -> Self {
         let apart = registration(backend).apart;
         Self {
             backend,
@@ -70,7 +70,7 @@ pub(super) mod tests {
 
     #[test]
     fn worker_serves_one_output_if_its_backend_has_one_for_each() {
-        let [video, still] = [Mpvpaper, Swaybg].map(|name| WorkerKey::of(name, "A"));
+        let [video, still] = [Mpvpaper, Swaybg].map(|name| WorkerKey::new(name, "A"));
         let serves = |key: &WorkerKey| ["A", "B"].map(|output| key.serves(output));
         assert_eq!(
             (serves(&video), video.to_string().as_str()),

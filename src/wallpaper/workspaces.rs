@@ -34,7 +34,7 @@ pub(super) struct Refusal {
 pub(super) type Refusals = BTreeMap<String, Refusal>;
 
 impl Refusal {
-    pub(super) fn of(image: &Image, since: Timestamp, why: String) -> Self {
+    pub(super) fn new(image: &Image, since: Timestamp, why: String) -> Self {
         Self {
             since,
             image_id: image.id,
@@ -59,7 +59,7 @@ enum Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    fn of(written: &'a str) -> Self {
+    fn parse(written: &'a str) -> Self {
         if let Some(name) = written.strip_prefix("playlist:") {
             return Self::Playlist(name);
         }
@@ -95,7 +95,7 @@ struct Meaning {
 
 impl Meaning {
     fn find(store: &Store, dirs: &Dirs, written: &str) -> Result<Self, store::Error> {
-        let reference = Reference::of(written);
+        let reference = Reference::parse(written);
         let (playlist_id, id) = match reference {
             Reference::Playlist(name) => match store.read(|c| playlists::named(c, name))? {
                 None => {
@@ -140,7 +140,7 @@ fn image_of_playlist(store: &Store, id: i64) -> Result<Option<i64>, store::Error
         return Ok(None);
     };
     // A source that cannot be read is reported by the playlist.
-    match playlist.source.map(|source| filter::of_source(&source)) {
+    match playlist.source.map(|source| filter::from_source(&source)) {
         Some(Ok(query)) => Ok(store
             .find_all(&Query { limit: 1, ..query })?
             .first()
@@ -158,7 +158,7 @@ pub(crate) fn entries_by_name(
 ) -> Result<BTreeMap<String, String>, store::Error> {
     let mut found = BTreeMap::new();
     for (workspace, written) in entries {
-        let Reference::Name(name) = Reference::of(written) else {
+        let Reference::Name(name) = Reference::parse(written) else {
             continue;
         };
         if store.read(|c| images::named(c, name))?.contains(&image_id) {
@@ -170,7 +170,7 @@ pub(crate) fn entries_by_name(
 
 /// A reference to an image that works whatever its name looks like.
 pub(crate) fn reference(image: &Image) -> String {
-    match Reference::of(&image.name) {
+    match Reference::parse(&image.name) {
         Reference::Name(name) if name == image.name => image.name.clone(),
         _ => format!("id:{}", image.id),
     }
@@ -202,7 +202,7 @@ impl WorldState {
             {
                 continue;
             }
-            let kind = Kind::of(image.media_type, image.animated);
+            let kind = Kind::from_media_type(image.media_type, image.animated);
             let Ok(choice) = self.choose(&image, kind) else {
                 continue;
             };
@@ -265,7 +265,7 @@ impl WorldState {
                     image.name, image.id
                 ));
             }
-            let kind = Kind::of(image.media_type, image.animated);
+            let kind = Kind::from_media_type(image.media_type, image.animated);
             self.choose(&image, kind)
                 .map(|_| image)
                 .map_err(|why| why.to_string())
@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn references_are_told_apart() {
-        let check = |written, expected| assert_eq!(Reference::of(written), expected, "{written}");
+        let check =
+            |written, expected| assert_eq!(Reference::parse(written), expected, "{written}");
         check("lake", Reference::Name("lake"));
         check("7", Reference::Name("7"));
         check("name:id:7", Reference::Name("id:7"));

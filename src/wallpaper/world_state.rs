@@ -195,7 +195,7 @@ impl WorldState {
         }
         images.extend(new.filter(|(monitor, _)| self.hidden_by(monitor).is_none()));
         let choose = |image: &&Image| {
-            let kind = Kind::of(image.media_type, image.animated);
+            let kind = Kind::from_media_type(image.media_type, image.animated);
             let choice = self.choice(kind)?;
             registration(choice.backend)
                 .covers_all
@@ -265,7 +265,7 @@ impl WorldState {
             let Some(image) = image.filter(|image| !is_shown(image)) else {
                 continue;
             };
-            let kind = Kind::of(image.media_type, image.animated);
+            let kind = Kind::from_media_type(image.media_type, image.animated);
             if let Err(why @ Error::Incompatible { .. }) = self.choose(image, kind) {
                 found.push((name, &**image, why));
             }
@@ -274,7 +274,8 @@ impl WorldState {
     }
 
     pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
-        self.choice(Kind::of(media_type, animated)).is_some()
+        self.choice(Kind::from_media_type(media_type, animated))
+            .is_some()
     }
 
     /// The assignment of a monitor.

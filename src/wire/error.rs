@@ -72,7 +72,7 @@ impl std::error::Error for BadParameter {}
 
 impl<'a> Parameters<'a> {
     /// Parameters of names and values that are decoded already.
-    pub(crate) fn of_pairs(pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Self {
+    pub(crate) fn from_pairs(pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Self {
         Self { pairs }
     }
 

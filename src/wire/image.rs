@@ -1,6 +1,6 @@
 //! The records of an image, of a plain colour instead of one, and of a web package. Reads no file.
 //!
-//! Inside murald a colour is an image with an id below 0 ([`color::of_image`]); outside, its id and path
+//! Inside murald a colour is an image with an id below 0 ([`color::from_image_id`]); outside, its id and path
 //! are null, and its name is `#rrggbb`.
 //!
 //! A new stored field also needs a column in `store::row` and `store::migrations`, and a line in
@@ -183,7 +183,7 @@ pub(crate) const COLOR_SIZE: (u32, u32) = (960, 540);
 
 impl Image {
     /// The record of a plain colour; its file is at `path`.
-    pub(crate) fn of_color(rgb: Rgb, path: &Path) -> Self {
+    pub(crate) fn from_color(rgb: Rgb, path: &Path) -> Self {
         let name = hex(rgb);
         Self {
             id: color::image_id(rgb),
@@ -218,12 +218,12 @@ impl Image {
 
     /// `#rrggbb` of a plain colour; none for an image.
     pub(crate) fn color(&self) -> Option<String> {
-        color::of_image(self.id).map(hex)
+        color::from_image_id(self.id).map(hex)
     }
 
     /// The id of an image; none for a plain colour.
     pub(crate) fn library_id(&self) -> Option<i64> {
-        color::of_image(self.id).is_none().then_some(self.id)
+        color::from_image_id(self.id).is_none().then_some(self.id)
     }
 
     /// The path that the image's owner knows; none for a plain colour.
@@ -234,7 +234,7 @@ impl Image {
 
 /// An image with its id, for people.
 pub(crate) fn labelled(name: &str, id: i64) -> String {
-    match color::of_image(id) {
+    match color::from_image_id(id) {
         Some(_) => name.to_owned(),
         None => format!("{name} ({id})"),
     }
@@ -242,7 +242,7 @@ pub(crate) fn labelled(name: &str, id: i64) -> String {
 
 /// Writes an id; null for a plain colour.
 pub(crate) fn put_id<S: Serializer>(id: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-    color::of_image(*id)
+    color::from_image_id(*id)
         .is_none()
         .then_some(id)
         .serialize(serializer)
@@ -258,6 +258,6 @@ pub(super) fn put_ids<S: Serializer>(
 
 /// An id, or `#rrggbb` for a plain colour.
 pub(crate) fn id_or_color(id: i64) -> Value {
-    let color = color::of_image(id).map(hex);
+    let color = color::from_image_id(id).map(hex);
     color.map_or_else(|| Value::from(id), Value::from)
 }

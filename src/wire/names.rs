@@ -35,7 +35,7 @@ pub(crate) struct Word<T> {
 }
 
 impl<T> Word<T> {
-    pub(crate) fn of(allowed: &'static [&'static str]) -> Self {
+    pub(crate) fn new(allowed: &'static [&'static str]) -> Self {
         Self {
             allowed,
             kind: PhantomData,
@@ -90,7 +90,7 @@ macro_rules! words {
 
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                from.deserialize_str($crate::wire::Word::of(Self::WORDS))
+                from.deserialize_str($crate::wire::Word::new(Self::WORDS))
             }
         }
 
@@ -119,7 +119,7 @@ words! {
 }
 
 impl Orientation {
-    pub fn of((width, height): (u32, u32)) -> Self {
+    pub fn from_size((width, height): (u32, u32)) -> Self {
         match width.cmp(&height) {
             std::cmp::Ordering::Greater => Self::Landscape,
             std::cmp::Ordering::Less => Self::Portrait,

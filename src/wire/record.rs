@@ -228,7 +228,7 @@ pub struct HistorySource {
 
 impl HistorySource {
     /// Without a playlist.
-    pub(crate) fn of(kind: super::Source) -> Self {
+    pub(crate) fn from_kind(kind: super::Source) -> Self {
         Self {
             kind,
             playlist_id: None,

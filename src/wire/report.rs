@@ -21,7 +21,7 @@ pub(crate) struct DebugQueue {
 }
 
 impl DebugQueue {
-    pub(crate) fn of<T>(name: &str, inbox: &Sender<T>) -> Self {
+    pub(crate) fn new<T>(name: &str, inbox: &Sender<T>) -> Self {
         Self {
             name: name.to_owned(),
             length: inbox.len(),
@@ -184,7 +184,7 @@ impl Session {
     pub(crate) const HEADER: &str = "X-Murald-Session";
 
     /// The session of a process with these variables, if it is in one.
-    pub(crate) fn of(var: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+    pub(crate) fn from_env(var: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let set = |name: &str| var(name).filter(|value| !value.is_empty());
         let (kind, display) = match set("WAYLAND_DISPLAY") {
             Some(name) => {
@@ -264,7 +264,7 @@ mod tests {
                 "DISPLAY" => Some(x11.into()),
                 _ => Some("/run/user/7".into()),
             };
-            let session = Session::of(var);
+            let session = Session::from_env(var);
             let header = session.as_ref().map(Session::to_header);
             assert_eq!(header.as_deref(), expected);
             assert_eq!(header.and_then(|text| Session::from_header(&text)), session);

@@ -146,7 +146,7 @@ fn foreign_server_is_used_and_left_running() {
         .wall
         .desktop
         .command(stubs.root().join("bin/awww-daemon"));
-    let mut server = crate::wall::Foreign::of(server);
+    let mut server = crate::wall::Foreign::spawn(server);
     crate::desktop::wait_until("the server", || stubs.notes.join("awww-up").exists());
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let red = stubs.wall.flat("red.png", RED);

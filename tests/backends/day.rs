@@ -30,7 +30,7 @@ struct Holdings {
 }
 
 impl Holdings {
-    fn of(pid: i32, compositor: &str) -> Self {
+    fn read(pid: i32, compositor: &str) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let kib = |name: &str| -> u64 {
             let value = status
@@ -87,7 +87,7 @@ fn day_of_changes_leaks_nothing() {
     // The number is even, so the last change is no fade.
     change(40);
     let pid = wall.processes("builtin")[0].pid;
-    let now = || Holdings::of(pid, compositor);
+    let now = || Holdings::read(pid, compositor);
     wait_until("the first changes are over", || now().mapped == 0);
     let before = now();
     let begun = Instant::now();
@@ -136,7 +136,7 @@ fn three_idle_monitors_take_little_memory() {
             .unwrap();
     }
     let pid = wall.processes("builtin")[0].pid;
-    let resident = || Holdings::of(pid, wall.desktop.var("DESKTOP_PID").unwrap()).resident_kib;
+    let resident = || Holdings::read(pid, wall.desktop.var("DESKTOP_PID").unwrap()).resident_kib;
     wait_until("the end of the fade", || resident() < AT_REST_KIB);
     eprintln!("at rest with three outputs: {} KiB", resident());
 }

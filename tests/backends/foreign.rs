@@ -105,7 +105,7 @@ fn background_of_sways_configuration_is_reported() {
         let answer = daemon.client().post(path, &json!({})).ok();
         assert_eq!(answer["warnings"], json!([warning]), "{path}");
     }
-    assert!(Identity::of(pid).is_some(), "it is not ours to end");
+    assert!(Identity::from_pid(pid).is_some(), "it is not ours to end");
 }
 
 /// Sway starts such a swaybg if its configuration has no background.

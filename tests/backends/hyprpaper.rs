@@ -408,7 +408,7 @@ fn failures_of_hyprpaper_are_reported() {
         .desktop
         .command(stubs.root().join("bin/hyprpaper"));
     theirs.args(["-c", "/dev/null"]);
-    let mut theirs = crate::wall::Foreign::of(theirs);
+    let mut theirs = crate::wall::Foreign::spawn(theirs);
     let socket = stubs.root().join("run/hypr/sig/.hyprpaper.sock");
     crate::desktop::wait_until("it", || {
         std::os::unix::net::UnixStream::connect(&socket).is_ok()

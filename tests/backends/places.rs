@@ -195,27 +195,27 @@ fn serve(mut client: UnixStream) {
         match (object, word & 0xffff) {
             // sync: done, and the object is free again.
             (DISPLAY, 0) => {
-                say(Event::of(number(&body, 0), 0).number(0));
-                say(Event::of(DISPLAY, 1).number(number(&body, 0)));
+                say(Event::new(number(&body, 0), 0).number(0));
+                say(Event::new(DISPLAY, 1).number(number(&body, 0)));
             }
             (DISPLAY, 1) => {
                 registry = Some(number(&body, 0));
                 for (name, (interface, version)) in GLOBALS.iter().enumerate() {
-                    let event = Event::of(number(&body, 0), 0).number(name as u32);
+                    let event = Event::new(number(&body, 0), 0).number(name as u32);
                     say(event.text(interface).number(*version));
                 }
             }
             (object, 0) if Some(object) == registry && number(&body, 0) == 2 => {
                 let output = number(&body, body.len() - 4);
-                let place = (0..5).fold(Event::of(output, 0), |event, _| event.number(0));
+                let place = (0..5).fold(Event::new(output, 0), |event, _| event.number(0));
                 say(place.text("maker").text("model").number(0));
-                say(Event::of(output, 1)
+                say(Event::new(output, 1)
                     .number(1)
                     .number(640)
                     .number(480)
                     .number(60_000));
-                say(Event::of(output, 4).text("HEADLESS-1"));
-                say(Event::of(output, 2));
+                say(Event::new(output, 4).text("HEADLESS-1"));
+                say(Event::new(output, 2));
             }
             _ => {}
         }
@@ -234,7 +234,7 @@ struct Event {
 }
 
 impl Event {
-    fn of(object: u32, code: u32) -> Self {
+    fn new(object: u32, code: u32) -> Self {
         Self {
             object,
             code,

@@ -540,7 +540,7 @@ fn exit_of_a_foreign_host_is_noticed() {
             .wall
             .desktop
             .command(stubs.root().join("bin/wal-qt-host"));
-        let host = crate::wall::Foreign::of(host);
+        let host = crate::wall::Foreign::spawn(host);
         wait_until("the host", || UnixStream::connect(&socket).is_ok());
         host
     };

@@ -349,10 +349,10 @@ impl Foreign {
     pub fn start(desktop: &Desktop) -> Self {
         let mut command = desktop.command("swaybg");
         command.args(["-o", "none", "-c", "#123456"]);
-        Self::of(command)
+        Self::spawn(command)
     }
 
-    pub fn of(mut command: Command) -> Self {
+    pub fn spawn(mut command: Command) -> Self {
         Self(
             command
                 .stdout(Stdio::null())

@@ -20,7 +20,7 @@ struct Gallery {
 }
 
 impl Gallery {
-    fn of(daemon: &TestDaemon, flags: &[&str]) -> Self {
+    fn start(daemon: &TestDaemon, flags: &[&str]) -> Self {
         let mut command = daemon.murald(&[&["gallery"], flags].concat());
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
@@ -76,7 +76,7 @@ impl Drop for Gallery {
 #[test]
 fn gallery_serves_its_own_page_only() {
     let daemon = TestDaemon::started();
-    let gallery = Gallery::of(&daemon, &["--no-open"]);
+    let gallery = Gallery::start(&daemon, &["--no-open"]);
     let page = gallery.ask("GET /TOKEN/ HTTP/1.1\r\nHost: HOST\r\n\r\n");
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
     assert!(
@@ -172,7 +172,7 @@ fn files_of_the_library_run_no_scripts_in_the_gallery() {
     .unwrap();
     let body = serde_json::json!({ "path": package });
     let id = daemon.client().post("/images/import-web", &body).ok()["id"].clone();
-    let gallery = Gallery::of(&daemon, &["--no-open"]);
+    let gallery = Gallery::start(&daemon, &["--no-open"]);
     let raw = gallery.ask(&format!(
         "GET /TOKEN/api/images/{id}/raw HTTP/1.1\r\nHost: HOST\r\n\r\n"
     ));
@@ -186,7 +186,7 @@ fn files_of_the_library_run_no_scripts_in_the_gallery() {
 #[test]
 fn slow_clients_do_not_delay_the_gallery() {
     let daemon = TestDaemon::started();
-    let gallery = Gallery::of(&daemon, &["--no-open"]);
+    let gallery = Gallery::start(&daemon, &["--no-open"]);
     let mut slow: Vec<TcpStream> = (0..40).map(|_| gallery.connect()).collect();
     for stream in &mut slow {
         stream.write_all(b"GET / HTTP/1.1\r\nX: ").unwrap();
@@ -210,7 +210,7 @@ fn gallery_opens_a_file_of_the_users_and_ends_after_its_page() {
             opened.display()
         ),
     );
-    let mut gallery = Gallery::of(&daemon, &[]);
+    let mut gallery = Gallery::start(&daemon, &[]);
     wait_until("xdg-open", || opened.exists());
     let link = std::fs::read_to_string(&opened).unwrap();
     assert!(
@@ -252,7 +252,7 @@ fn gallery_opens_a_file_of_the_users_and_ends_after_its_page() {
     assert!(!Path::new(&link).exists());
 
     std::fs::remove_file(&opened).unwrap();
-    let mut gallery = Gallery::of(&daemon, &[]);
+    let mut gallery = Gallery::start(&daemon, &[]);
     wait_until("xdg-open", || opened.exists());
     let link = std::fs::read_to_string(&opened).unwrap();
     kill_process(Pid::from_child(&gallery.process), Signal::TERM).unwrap();

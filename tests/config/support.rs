@@ -25,7 +25,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Creates the file with all defaults at a path in the directory; `prepare` may create links first.
-    pub(crate) fn at(path: &str, prepare: impl FnOnce(&tempfile::TempDir)) -> Self {
+    pub(crate) fn prepared(path: &str, prepare: impl FnOnce(&tempfile::TempDir)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         prepare(&dir);
         let bus = EventBus::new();
@@ -43,7 +43,7 @@ impl Watched {
     }
 
     pub(crate) fn new() -> Self {
-        Self::at("murald/config.toml", |_| ())
+        Self::prepared("murald/config.toml", |_| ())
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -81,7 +81,7 @@ fn config_that_is_emptied_first_is_applied_once() {
 
 #[test]
 fn config_link_with_a_new_target_is_followed() {
-    let room = Watched::at("config.toml", |dir| {
+    let room = Watched::prepared("config.toml", |dir| {
         symlink("first.toml", dir.path().join("config.toml")).unwrap();
     });
     fs::write(room.path("second.toml"), room.themed("x")).unwrap();
@@ -97,7 +97,7 @@ fn config_link_with_a_new_target_is_followed() {
 
 #[test]
 fn config_directory_behind_a_replaced_link_is_followed() {
-    let room = Watched::at("murald/config.toml", |dir| {
+    let room = Watched::prepared("murald/config.toml", |dir| {
         fs::create_dir_all(dir.path().join("generation-1")).unwrap();
         symlink("generation-1", dir.path().join("murald")).unwrap();
     });
@@ -114,7 +114,7 @@ fn config_directory_behind_a_replaced_link_is_followed() {
 
 #[test]
 fn config_directory_that_is_removed_and_created_again_is_followed() {
-    let room = Watched::at("home/config/murald/config.toml", |_| ());
+    let room = Watched::prepared("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");
     fs::remove_dir_all(room.path("home/config")).unwrap();
     wait_until("the warning about the missing file", || {

@@ -63,7 +63,7 @@ impl Watcher {
     }
 
     /// Records the next compositor that is started, from its first frame on.
-    pub fn of_the_next(desktop: &Desktop, output: &str) -> Self {
+    pub fn for_next(desktop: &Desktop, output: &str) -> Self {
         let socket = socket(desktop);
         let before = made(&socket);
         Self::with(output, move |stop| {

@@ -79,7 +79,7 @@ fn dead_disk_fails_its_file_and_the_batch_continues() {
     let mut events = daemon.events("image_processed,image_error,processing_complete");
     let batch = import(&daemon, &[&before, &lost, &after]);
     // All files were found before the disk dies; this one is read after that.
-    let Some(dead) = DeadDisk::over(&dying) else {
+    let Some(dead) = DeadDisk::mount(&dying) else {
         return left_out("a source on a dead disk", "this user may not mount");
     };
     let error = events.wait_for("image_error");
@@ -108,7 +108,7 @@ fn dead_disk_fails_its_file_and_the_batch_continues() {
     fs::create_dir(&before).unwrap();
     (20..32).for_each(|number| drop(large(&before, number)));
     import(&daemon, &[&before, &lost]);
-    let Some(_dead) = DeadDisk::over(&dying) else {
+    let Some(_dead) = DeadDisk::mount(&dying) else {
         panic!("it was mounted before")
     };
     wait_until("the files before it", || names(&daemon).len() >= 24);

@@ -273,7 +273,7 @@ fn last_of_many_requests_wins() {
     wait_until("one swaybg", || running("swaybg", &runtime).len() == 1);
     // The clients' connections are closed a moment after the answers.
     wait_for(&format!("{before:#?}"), || {
-        let after = Holdings::of(&daemon);
+        let after = Holdings::read(&daemon);
         if after == before { Ok(()) } else { Err(after) }
     });
 }
@@ -295,7 +295,7 @@ impl Holdings {
     fn at_rest(daemon: &TestDaemon) -> Self {
         let (mut last, mut same) = (Self::default(), 0);
         wait_until("the daemon is at rest", || {
-            let now = Self::of(daemon);
+            let now = Self::read(daemon);
             let is_busy = now.threads.keys().any(|name| name.starts_with("sse-"));
             same = if now == last && !is_busy { same + 1 } else { 0 };
             last = now;
@@ -304,7 +304,7 @@ impl Holdings {
         last
     }
 
-    fn of(daemon: &TestDaemon) -> Self {
+    fn read(daemon: &TestDaemon) -> Self {
         let process = PathBuf::from(format!("/proc/{}", daemon.pid()));
         let entries = |name: &str| fs::read_dir(process.join(name)).unwrap().flatten();
         let mut found = Self::default();

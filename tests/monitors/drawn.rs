@@ -137,7 +137,7 @@ fn restarted_compositor_shows_no_blank_frame_after_the_first() {
     set(&daemon, red, OUTPUT).ok();
     // More often than a process may exit within a minute.
     for _ in 0..5 {
-        let watcher = Watcher::of_the_next(&desktop, OUTPUT);
+        let watcher = Watcher::for_next(&desktop, OUTPUT);
         let mut events = daemon.events("wallpaper_changed");
         desktop.again();
         assert_eq!(events.wait_for("wallpaper_changed")["source"], "restore");

@@ -18,7 +18,7 @@ struct Place {
 }
 
 impl Place {
-    fn of(monitor: &Value) -> Self {
+    fn from_json(monitor: &Value) -> Self {
         let number = |name: &str| monitor[name].as_f64().unwrap();
         // Rounded down to whole units, as the compositor does.
         let logical = |name| (number(name) / number("scale")).floor();
@@ -52,7 +52,12 @@ fn color(x: f64, y: f64, width: f64) -> [f64; 3] {
 /// Sets a picture that just covers the layout, and compares every monitor with it, mainly at the edges.
 fn compare(desktop: &Desktop, daemon: &TestDaemon, round: usize) {
     let all = daemon.client().get("/monitors").ok();
-    let places: Vec<Place> = all.as_array().unwrap().iter().map(Place::of).collect();
+    let places: Vec<Place> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(Place::from_json)
+        .collect();
     let least = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MAX, f64::min);
     let most = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MIN, f64::max);
     let (left, top) = (least(|p| p.x), least(|p| p.y));
@@ -190,7 +195,12 @@ fn see_bands(desktop: &Desktop, daemon: &TestDaemon, names: &[&str]) {
     wait_until(&format!("the bands on {names:?}"), || {
         // Compositors may move the others a moment later.
         let all = daemon.client().get("/monitors").ok();
-        places = all.as_array().unwrap().iter().map(Place::of).collect();
+        places = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(Place::from_json)
+            .collect();
         let left = places.iter().map(|place| place.x).fold(f64::MAX, f64::min);
         let right = places
             .iter()

@@ -12,7 +12,7 @@ pub struct DeadDisk {
 
 impl DeadDisk {
     /// Returns `None` if this user may not mount file systems.
-    pub fn over(at: &Path) -> Option<Self> {
+    pub fn mount(at: &Path) -> Option<Self> {
         let script = "exec 3<>/dev/fuse && \
                       mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 dead \"$0\" && \
                       echo mounted && exec cat";

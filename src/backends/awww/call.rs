@@ -163,7 +163,7 @@ pub(in crate::backends) struct Geometry {
 }
 
 impl Geometry {
-    pub(super) fn of(output: &Output) -> Self {
+    pub(super) fn from_output(output: &Output) -> Self {
         let size = (output.logical_width, output.logical_height);
         Self {
             size,
@@ -343,7 +343,7 @@ mod tests {
             }
             MonitorPicture {
                 look: PictureLook::new(path.into(), &options, resize),
-                geometry: Geometry::of(&output),
+                geometry: Geometry::from_output(&output),
             }
         };
         let shown = |path: &str| on(path, AwwwResize::Crop, false);

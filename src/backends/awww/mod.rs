@@ -193,7 +193,7 @@ impl Awww {
             let cut = seen_part(placement, resize == AwwwResize::Crop);
             let path = self.context.copies.ready(placement, &cut, &TAKES, cancel)?;
             let look = PictureLook::new(path, &options.awww, resize);
-            let geometry = Geometry::of(&placement.output);
+            let geometry = Geometry::from_output(&placement.output);
             wanted.push((
                 placement.output.name.clone(),
                 MonitorPicture { look, geometry },

@@ -39,7 +39,7 @@ pub(super) enum Dialect {
 
 impl Dialect {
     /// Only versions before 0.8 do not report their version.
-    pub(super) fn of(version: Option<&str>) -> Self {
+    pub(super) fn from_version(version: Option<&str>) -> Self {
         match version.map(numbers) {
             None => Self::Old,
             Some((0, minor, _)) if minor < 8 => Self::Old,
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn version_decides_the_dialect() {
-        let check = |version, expected| assert_eq!(Dialect::of(version), expected);
+        let check = |version, expected| assert_eq!(Dialect::from_version(version), expected);
         check(Some("0.7.6"), Dialect::Old);
         check(Some("0.8.0"), Dialect::New);
         check(Some("1.0"), Dialect::New);

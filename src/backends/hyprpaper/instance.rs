@@ -42,7 +42,7 @@ impl Instance {
 
     fn is_live(&self) -> bool {
         match self.lock_line(0).and_then(|pid| pid.parse().ok()) {
-            Some(pid) => Identity::of(pid).is_some(),
+            Some(pid) => Identity::from_pid(pid).is_some(),
             None => connect(&self.directory.join(".socket.sock")).is_ok(),
         }
     }

@@ -88,7 +88,7 @@ impl Hyprpaper {
         let program = self.context.program(NAME)?;
         let versions = &self.context.shared.versions;
         let version = versions.of(&program, &FLAGS, VERSION, Some(cancel))?;
-        let dialect = Dialect::of(version.as_deref());
+        let dialect = Dialect::from_version(version.as_deref());
         let can_be_asked = dialect.can_be_asked(version.as_deref());
         Ok(Channel {
             instance,

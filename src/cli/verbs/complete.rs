@@ -23,7 +23,7 @@ use crate::wire::Position;
 
 #[rustfmt::skip]
 pub(super) const COMPLETE: Verb =
-    Verb::of(&["complete"], "Print completions for a partial command line", Run::Complete)
+    Verb::new(&["complete"], "Print completions for a partial command line", Run::Complete)
         .takes(&[Argument::any("TEXT", Kind::Text, "The words so far, without `murald`; the last may \
                be empty")])
         .help("    murald complete -- images ''");

@@ -35,8 +35,8 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
                murald config set backend.swaybg fit_mode fit\n    \
                murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
                Changes apply at once, except those of the section daemon, which need a restart."),
-    Verb::of(&["config", "patch"], "Change settings in several sections",
-        Run::Request(Request::of("PATCH /config", Body::Given("CHANGES"))))
+    Verb::new(&["config", "patch"], "Change settings in several sections",
+        Run::Request(Request::new("PATCH /config", Body::Given("CHANGES"))))
         .takes(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their settings")])
         .shows(&[&CHANGED])
         .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \
@@ -56,8 +56,8 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
 ]};
 
 /// The answer to a change. Its other fields are settings, which [`fields`] lists.
-const CHANGED: View = View::of("", BESIDE).saying("changed");
-const RESET: View = View::of("", BESIDE).showing(|_, stdout, settings| {
+const CHANGED: View = View::new("", BESIDE).saying("changed");
+const RESET: View = View::new("", BESIDE).showing(|_, stdout, settings| {
     stdout.say("reset these settings to their defaults")?;
     if let Some(backup) = settings["backup"].as_str() {
         stdout.say(format!("the old file is kept as {backup}"))?;
@@ -133,7 +133,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
 }
 
-const SETTINGS: View = View::of("", &[]).showing(|_, stdout, settings| {
+const SETTINGS: View = View::new("", &[]).showing(|_, stdout, settings| {
     let mut sheet = Table::sheet();
     flatten(&mut sheet, "", settings);
     stdout.table(&sheet)
@@ -161,7 +161,7 @@ fn plain(value: &Value) -> String {
 fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let (name, changes) = change(call, &connection)?;
-    let section = Section::of(&name, true);
+    let section = Section::from_name(&name, true);
     let is_auto = name == "backend" && changes.get("type").is_some_and(|kind| kind == "auto");
     let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()));
     let answer = answer.map_err(|error| if is_auto { error.hint(AUTO) } else { error })?;

@@ -125,7 +125,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    pub(super) fn of(name: &str, has_key: bool) -> Self {
+    pub(super) fn from_name(name: &str, has_key: bool) -> Self {
         let at = |place: &[&dyn Display]| Self {
             place: RequestPath::new(place),
             inside: "",
@@ -170,7 +170,7 @@ pub(super) fn settings(
     section: &str,
     has_key: bool,
 ) -> Result<Value, Error> {
-    let at = Section::of(section, has_key);
+    let at = Section::from_name(section, has_key);
     let answer = connection
         .get(&at.place)
         .map_err(|error| elsewhere(section, error))?;
@@ -263,7 +263,7 @@ mod tests {
     fn each_section_has_its_route_and_body() {
         #[track_caller]
         fn check(section: &str, place: &[&dyn std::fmt::Display], body: Value) {
-            let section = Section::of(section, false);
+            let section = Section::from_name(section, false);
             assert_eq!(section.place, RequestPath::new(place));
             assert_eq!(section.wrap(json!({"k": 1})), body);
             assert_eq!(section.unwrap(&body), json!({"k": 1}));
@@ -276,7 +276,7 @@ mod tests {
         );
         check("backend", &[&"config", &"backend"], json!({"k": 1}));
         assert_eq!(
-            Section::of("backend", true).wrap(json!(1)),
+            Section::from_name("backend", true).wrap(json!(1)),
             json!({"backend": 1})
         );
         let priorities = json!({"backend": {"auto_priorities": {"k": 1}}});

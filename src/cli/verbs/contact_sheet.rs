@@ -32,7 +32,7 @@ pub(super) const SHEET: Verb =
         );
 
 fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let wish = Wish::of(call.text("--size"), call.text("--picture"))?;
+    let wish = Wish::from_flags(call.text("--size"), call.text("--picture"))?;
     let terminal = wish
         .terminal(stdout.terminal())
         .filter(|_| !stdout.wants_data());
@@ -177,7 +177,7 @@ impl Grid {
                 continue;
             };
             let (width, height) = fit(size, frame);
-            let one = Raster::of(&picture.resized(width.max(1), height.max(1)));
+            let one = Raster::from_picture(&picture.resized(width.max(1), height.max(1)));
             let left = at * (self.size.0 + self.gap) * unit.0;
             strip.paste(
                 &one,
@@ -201,7 +201,11 @@ mod tests {
                 color: true,
                 true_color: true,
             };
-            let grid = Grid::new(terminal, &Wish::of(size, Some("blocks")).unwrap(), 2);
+            let grid = Grid::new(
+                terminal,
+                &Wish::from_flags(size, Some("blocks")).unwrap(),
+                2,
+            );
             assert_eq!(
                 (grid.across(), grid.columns()),
                 (across, each),
@@ -218,7 +222,11 @@ mod tests {
             color: true,
             true_color: true,
         };
-        let grid = Grid::new(terminal, &Wish::of(None, Some("blocks")).unwrap(), 2);
+        let grid = Grid::new(
+            terminal,
+            &Wish::from_flags(None, Some("blocks")).unwrap(),
+            2,
+        );
         assert_eq!([5, 10, 18, 50].map(|lines| grid.on(lines)), [4, 4, 8, 24]);
     }
 
@@ -229,7 +237,11 @@ mod tests {
             color: true,
             true_color: true,
         };
-        let grid = Grid::new(terminal, &Wish::of(Some("4x1"), Some("blocks")).unwrap(), 1);
+        let grid = Grid::new(
+            terminal,
+            &Wish::from_flags(Some("4x1"), Some("blocks")).unwrap(),
+            1,
+        );
         let mut file = std::io::Cursor::new(Vec::new());
         let red = image::RgbImage::from_pixel(2, 2, image::Rgb([255, 0, 0]));
         red.write_to(&mut file, image::ImageFormat::Png).unwrap();

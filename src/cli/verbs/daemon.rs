@@ -36,8 +36,8 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
 /// The time limit for a stop, which takes the daemon 5 s at most.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-const STOPPED: View = View::of("POST /shutdown", &[more("status")]).saying("stopped");
-const STATUS: View = View::of(
+const STOPPED: View = View::new("POST /shutdown", &[more("status")]).saying("stopped");
+const STATUS: View = View::new(
     "",
     &[more(
         "info capabilities backends monitors wallpaper playlists",
@@ -45,7 +45,7 @@ const STATUS: View = View::of(
 )
 .showing(show_status);
 fn start(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let start = Start::of(call);
+    let start = Start::from_call(call);
     if let Some(file) = start.config.as_ref().filter(|file| !file.exists()) {
         stdout.warn(format!("{} does not exist: creating it", file.display()));
     }
@@ -63,7 +63,7 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         // A mistyped socket says nothing about the daemon.
         Err(error) if call.globals.socket.is_some() => return Err(error),
         Err(_) if connection.has_nobody() && call.has("--clear") => {
-            let ended = (call.host().take_down)(Start::of(call))?;
+            let ended = (call.host().take_down)(Start::from_call(call))?;
             return TAKEN_DOWN.tell(
                 call,
                 stdout,
@@ -96,10 +96,10 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 /// Prints nothing into a pipe.
-const NOT_RUNNING: View = View::of("", &[more("status")])
+const NOT_RUNNING: View = View::new("", &[more("status")])
     .showing(|_, stdout, _| stdout.note("the daemon is not running"));
 
-const TAKEN_DOWN: View = View::of("", &[more("status ended")]).showing(|_, stdout, done| {
+const TAKEN_DOWN: View = View::new("", &[more("status ended")]).showing(|_, stdout, done| {
     stdout.say(match done["ended"].as_u64() {
         Some(0) | None => {
             "the daemon is not running, and there is no wallpaper to remove".to_owned()

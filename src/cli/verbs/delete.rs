@@ -9,7 +9,7 @@ use super::{Call, Error, View, count, harmless, items, more, number, text};
 /// Names that the question lists.
 const LISTED: usize = 5;
 
-pub(super) const DELETED: View = View::of(
+pub(super) const DELETED: View = View::new(
     "DELETE /images",
     &[more("deleted files files_kept warnings")],
 )

@@ -13,7 +13,7 @@ pub(super) const DOCTOR: Verb = Verb::own(
     "Find out why no wallpaper appears (works without a daemon)",
     doctor,
 )
-.shows(&[&View::of("", &[more("subject state text step")])])
+.shows(&[&View::new("", &[more("subject state text step")])])
 .help(
     "Checks the configuration, directories, the socket, the database, the session, the backends and \
      other programs that draw wallpapers.\n\
@@ -27,7 +27,7 @@ const BESIDE: usize = 8;
 const LEAST: usize = 30;
 
 fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let findings = (call.host().examine)(Start::of(call));
+    let findings = (call.host().examine)(Start::from_call(call));
     if stdout.wants_data() {
         stdout.data(&json!(findings))?
     } else {

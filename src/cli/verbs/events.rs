@@ -19,7 +19,7 @@ pub(super) const VERB: Verb =
         .help("A line is {\"event\": TYPE, \"data\": FIELDS}. If events are lost because the output \
                is read too slowly, standard error says how \
                many. Exits with 69 when the daemon stops, and with 0 when its output is closed.");
-pub(super) const EVENT: View = View::of("", &[more("event data")]);
+pub(super) const EVENT: View = View::new("", &[more("event data")]);
 
 fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut connection = call.connect()?;
@@ -40,7 +40,7 @@ fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             }
             // The reader of the output has closed it.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(Error::of_lost_daemon(error)),
+            Err(error) => return Err(Error::lost_daemon(error)),
         }
     }
 }

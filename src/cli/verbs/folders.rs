@@ -74,7 +74,7 @@ const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
     }
     FOLDER.people(call, stdout, &named)
 });
-const DELETED: View = View::of(
+const DELETED: View = View::new(
     "DELETE /folders/{id}",
     &[more(
         "deleted mode images_deleted folders_deleted files_kept warnings",

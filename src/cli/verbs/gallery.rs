@@ -46,7 +46,7 @@ fn gallery(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 /// Has the desktop open a file that leads to the page. The address is in no command line, as every
 /// user of the machine can read the command lines of others.
 fn open(address: &str) -> io::Result<PathBuf> {
-    let runtime = Dirs::of_process()
+    let runtime = Dirs::from_process()
         .and_then(|dirs| dirs.runtime())
         .map_err(io::Error::other)?;
     let path = runtime.join(format!("murald-gallery-{}.html", std::process::id()));

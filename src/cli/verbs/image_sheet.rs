@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::filters;
 use super::{
-    Argument, Call, Cell, Error, Flag, Kind, RequestPath, Stdout, View, column, count, in_bytes,
-    items, moment, more, number, of, palette, picture, text,
+    Argument, Call, Cell, Error, Flag, Kind, RequestPath, Stdout, View, column, computed, count,
+    in_bytes, items, moment, more, number, palette, picture, text,
 };
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
@@ -40,12 +40,12 @@ pub(super) const IMAGES: View = View::table(
     "",
 );
 
-pub(super) const IMAGE: View = View::of(
+pub(super) const IMAGE: View = View::new(
     "Image",
     &[
         column("id", "id"),
         column("name", "name"),
-        of("type", "media_type format animated", |image, _| {
+        computed("type", "media_type format animated", |image, _| {
             let moving = if image["animated"] == true {
                 ", animated"
             } else {
@@ -55,11 +55,11 @@ pub(super) const IMAGE: View = View::of(
             Some(format!("{media} ({format}{moving})").into())
         }),
         column("pixels", "{width}x{height}"),
-        of("duration", "duration", |image, _| {
+        computed("duration", "duration", |image, _| {
             let duration = image["duration"].as_f64().unwrap_or_default();
             is_video(image).then(|| format!("{duration:.2} s").into())
         }),
-        of("audio", "audio_enabled", |image, _| {
+        computed("audio", "audio_enabled", |image, _| {
             is_video(image).then(|| {
                 if image["audio_enabled"] == true {
                     "on"
@@ -71,17 +71,17 @@ pub(super) const IMAGE: View = View::of(
         }),
         in_bytes("size", "file_size"),
         column("tags", "tags"),
-        of("description", "description", |image, _| {
+        computed("description", "description", |image, _| {
             Some(text(image, "description"))
                 .filter(|text| !text.is_empty())
                 .map(Cell::from)
         }),
         palette("colors", "colors"),
-        of("folder", "folder_id", |image, call| {
+        computed("folder", "folder_id", |image, call| {
             Some(folder(&image["folder_id"], call))
         }),
-        of("playlists", "", |image, call| playlists(&image["id"], call)),
-        of("selected", "is_selected", |image, _| {
+        computed("playlists", "", |image, call| playlists(&image["id"], call)),
+        computed("selected", "is_selected", |image, _| {
             Some(
                 if image["is_selected"] == true {
                     "yes"
@@ -141,7 +141,7 @@ fn playlists(image: &Value, call: &Call) -> Option<Cell> {
 
 pub(super) fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let wish = picture::Wish::of(call.text("--size"), call.text("--picture"))?;
+    let wish = picture::Wish::from_flags(call.text("--size"), call.text("--picture"))?;
     let id = call.word("IMAGE");
     let answer = connection.get(&RequestPath::new(&[&"images", &id]))?;
     let thumbnail = RequestPath::new(&[&"images", &id, &"thumbnail"]);

@@ -147,7 +147,7 @@ const MOVING: &[(&str, From)] = &[
     ("folder_id", From::Folder("FOLDER")),
 ];
 const MOVED: View =
-    View::of("POST /folders/move-images", &[more("moved")]).showing(|call, stdout, answer| {
+    View::new("POST /folders/move-images", &[more("moved")]).showing(|call, stdout, answer| {
         let moved = number(answer, "moved");
         let are_all = moved >= call.all("IMAGE").len() as u64;
         let others = if are_all {
@@ -158,7 +158,7 @@ const MOVED: View =
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
 const TAGGED: View =
-    View::of("PATCH /images", &[more("updated")]).showing(|call, stdout, answer| {
+    View::new("PATCH /images", &[more("updated")]).showing(|call, stdout, answer| {
         match number(answer, "updated") {
             0 if !call.has("--add") => stdout.say("no image had the tag"),
             updated => stdout.say(format!("tags of {} changed", count(updated, "image"))),
@@ -166,7 +166,7 @@ const TAGGED: View =
     });
 const PATH: View = IMAGE.showing(|_, stdout, image| stdout.line(text(image, "path")));
 const SELECTED: View = IMAGE.saying("{name} ({id}) {--off=no longer selected:selected}");
-const ALL_SELECTED: View = View::of("POST /images/select-all", &[more("updated selected")])
+const ALL_SELECTED: View = View::new("POST /images/select-all", &[more("updated selected")])
     .saying("{updated#image} {--off=no longer selected:selected}");
 const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
     let is_one = items(image, "tags").iter().any(is_favourite);
@@ -177,7 +177,7 @@ const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
     };
     stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
 });
-const TAGS: View = View::of("GET /images/tags", &[more("tags")]).showing(|_, stdout, answer| {
+const TAGS: View = View::new("GET /images/tags", &[more("tags")]).showing(|_, stdout, answer| {
     match items(answer, "tags") {
         [] => stdout.note("no tags; `murald images tag IMAGE --add TAG` adds one"),
         tags => tags.iter().try_for_each(|tag| stdout.line(written(tag))),
@@ -205,8 +205,8 @@ const TAGS_OF: &[(&str, From)] = &[
         ]),
     ),
 ];
-const SELECT: Request = Request::of("PATCH /images/{IMAGE}", CHOSEN);
-const SELECT_ALL: Request = Request::of(
+const SELECT: Request = Request::new("PATCH /images/{IMAGE}", CHOSEN);
+const SELECT_ALL: Request = Request::new(
     "POST /images/select-all",
     Body::Fields(&[("selected", From::Not("--off"))]),
 );
@@ -273,7 +273,7 @@ fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
     }
     let mut piece = vec![0; 64 << 10];
     loop {
-        match bytes.read(&mut piece).map_err(Error::of_lost_daemon)? {
+        match bytes.read(&mut piece).map_err(Error::lost_daemon)? {
             0 => return Ok(()),
             read => stdout.raw(&piece[..read])?,
         }
@@ -321,12 +321,12 @@ const PREVIEW: View = IMAGE.showing(|_, stdout, image| match image["preview_path
     Some(path) => stdout.line(path),
     None => stdout.say("made"),
 });
-const EXPORTED: View = View::of(
+const EXPORTED: View = View::new(
     "POST /images/{id}/video-loop-export",
     &[more("action image_id path")],
 )
 .saying("the loop is image {image_id}: {path}");
-const COLORS: View = View::of(
+const COLORS: View = View::new(
     "POST /images/{id}/extract-video-palette",
     &[more("image_id"), palette("colors", "colors"), more("image")],
 );

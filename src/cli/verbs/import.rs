@@ -56,7 +56,7 @@ pub(super) const GROUP: Group = Group { title: "Import", verbs: &[
 ]};
 
 const INTO: (&str, From) = ("folder_id", From::Given("--folder"));
-const START: Request = Request::of(
+const START: Request = Request::new(
     "POST /images",
     Body::Fields(&[
         ("paths", From::Paths("PATH")),
@@ -64,10 +64,10 @@ const START: Request = Request::of(
         ("in_place", From::Switch("--in-place")),
     ]),
 );
-const CANCELLED: View = View::of("POST /images/cancel-import", &[more("status batch_id")])
+const CANCELLED: View = View::new("POST /images/cancel-import", &[more("status batch_id")])
     .saying("cancelled; imported images stay");
 const BEGUN: View =
-    View::of("POST /images", &[more("status total batch_id")]).showing(|_, stdout, batch| {
+    View::new("POST /images", &[more("status total batch_id")]).showing(|_, stdout, batch| {
         let files = count(number(batch, "total"), "file");
         let id = text(batch, "batch_id");
         match stdout.terminal() {
@@ -177,7 +177,7 @@ impl<'a> Watch<'a> {
 
     /// Reads events until the import is over; false if the stream ends before.
     fn follow(&mut self, events: &mut Events<impl Read>) -> Result<bool, Error> {
-        while let Some(item) = events.next().map_err(Error::of_lost_daemon)? {
+        while let Some(item) = events.next().map_err(Error::lost_daemon)? {
             if self.hear(&item)? {
                 return Ok(true);
             }

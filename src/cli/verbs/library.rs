@@ -10,8 +10,8 @@ use super::image_sheet::TOTAL;
 use super::playlist_sheet::{START, on_monitors};
 use super::{
     Argument, Call, Cell, CellStyle, Connection, EACH, Error, Exit, Flag, Group, INTERVAL, Kind,
-    MONITORS, RequestPath, Stdout, Verb, View, column, count, each, items, more, number, of, paths,
-    span, text, travelling, written,
+    MONITORS, RequestPath, Stdout, Verb, View, column, computed, count, each, items, more, number,
+    paths, span, text, travelling, written,
 };
 use crate::wire::Format;
 
@@ -57,13 +57,13 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
         .shows(&[&WATCHED])
         .help("Without --forget, its images stay in the library."),
     Verb::send(&["library", "scan"], "Rescan all watched directories", "POST /library/scan", &[])
-        .shows(&[&View::of("POST /library/scan", &[more("status directories")])
+        .shows(&[&View::new("POST /library/scan", &[more("status directories")])
             .saying("rescanning the watched directories")])
         .help("Necessary if the kernel does not report changes, as on network disks. Returns at \
                once."),
 ]};
 
-const REPORT: View = View::of(
+const REPORT: View = View::new(
     "",
     &[
         column("database", "database"),
@@ -73,7 +73,7 @@ const REPORT: View = View::of(
         each("backup", "backups", written),
     ],
 );
-const RESTORED: View = View::of("", &[more("from aside")]).showing(|_, stdout, restored| {
+const RESTORED: View = View::new("", &[more("from aside")]).showing(|_, stdout, restored| {
     stdout.say(format!(
         "restored the database from {}",
         written(&restored["from"])
@@ -84,12 +84,12 @@ const RESTORED: View = View::of("", &[more("from aside")]).showing(|_, stdout, r
     }
 });
 const PURGED: View =
-    View::of("POST /library/purge-missing", &[more("purged")]).saying("{purged#image} removed");
+    View::new("POST /library/purge-missing", &[more("purged")]).saying("{purged#image} removed");
 const WATCHED: View = View::table(
     "LibraryWatch",
     &[
         column("DIRECTORY", "path directory"),
-        of("=STATE", "state", |one, _| {
+        computed("=STATE", "state", |one, _| {
             let look = if one["state"] == "watched" {
                 CellStyle::Plain
             } else {
@@ -97,7 +97,7 @@ const WATCHED: View = View::table(
             };
             Some(Cell::value(&one["state"]).look(look))
         }),
-        of("IMAGES", "images copies unreadable", |one, _| {
+        computed("IMAGES", "images copies unreadable", |one, _| {
             let copies = match number(one, "copies") {
                 0 => String::new(),
                 1 => ", 1 copy".to_owned(),
@@ -214,7 +214,7 @@ fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
 const WITHIN: Duration = Duration::from_secs(10);
 const PACE: Duration = Duration::from_millis(50);
 
-const STARTED: View = View::of("POST /playlists/{id}/start", &[more("status warnings")]);
+const STARTED: View = View::new("POST /playlists/{id}/start", &[more("status warnings")]);
 
 #[rustfmt::skip]
 pub(super) const SLIDESHOW: Verb =

@@ -33,8 +33,8 @@ mod wallpaper;
 // Names that the files of the verbs import with `use super::`.
 pub(super) use super::call::{Call, Setting, Start};
 pub(super) use super::columns::{
-    Column, View, at, column, each, in_bytes, items, listed, minute, moment, moment_of, more,
-    number, of, palette, seconds, text,
+    Column, View, at, column, computed, each, in_bytes, items, listed, minute, moment, moment_of,
+    more, number, palette, seconds, text,
 };
 pub(super) use super::connection::{Connection, RequestPath, travelling};
 pub(super) use super::error::Exit;

@@ -6,11 +6,11 @@ use super::filters;
 use super::image_sheet::TOTAL;
 use super::{
     Body, Call, Cell, CellStyle, Error, From, Request, RequestPath, Stdout, View, at, column,
-    items, more, number, of, span, text, written,
+    computed, items, more, number, span, text, written,
 };
 
 /// Starts a playlist.
-pub(super) const START: Request = Request::of(
+pub(super) const START: Request = Request::new(
     "POST /playlists/{PLAYLIST}/start",
     Body::Fields(&[
         ("mode", From::Of(mode)),
@@ -40,11 +40,11 @@ pub(super) const PLAYLISTS: View = View::table(
     &[
         column(">ID", "id"),
         column("NAME", "name"),
-        of("=STATE", "playback", |playlist, _| Some(state(playlist))),
-        of("=CHANGES", "configuration", |playlist, _| {
+        computed("=STATE", "playback", |playlist, _| Some(state(playlist))),
+        computed("=CHANGES", "configuration", |playlist, _| {
             Some(Cell::from(changes(playlist)).raw(text(playlist, "configuration.type")))
         }),
-        of(">IMAGES", "images source", |playlist, call| {
+        computed(">IMAGES", "images source", |playlist, call| {
             // A dynamic playlist has the images that its filters find now.
             Some(if playlist["source"].is_object() {
                 number(&page(playlist, 1, 1, call).ok()?, TOTAL).into()
@@ -60,14 +60,14 @@ pub(super) const PLAYLISTS: View = View::table(
 /// All fields of a playlist, and its images.
 pub(super) const PLAYLIST: View = PLAYLISTS.showing(people);
 
-const SHEET: View = View::of(
+const SHEET: View = View::new(
     "",
     &[
         column("id", "id"),
         column("name", "name"),
-        of("changes", "", |playlist, _| Some(changes(playlist).into())),
+        computed("changes", "", |playlist, _| Some(changes(playlist).into())),
         column("order", "configuration.order"),
-        of("starts", "", |playlist, _| {
+        computed("starts", "", |playlist, _| {
             let first = at(playlist, "configuration.always_start_on_first_image") == true;
             Some(
                 if first {
@@ -78,8 +78,8 @@ const SHEET: View = View::of(
                 .into(),
             )
         }),
-        of("state", "", |playlist, _| Some(state(playlist))),
-        of("filters", "", |playlist, _| {
+        computed("state", "", |playlist, _| Some(state(playlist))),
+        computed("filters", "", |playlist, _| {
             let filters = playlist["source"].as_object()?.iter();
             let filters = filters.map(|(name, value)| format!("{name}={}", written(value)));
             let filters = filters.collect::<Vec<_>>().join(" ");

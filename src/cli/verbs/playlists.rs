@@ -9,8 +9,8 @@ use super::playlist_sheet::{
 use super::wallpaper::on_each;
 use super::{
     Argument, Body, BodyFields, Call, Cell, EACH, Error, Flag, From, Group, INTERVAL, Kind, MODE,
-    MONITORS, NULL, ON_OFF, Request, Run, Stdout, Verb, View, column, count, filters, items,
-    library, listed, moment_of, more, of, place, session, text,
+    MONITORS, NULL, ON_OFF, Request, Run, Stdout, Verb, View, column, computed, count, filters,
+    items, library, listed, moment_of, more, place, session, text,
 };
 use crate::wire::{PlaylistOrder, PlaylistType};
 
@@ -120,7 +120,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .help("Removes every occurrence of an image."),
     Verb::own(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
         .takes(&[ONE]).shows(&[&DELETED]),
-    Verb::of(&["playlist", "start"], "Start a playlist", Run::Request(START))
+    Verb::new(&["playlist", "start"], "Start a playlist", Run::Request(START))
         .takes(&[ONE]).shows(&[&DONE]).starting()
         .flags(&[MONITORS, MODE, EACH, Flag::switch("--extend", "Spread each image across all monitors")])
         .help("Without --monitor, it runs on all monitors, including those connected later. Other \
@@ -140,33 +140,34 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .shows(&[&ACTIVE]),
 ]};
 
-const DELETED: View = View::of("DELETE /playlists/{id}", &[more("status")]).saying("deleted");
+const DELETED: View = View::new("DELETE /playlists/{id}", &[more("status")]).saying("deleted");
 /// The answers of actions on one playlist, and on all that are running.
-const DONE: View = View::of("POST /playlists/{id}/start", &[more("status warnings")]).showing(done);
+const DONE: View =
+    View::new("POST /playlists/{id}/start", &[more("status warnings")]).showing(done);
 const STOPPED: View =
-    View::of("POST /playlists/active/stop", &[more("message stopped")]).showing(done);
+    View::new("POST /playlists/active/stop", &[more("message stopped")]).showing(done);
 const PAUSED: View =
-    View::of("POST /playlists/active/pause", &[more("message paused")]).showing(done);
-const RESUMED: View = View::of(
+    View::new("POST /playlists/active/pause", &[more("message paused")]).showing(done);
+const RESUMED: View = View::new(
     "POST /playlists/active/resume",
     &[more("message resumed warnings")],
 )
 .showing(done);
-const STEPPED_ONE: View = View::of(
+const STEPPED_ONE: View = View::new(
     "POST /playlists/{id}/next",
     &[more(
         "status image_id image_name image_path color images warnings",
     )],
 )
 .showing(stepped);
-const NEXT: View = View::of(
+const NEXT: View = View::new(
     "POST /playlists/active/next",
     &[more(
         "message advanced image_id image_name image_path color images warnings",
     )],
 )
 .showing(stepped);
-const PREVIOUS: View = View::of(
+const PREVIOUS: View = View::new(
     "POST /playlists/active/previous",
     &[more(
         "message reversed image_id image_name image_path color images warnings",
@@ -185,7 +186,7 @@ const RUNS: View = View::table(
     &[
         column(">ID", "playlist_id"),
         column("NAME", "playlist_name"),
-        of("=STATE", "paused resting resumed total_images", |one, _| {
+        computed("=STATE", "paused resting resumed total_images", |one, _| {
             Some(match paused(one) {
                 Some(paused) => paused.into(),
                 None if one["total_images"] == 0 => "empty".into(),
@@ -193,19 +194,19 @@ const RUNS: View = View::table(
             })
         }),
         column("MONITORS", "applied_to"),
-        of("IMAGE", "current_image_id current_color", |one, call| {
+        computed("IMAGE", "current_image_id current_color", |one, call| {
             if let Some(color) = one["current_color"].as_str() {
                 return Some(color.into());
             }
             let id = Some(&one["current_image_id"]).filter(|id| id.is_number())?;
             Some(Cell::from(format!("{} ({id})", name_of(call, id))).raw(id))
         }),
-        of(">PLACE", "current_index", |one, _| {
+        computed(">PLACE", "current_index", |one, _| {
             let all = one["total_images"].as_u64().filter(|all| *all > 0)?;
             let place = one["current_index"].as_u64().unwrap_or_default() + 1;
             Some(format!("{place}/{all}").into())
         }),
-        of("=NEXT CHANGE", "next_change_at", |one, _| {
+        computed("=NEXT CHANGE", "next_change_at", |one, _| {
             // A paused playlist has no next change.
             (one["paused"] != true).then(|| moment_of(&one["next_change_at"]))
         }),
@@ -386,7 +387,7 @@ fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     } else {
         (RESUME, RESUMED)
     };
-    let answer = Request::of(place, Body::Fields(&[])).send(call, "toggle")?;
+    let answer = Request::new(place, Body::Fields(&[])).send(call, "toggle")?;
     moved(call, &answer.read()?)?;
     view.show(call, stdout, &answer)
 }

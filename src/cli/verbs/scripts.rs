@@ -103,7 +103,7 @@ const PROGRAMS: &[&str] = &[
 
 pub(super) const MIGRATE: Verb =
     Verb::own(&["migrate"], "Import settings from another wallpaper program", migrate)
-        .shows(&[&View::of("", &[more("kind subject text state")])])
+        .shows(&[&View::new("", &[more("kind subject text state")])])
         .takes(&[Argument::one("PROGRAM", Kind::Words(PROGRAMS), "The program")])
         .flags(&[
             Flag::value("--from", "FILE", Kind::File,
@@ -174,12 +174,12 @@ fn script(call: &Call, is_dry: bool, stdout: Stdio) -> Result<Output, Error> {
     if output.status.success() {
         Ok(output)
     } else {
-        Err(of_script(&output))
+        Err(script_error(&output))
     }
 }
 
 /// The error that the script printed, under its exit code.
-fn of_script(output: &Output) -> Error {
+fn script_error(output: &Output) -> Error {
     // The reader of our output has closed it.
     if output.status.signal() == Some(SIGPIPE) {
         return Error::new(Exit::Done, String::new());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Argument, Call, Cell, CellStyle, Connection, Error, From, Group, Kind, RequestPath, Stdout,
-    Verb, View, at, column, items, more, of, place, text,
+    Verb, View, at, column, computed, items, more, place, text,
 };
 use crate::wire::AppearanceMode;
 
@@ -29,7 +29,7 @@ pub(super) const THEMES: Group = Group { title: "Themes", verbs: &[
         .shows(&[&THEME]),
     Verb::own(&["themes", "show"], "Print the style sheet of a theme", show_theme)
         .takes(&[Argument::one("NAME", Kind::Theme, "The theme's name")])
-        .shows(&[&View::of("", &[more("name css")])]),
+        .shows(&[&View::new("", &[more("name css")])]),
 ]};
 
 #[rustfmt::skip]
@@ -62,7 +62,7 @@ pub(super) const APPEARANCE: Verb =
 const MONITORS: View = View::table(
     "Monitor",
     &[
-        of("=NAME", "name primary", |monitor, _| {
+        computed("=NAME", "name primary", |monitor, _| {
             let primary = if monitor["primary"] == true { "*" } else { "" };
             let name = text(monitor, "name");
             Some(Cell::from(format!("{name}{primary}")).raw(name))
@@ -71,7 +71,7 @@ const MONITORS: View = View::table(
         column("=SCALE", "scale"),
         column("=AT", "{x},{y}"),
         column("DESCRIPTION", "description"),
-        of("=ROTATION", "transform", |monitor, _| {
+        computed("=ROTATION", "transform", |monitor, _| {
             const ROTATIONS: [&str; 8] = [
                 "no",
                 "90°",
@@ -86,7 +86,7 @@ const MONITORS: View = View::table(
                 .get(monitor["transform"].as_u64()? as usize)
                 .map(|rotation| (*rotation).into())
         }),
-        of("=HZ", "refresh_rate", |monitor, _| {
+        computed("=HZ", "refresh_rate", |monitor, _| {
             let rate = monitor["refresh_rate"].as_f64()?;
             Some(Cell::from(format!("{rate:.0}")).raw(rate))
         }),
@@ -98,10 +98,10 @@ const BACKENDS: View = View::table(
     "Backend",
     &[
         column("=NAME", "name"),
-        of("STATE", "installed available active", |backend, _| {
+        computed("STATE", "installed available active", |backend, _| {
             Some(state(backend))
         }),
-        of("SHOWS", "capabilities", |backend, _| {
+        computed("SHOWS", "capabilities", |backend, _| {
             let kinds = items(backend, "capabilities.content_kinds").iter();
             let kinds = kinds.filter_map(Value::as_str).map(|kind| match kind {
                 "static_image" => "images",
@@ -112,7 +112,7 @@ const BACKENDS: View = View::table(
             });
             Some(kinds.collect::<Vec<_>>().join(", ").into())
         }),
-        of("=ON", "", |backend, _| {
+        computed("=ON", "", |backend, _| {
             Some(text(backend, "capabilities.compositors").into())
         }),
         column("=VERSION", "version"),
@@ -120,26 +120,26 @@ const BACKENDS: View = View::table(
     ],
     "",
 );
-const ACTIVATED: View = View::of(
+const ACTIVATED: View = View::new(
     "POST /backends/{name}/activate",
     &[more("status backend warnings")],
 )
 .saying("switched to {backend}");
-const SESSION: View = View::of(
+const SESSION: View = View::new(
     "Power",
     &[
-        of("battery", "battery", |power, _| {
+        computed("battery", "battery", |power, _| {
             let battery = Some(&power["battery"]).filter(|on| !on.is_null());
             Some(battery.map_or_else(|| "not watched".into(), Cell::value))
         }),
         column("locked", "locked"),
         column("idle", "idle"),
-        of("paused", "resting", |power, _| {
+        computed("paused", "resting", |power, _| {
             Some(power["resting"].as_str().unwrap_or("no").into())
         }),
     ],
 );
-const LIGHT: View = View::of(
+const LIGHT: View = View::new(
     "Appearance",
     &[column("mode", "mode"), column("now", "now")],
 );

@@ -8,8 +8,8 @@ use super::filters::{self, FILTERS};
 use super::playlist_sheet::{mode, name_of, running};
 use super::{
     Argument, BodyFields, Call, Cell, EACH, Error, Flag, From, Group, Kind, MODE, MONITORS, Stdout,
-    Verb, View, column, each, items, listed, minute, moment, more, of, place, scripts, seconds,
-    session, text, written,
+    Verb, View, column, computed, each, items, listed, minute, moment, more, place, scripts,
+    seconds, session, text, written,
 };
 use crate::wire::{Fit, labelled};
 
@@ -139,7 +139,7 @@ const CURRENT: View = ON_MONITORS.showing(|call, stdout, answer| {
         .into_iter()
         .try_for_each(|(name, told)| stdout.note(format!("{name}: {told}")))
 });
-const WHY: View = View::of(
+const WHY: View = View::new(
     "Why",
     &[more(
         "monitor image_id image_name image_path color backend source set_at next last_failure \
@@ -157,7 +157,7 @@ const HISTORY: View = View::table(
         column("MONITORS", "monitors"),
         column(">ID", "image_id"),
         column("NAME", "image_name"),
-        of("BY", "source", |entry, _| {
+        computed("BY", "source", |entry, _| {
             let source = &entry["source"];
             Some(match source["playlist_name"].as_str() {
                 Some(name) => format!("playlist {name}").into(),
@@ -171,14 +171,14 @@ const HISTORY: View = View::table(
     ],
     "no entries",
 );
-const CLEARED: View =
-    View::of("DELETE /images/history", &[more("status deleted")]).saying("{deleted#entry} deleted");
-const SOUND: View = View::of(
+const CLEARED: View = View::new("DELETE /images/history", &[more("status deleted")])
+    .saying("{deleted#entry} deleted");
+const SOUND: View = View::new(
     "POST /wallpaper/sound",
     &[more("status monitors muted volume")],
 )
 .saying("{monitors}: volume {volume}{muted=, muted:}");
-const SHOWN: View = View::of(
+const SHOWN: View = View::new(
     "Shown",
     &[more(
         "status image_id image_name image_path color monitor monitors skipped mode backend images \
@@ -306,13 +306,13 @@ pub(super) const DEBUG: Verb = Verb::get(
     "Shows threads, queues, processes of backends and the last failures. \
                The output contains no settings.",
 );
-const STATE: View = View::of(
+const STATE: View = View::new(
     "Debug",
     &[
         column("version", "version"),
         seconds("uptime", "uptime"),
         column("clients", "clients"),
-        of("threads", "threads", |debug, _| {
+        computed("threads", "threads", |debug, _| {
             let threads = items(debug, "threads").iter();
             Some(Cell::list(
                 &threads.map(|one| text(one, "name")).collect::<Vec<_>>(),
@@ -331,7 +331,7 @@ const STATE: View = View::of(
             format!("{monitor}: {what}, by {backend}")
         }),
         each("playlist", "playlists", running),
-        of("playlist", "playlists", |debug, _| {
+        computed("playlist", "playlists", |debug, _| {
             debug["playlists"]
                 .is_null()
                 .then(|| "the player does not answer".into())
@@ -351,7 +351,7 @@ const STATE: View = View::of(
                 text(one, "error")
             )
         }),
-        of("hook", "hook_failure", |debug, _| {
+        computed("hook", "hook_failure", |debug, _| {
             let hook = debug["hook_failure"].as_object()?;
             Some(
                 format!(

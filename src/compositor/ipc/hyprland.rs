@@ -26,7 +26,7 @@ pub(crate) struct Hyprland {
 }
 
 impl Hyprland {
-    pub(super) fn over(feed: Feed, requests: PathBuf, events: &'static [&'static str]) -> Self {
+    pub(super) fn new(feed: Feed, requests: PathBuf, events: &'static [&'static str]) -> Self {
         Self {
             feed,
             requests,

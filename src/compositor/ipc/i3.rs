@@ -31,7 +31,7 @@ pub(crate) struct I3 {
 
 impl I3 {
     /// Subscribes to these events.
-    pub(super) fn over(mut feed: Feed, events: &[&str]) -> io::Result<Self> {
+    pub(super) fn connect(mut feed: Feed, events: &[&str]) -> io::Result<Self> {
         // The subscription comes first, so that no change is missed in between.
         feed.send(&message(SUBSCRIBE, &serde_json::to_vec(events)?))?;
         feed.send(&message(GET_WORKSPACES, b""))?;
@@ -224,7 +224,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sway");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        let mut i3 = I3::over(Feed::connect(&path).unwrap(), &["window"]).unwrap();
+        let mut i3 = I3::connect(Feed::connect(&path).unwrap(), &["window"]).unwrap();
         let mut sway = listener.accept().unwrap().0;
         let tree = br#"{"nodes":[]}"#;
         let mut said = message(SUBSCRIBE, br#"{"success":true}"#);

@@ -180,10 +180,10 @@ impl Candidate {
     fn open(self, feed: Feed, topics: &'static Topics) -> Option<Connection> {
         log::info!("following the workspaces at {}", self.socket.display());
         match self.protocol {
-            Protocol::I3 => I3::over(feed, topics.i3).map(Connection::I3).ok(),
+            Protocol::I3 => I3::connect(feed, topics.i3).map(Connection::I3).ok(),
             Protocol::Hyprland => {
                 let requests = self.socket.with_file_name(REQUESTS);
-                Some(Connection::Hyprland(Hyprland::over(
+                Some(Connection::Hyprland(Hyprland::new(
                     feed,
                     requests,
                     topics.hyprland,

@@ -293,7 +293,7 @@ impl Value {
 /// The path of a file in the session's runtime directory. Without a session, the variable stays in the
 /// path, because the directory may differ at the next start.
 fn runtime_path(name: &str) -> String {
-    let session = Dirs::of_process().ok().and_then(|dirs| dirs.session());
+    let session = Dirs::from_process().ok().and_then(|dirs| dirs.session());
     let path = session.and_then(|session| session.join(name).into_os_string().into_string().ok());
     path.filter(|path| !path.contains('$'))
         .unwrap_or_else(|| format!("$XDG_RUNTIME_DIR/{name}"))

@@ -105,7 +105,7 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let shown = paths.socket.display();
     let Some(holder) = [&paths.socket, &paths.database]
         .into_iter()
-        .find_map(|at| Holder::of(at))
+        .find_map(|at| Holder::find(at))
     else {
         let text = format!("the daemon is not running (no socket at {shown})");
         let step = "start it with `murald start` or `murald set PICTURE`";
@@ -180,7 +180,7 @@ fn asked(report: &mut Report, socket: &Path) {
             let text = format!("the daemon draws in {session}, not in this session");
             report.fix(SUBJECT, text, "`murald stop`, then start it here");
         }
-        None if Session::of(var).is_some() => {
+        None if Session::from_env(var).is_some() => {
             let step = "`murald status` in this session makes the daemon use it";
             report.fix(SUBJECT, "the daemon has found no session", step);
         }
@@ -206,7 +206,7 @@ fn asked(report: &mut Report, socket: &Path) {
 /// Reports a daemon that hangs or was stopped by SIGSTOP: only SIGKILL ends it.
 fn silent(report: &mut Report, socket: &Path) {
     let text = format!("the daemon at {} does not answer", socket.display());
-    let step = match Holder::of(socket) {
+    let step = match Holder::find(socket) {
         Some(Holder { pid, .. }) => format!("`kill -9 {pid}`, then `murald start`"),
         None => "kill its process, then run `murald start`".to_owned(),
     };
@@ -215,7 +215,7 @@ fn silent(report: &mut Report, socket: &Path) {
 
 pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
     database(report, &paths.database);
-    let gone = ProcessRecords::at(&paths.backends).gone();
+    let gone = ProcessRecords::read_only(&paths.backends).gone();
     if gone > 0 {
         let text = format!(
             "{gone} of the processes recorded in {} have exited",

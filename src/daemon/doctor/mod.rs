@@ -31,7 +31,7 @@ use crate::wire::{Finding, FindingState};
 /// Examines everything; later parts depend on earlier ones.
 pub(crate) fn examine(options: &Options) -> Vec<Finding> {
     let mut report = Report::default();
-    match Dirs::of_process() {
+    match Dirs::from_process() {
         Ok(dirs) => look(&mut report, options, &dirs),
         Err(error) => report.fix("home", chain(&error), "set HOME to your home directory"),
     }

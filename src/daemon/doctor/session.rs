@@ -63,7 +63,7 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
     let backends = Backends {
         settings: Arc::new(move || Arc::clone(&all)),
         outputs,
-        records: ProcessRecords::at(&paths.backends),
+        records: ProcessRecords::read_only(&paths.backends),
         reaper,
         spawner,
         cache: paths.cache.clone(),

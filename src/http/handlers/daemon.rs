@@ -131,7 +131,7 @@ pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Respons
 }
 
 fn assignment(row: &Assignment) -> Value {
-    let color = color::of_image(row.image_id).map(color::hex);
+    let color = color::from_image_id(row.image_id).map(color::hex);
     let mut shown = json!({
         "monitor": row.monitor,
         "image_id": color.is_none().then_some(row.image_id),

@@ -225,7 +225,7 @@ fn thumbnail_failed(error: library::Error, image: &Image) -> Error {
 
 /// The field `filter` of a body.
 pub(super) fn filter_in_body(api: &Api, fields: &Map<String, Value>) -> Result<Query, Error> {
-    let query = filter::of_fields(fields);
+    let query = filter::from_fields(fields);
     let query = query.map_err(|bad| refused_filter("filter", filter::FILTERS, bad))?;
     with_known_folder(api, "filter.", query)
 }
@@ -248,7 +248,7 @@ pub(super) fn new_playlist_source(
 
 /// The field `source` of a playlist.
 pub(super) fn playlist_source(fields: Map<String, Value>) -> Result<NewSource, Error> {
-    let read = filter::of_source(&fields);
+    let read = filter::from_source(&fields);
     let query = read.map_err(|bad| refused_filter("source", &filter::SOURCE, bad))?;
     Ok(NewSource {
         fields,
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn refused_filter_says_why() {
         let check = |json: Value, said: &str| {
-            let bad = filter::of_fields(json.as_object().unwrap()).unwrap_err();
+            let bad = filter::from_fields(json.as_object().unwrap()).unwrap_err();
             let text = refused_filter("filter", filter::FILTERS, bad)
                 .into_response("x")
                 .text();

@@ -91,7 +91,7 @@ fn change_watch(api: &Api, body: ChangeWatch) -> Result<Response, Error> {
 
 fn shown(api: &Api) -> Result<Response, Error> {
     let config = api.config.current();
-    let settings = WatchSettings::of(&config, &api.dirs);
+    let settings = WatchSettings::from_config(&config, &api.dirs);
     let watch = api.library.watching.directories(&settings)?;
     respond(
         200,
@@ -104,7 +104,7 @@ fn shown(api: &Api) -> Result<Response, Error> {
 }
 
 fn settings(api: &Api) -> WatchSettings {
-    WatchSettings::of(&api.config.current(), &api.dirs)
+    WatchSettings::from_config(&api.config.current(), &api.dirs)
 }
 
 /// `GET /folders`: a level of the tree, or the matches of a search below it.

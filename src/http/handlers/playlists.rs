@@ -165,7 +165,8 @@ pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Res
 /// The images of a playlist's list, without its plain colours.
 fn listed(playlist: &Playlist) -> Vec<i64> {
     let ids = playlist.images.iter().map(|item| item.image_id);
-    ids.filter(|id| color::of_image(*id).is_none()).collect()
+    ids.filter(|id| color::from_image_id(*id).is_none())
+        .collect()
 }
 
 fn find(api: &Api, id: i64) -> Result<Playlist, Error> {

@@ -82,7 +82,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         current["backend"] = backend.as_str().into();
     }
     // The wallpaper of monitors that were never seen before.
-    match default.map(|one| (one.image_id, color::of_image(one.image_id))) {
+    match default.map(|one| (one.image_id, color::from_image_id(one.image_id))) {
         Some((_, Some(color))) => current["default_color"] = hex(color).into(),
         Some((id, None)) => current["default_image_id"] = id.into(),
         None => {}
@@ -127,7 +127,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     let mut warning = None;
     let image = match (body.image_id, body.path, body.color) {
         (Some(id), None, None) => {
-            if color::of_image(id).is_some() {
+            if color::from_image_id(id).is_some() {
                 return Err(wallpaper::Error::NoImage { id }.into());
             }
             api.library.image_now(id)?;

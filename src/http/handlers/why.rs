@@ -47,7 +47,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
                 // False if the backend was given up or is not available.
                 shown.is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
                 if shown.workspace.is_none() && shown.set_at < api.started_at {
-                    shown.source = HistorySource::of(Source::Restore);
+                    shown.source = HistorySource::from_kind(Source::Restore);
                 }
                 shown
             });
@@ -91,8 +91,11 @@ fn shown(
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Without an entry, no request set it on this monitor: it follows from the wallpapers of others.
     let source = match picture {
-        Some(_) => HistorySource::of(Source::Workspace),
-        None => entry.map_or_else(|| HistorySource::of(Source::Restore), |entry| entry.source),
+        Some(_) => HistorySource::from_kind(Source::Workspace),
+        None => entry.map_or_else(
+            || HistorySource::from_kind(Source::Restore),
+            |entry| entry.source,
+        ),
     };
     let workspace = picture.map(|picture| picture.workspace.clone());
     let backend = row.backend.clone();

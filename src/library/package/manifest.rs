@@ -111,9 +111,9 @@ impl Manifest {
             .map_err(Error::decoding(root))?;
         let parsed = match text {
             Some((name, text)) => Self::parse(&name, &text, root),
-            None => Self::of((None, Kind::Web), Fields::default(), root),
+            None => Self::from_fields((None, Kind::Web), Fields::default(), root),
         };
-        let mut manifest = parsed.map_err(|refusal| refusal.of(root))?;
+        let mut manifest = parsed.map_err(|refusal| refusal.into_error(root))?;
         let preview = manifest.preview.as_deref();
         let wanted: Vec<&Path> = std::iter::once(&*manifest.entry).chain(preview).collect();
         let mut found = decoder
@@ -127,7 +127,7 @@ impl Manifest {
         };
         manifest.entry = match next(&manifest.entry) {
             Some(entry) => entry,
-            None => return Err(manifest.without_entry().of(root)),
+            None => return Err(manifest.without_entry().into_error(root)),
         };
         // A preview that is missing is reported when it is to be shown.
         if let Some(preview) = manifest.preview.as_deref().and_then(next) {
@@ -161,7 +161,7 @@ impl Manifest {
             fields.map_err(|error| Refusal::new(format!("{name} cannot be read: {error}")))?;
         if let (Some(of), None, None) = (&fields.dependency, &fields.file, &fields.entry) {
             let of = of.as_str().map_or_else(|| of.to_string(), str::to_owned);
-            return Err(Refusal::of_no_kind(format!("it is a preset of {of}")));
+            return Err(Refusal::unsupported(format!("it is a preset of {of}")));
         }
         let kind = match fields
             .kind
@@ -173,13 +173,13 @@ impl Manifest {
             Some("video") => Kind::Video,
             Some(other) => {
                 let what = format!("type in {name} is {other:?}, which murald cannot show");
-                return Err(Refusal::of_no_kind(what));
+                return Err(Refusal::unsupported(what));
             }
         };
-        Self::of((Some(name), kind), fields, root)
+        Self::from_fields((Some(name), kind), fields, root)
     }
 
-    fn of(
+    fn from_fields(
         (file, kind): (Option<&'static str>, Kind),
         fields: Fields,
         root: &Path,
@@ -286,30 +286,30 @@ fn clean(text: &str) -> &str {
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) what: String,
-    of_no_kind: bool,
+    unsupported: bool,
 }
 
 impl Refusal {
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
-            of_no_kind: false,
+            unsupported: false,
         }
     }
 
     /// Refuses a scene, an application or a preset, which murald cannot show.
-    fn of_no_kind(what: String) -> Self {
+    fn unsupported(what: String) -> Self {
         Self {
             what,
-            of_no_kind: true,
+            unsupported: true,
         }
     }
 
-    pub(super) fn of(self, path: &Path) -> Error {
+    pub(super) fn into_error(self, path: &Path) -> Error {
         Error::Package {
             path: path.to_owned(),
             what: self.what,
-            of_no_kind: self.of_no_kind,
+            unsupported: self.unsupported,
         }
     }
 }

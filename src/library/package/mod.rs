@@ -65,7 +65,7 @@ impl ImportContext {
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let name = Name::of_title(&manifest.title, String::new());
+        let name = Name::from_title(&manifest.title, String::new());
         // Removed with all that is in it unless it lands.
         let mut copy = self.new_copy()?;
         let packed = tools.decoder.package(source, Some(&copy.path));
@@ -94,7 +94,7 @@ impl ImportContext {
     ) -> Result<Prepared, Error> {
         let path = package.join(&manifest.entry);
         let mut source = Source::look_at(&path, tools.decoder)?;
-        source.name = Name::of_title(&manifest.title, source.name.extension);
+        source.name = Name::from_title(&manifest.title, source.name.extension);
         let prepared = self.prepare_file(&path, source, folder, tools)?;
         if let Prepared::Copy(ready) = &prepared
             && let Some(preview) = &manifest.preview
@@ -117,7 +117,7 @@ impl ImportContext {
         let manifest = page(path, tools.decoder)?;
         // Named by the directory, not by the title: the owner may have renamed it.
         let own = path.file_name().unwrap_or_default();
-        let name = Name::of_title(&own.to_string_lossy(), String::new());
+        let name = Name::from_title(&own.to_string_lossy(), String::new());
         let packed = tools.decoder.package(path, None);
         let content = packed.map_err(Error::decoding(path))?;
         if let Some(imported) = self.present(&content.checksum)? {
@@ -195,7 +195,7 @@ fn page(source: &Path, decoder: &Decoder) -> Result<Manifest, Error> {
         Kind::Web => Ok(manifest),
         Kind::Video => {
             let what = "it is a video: `murald import` imports it";
-            Err(Refusal::new(what).of(source))
+            Err(Refusal::new(what).into_error(source))
         }
     }
 }
@@ -229,7 +229,7 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
     let old = open_regular(path).and_then(io::read_to_string);
     let old = old.map_err(Error::file("read", path))?;
     let new = manifest::with_capabilities(&name, &old, meta.capabilities);
-    let new = new.map_err(|refusal| refusal.of(root))?;
+    let new = new.map_err(|refusal| refusal.into_error(root))?;
     write_manifest(path, &new)?;
     Ok(Before {
         path: path.clone(),
@@ -240,7 +240,7 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
 fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
     let write = || {
         // A link with the temporary name, which the package may have, is not followed.
-        let new = Replacement::of(path)?;
+        let new = Replacement::create(path)?;
         new.fill(text.as_bytes(), 0o644)?;
         new.land()
     };

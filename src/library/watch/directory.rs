@@ -775,7 +775,7 @@ pub(super) fn forget(
     let mut rows: Vec<PathBuf> = rows.into_iter().map(|row| row.path).collect();
     rows.retain(|path| !is_watched(path));
     let gone: Arc<HashSet<PathBuf>> = Arc::new(rows.iter().cloned().collect());
-    let whole = Arc::new(Directory::of(directory, Which::Only));
+    let whole = Arc::new(Directory::from_file(directory, Which::Only));
     // Without the rows, a new watch of the directory imports all files again.
     for some in rows.chunks(AT_ONCE).map(<[_]>::to_vec) {
         slice(owner, &whole, &gone, move |rows| rows.forget_files(&some))?;

@@ -65,7 +65,7 @@ impl ImportContext {
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let directory = Arc::new(Directory::of(path, Which::Named(folder)));
+        let directory = Arc::new(Directory::from_file(path, Which::Named(folder)));
         let mut facts = self.read(path, &directory, tools)?;
         let checksum = facts.content.as_ref().ok();
         let same = checksum.map(|sum| self.store.read(|c| images::by_checksum(c, sum)));
@@ -92,7 +92,7 @@ impl ImportContext {
         // The first bytes are enough to refuse text and archives without reading them whole.
         match tools.decoder.look(path) {
             Err(decode::Error::Directory) => return self.read_package(path, directory, tools),
-            looked => Source::of(path, looked)?,
+            looked => Source::from_looked(path, looked)?,
         };
         let hashed = tools.decoder.checksum(path);
         let Hashed { checksum, meta } = hashed.map_err(Error::decoding(path))?;

@@ -498,7 +498,7 @@ impl<'a> Rows<'a> {
         if from == to {
             return Ok(edits::set_path(self.c, image.id, to, None)?);
         }
-        let [before, after] = [from, to].map(|path| Name::of(path, image.format));
+        let [before, after] = [from, to].map(|path| Name::from_path(path, image.format));
         let (before, after) = (before?.stem, after?.stem);
         let follows = image.name == before && before != after;
         let is_free = follows && !self.names.is_given(&after) && !images::has_name(self.c, &after)?;
@@ -634,7 +634,7 @@ mod tests {
                 }
             });
             let moves: Vec<Move> = moved.collect();
-            let directory = Arc::new(Directory::of(&files[0], Which::All));
+            let directory = Arc::new(Directory::from_file(&files[0], Which::All));
             let none = Arc::default();
             slice(&alive.owner(), &directory, &none, move |rows| {
                 rows.shift(&moves)
@@ -668,7 +668,7 @@ mod tests {
         let read = context.read_named(&a, None, context.tools());
         (context.land)(read.map_err(|error| error.reason()).unwrap()).unwrap();
         let row = |path: &Path| context.store.read(|c| watched::get(c, path)).unwrap();
-        let directory = Arc::new(Directory::of(&scene.at("source"), Which::All));
+        let directory = Arc::new(Directory::from_file(&scene.at("source"), Which::All));
         for (name, inodes, stays) in [("link.png", 0, false), ("copy.png", 1, true)] {
             let mut other = row(&a).unwrap();
             other.path = scene.at("source").join(name);

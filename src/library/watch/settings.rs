@@ -28,7 +28,7 @@ pub(crate) struct Wanted {
 }
 
 impl WatchSettings {
-    pub(crate) fn of(config: &Config, dirs: &Dirs) -> Self {
+    pub(crate) fn from_config(config: &Config, dirs: &Dirs) -> Self {
         let mut directories: Vec<Wanted> = Vec::new();
         for written in &config.library.watch {
             let directory = watched_directory(written, dirs, &config.daemon);

@@ -91,8 +91,8 @@ impl<'a> Decoder<'a> {
             let (counts, symbols) = rest.split_first_chunk::<16>().ok_or(SHORT)?;
             let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
             let (tables, table) = match kind >> 4 {
-                0 => (&mut self.dc, Table::of_means(counts, symbols)),
-                _ => (&mut self.ac, Table::of_coefficients(counts, symbols)),
+                0 => (&mut self.dc, Table::for_means(counts, symbols)),
+                _ => (&mut self.ac, Table::for_coefficients(counts, symbols)),
             };
             let table = table.ok_or("invalid Huffman table")?;
             *tables
@@ -371,7 +371,7 @@ impl<'a> Decoder<'a> {
     /// are interpolated with the first of this one.
     fn emit(&mut self, mcu: usize, sink: Sink<'_>) {
         let rows = self.rows.get_or_insert_with(|| {
-            let colors = Colors::of(&self.components, self.jfif, self.adobe);
+            let colors = Colors::from_markers(&self.components, self.jfif, self.adobe);
             let most = self.frame.most.1 * self.plan.side;
             let size = self.frame.scaled(self.plan.side as u32);
             Rows::new(size, most, colors, self.plan.output)

@@ -57,7 +57,7 @@ pub(super) struct Table {
 impl Table {
     /// Creates a table for AC coefficients from the number of codes with 1 to 16 bits and their
     /// symbols.
-    pub(super) fn of_coefficients(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+    pub(super) fn for_coefficients(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut table = Self::new(counts, symbols)?;
         for bits in 0..1 << FAR {
             table.passes[bits as usize] = table.pass(bits);
@@ -66,7 +66,7 @@ impl Table {
     }
 
     /// Creates a table for DC coefficients, whose symbols have no run of zeros.
-    pub(super) fn of_means(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+    pub(super) fn for_means(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let table = Self::new(counts, symbols)?;
         table
             .symbols
@@ -110,7 +110,7 @@ impl Table {
         for tail in 0..1_u32 << free {
             let at = (code << free | tail) as usize;
             self.fast[at] = u16::from(symbol) << 8 | length as u16;
-            let mut entry = Entry::of(symbol, length);
+            let mut entry = Entry::new(symbol, length);
             let size = entry.rest();
             if size > 0 && size <= free {
                 // The lookup bits include the whole value.
@@ -132,7 +132,7 @@ impl Table {
             if code == 0 || used + length > FAR {
                 break;
             }
-            let entry = Entry::of((code >> 8) as u8, length);
+            let entry = Entry::new((code >> 8) as u8, length);
             used += entry.bits();
             if entry.zeros() == END {
                 return 1 << 16 | passed << 8 | used;
@@ -164,7 +164,7 @@ impl Table {
         if entry.0 != 0 {
             Some(entry)
         } else {
-            self.long(bits).map(|(s, l)| Entry::of(s, l))
+            self.long(bits).map(|(s, l)| Entry::new(s, l))
         }
     }
 
@@ -194,7 +194,7 @@ impl Table {
 impl Entry {
     /// Creates the entry of a symbol (number of zeros, size of the value) whose code has `length`
     /// bits.
-    fn of(symbol: u8, length: u32) -> Self {
+    fn new(symbol: u8, length: u32) -> Self {
         let (zeros, rest) = (u32::from(symbol >> 4), u32::from(symbol & 15));
         // 15 zeros with an empty value mean 16 zeros; fewer mean the end of the block.
         let zeros = if rest == 0 && zeros < 15 {
@@ -271,7 +271,7 @@ mod tests {
             0x01, 0x00, 0x12, 0x03, 0xf0, 0x05, 0x2a, 0x01, 0xe1, 0x0f, 0x11, 0x02,
         ];
         let table =
-            Table::of_coefficients(&[0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0], &symbols);
+            Table::for_coefficients(&[0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0], &symbols);
         let table = table.unwrap();
         let mut dice = 1_u32;
         let mut roll = || {
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn symbols_of_dc_tables_have_no_zeros() {
         let counts = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        assert!(Table::of_means(&counts, &[0, 15]).is_some());
-        assert!(Table::of_means(&counts, &[0, 16]).is_none());
+        assert!(Table::for_means(&counts, &[0, 15]).is_some());
+        assert!(Table::for_means(&counts, &[0, 16]).is_none());
     }
 }

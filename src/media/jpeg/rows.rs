@@ -23,7 +23,7 @@ pub(super) enum Colors {
 
 impl Colors {
     /// Decides from the markers in the file, with the same precedence as libjpeg.
-    pub(super) fn of(components: &[Component], jfif: bool, adobe: Option<u8>) -> Self {
+    pub(super) fn from_markers(components: &[Component], jfif: bool, adobe: Option<u8>) -> Self {
         match (components, adobe) {
             ([_], _) => Self::Grey,
             ([_, _, _, _], Some(0) | None) => Self::Cmyk,

@@ -273,7 +273,7 @@ fn rules_are_built_from_configuration() {
             when: None,
         };
         let items: Vec<Item> = times.iter().map(item).collect();
-        Rule::of(&configuration, &items)
+        Rule::from_configuration(&configuration, &items)
     };
     let times = [Some(900), None, Some(5)];
     assert_eq!(rule(PlaylistType::Manual, &times), Rule::Manual);

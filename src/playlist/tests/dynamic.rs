@@ -15,7 +15,7 @@ fn source(fields: Value) -> NewSource {
         panic!("{fields}")
     };
     NewSource {
-        query: Box::new(filter::of_source(&fields).unwrap()),
+        query: Box::new(filter::from_source(&fields).unwrap()),
         fields,
     }
 }

@@ -248,7 +248,7 @@ fn item_of_another_kind_than_the_refused_one_is_kept() {
     fixture.start(id, &[]).unwrap();
     let one = &fixture.player.running[&id];
     let mut state = one.state.clone();
-    let video = crate::backends::Kind::of(crate::wire::MediaType::Video, false);
+    let video = crate::backends::Kind::from_media_type(crate::wire::MediaType::Video, false);
     let forward = crate::playlist::spec::Direction::Forward;
     let skipped = skip(&one.spec, &mut state, forward, &[video], &|_| false);
     assert!(skipped.is_empty());

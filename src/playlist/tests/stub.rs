@@ -142,7 +142,7 @@ impl StubWallpapers {
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Error::Incompatible {
             backend,
-            kind: Kind::of(media_type, false),
+            kind: Kind::from_media_type(media_type, false),
             media_type,
             image_id: Some(id),
             image_name: "x".into(),

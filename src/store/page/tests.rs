@@ -346,7 +346,7 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
         && (query.hue_groups.is_empty() || query.hue_groups.contains(&hue_group(&entry.colors)))
         && query
             .orientation
-            .is_none_or(|wanted| Orientation::of(entry.size) == wanted)
+            .is_none_or(|wanted| Orientation::from_size(entry.size) == wanted)
         && entry.size.0 >= query.min_width
         && entry.size.1 >= query.min_height
         && query

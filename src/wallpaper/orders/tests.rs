@@ -34,7 +34,7 @@ impl Case {
         let place = (String::new(), output.to_owned());
         let since = Timestamp::from_micros(1);
         let wanted = Wanted {
-            key: WorkerKey::of(backend, output),
+            key: WorkerKey::new(backend, output),
             placement: Placement {
                 output: self.output(output),
                 ..placement(output, image_id)
@@ -56,7 +56,7 @@ impl Case {
             .iter()
             .map(|&id| (output.to_owned(), placement(output, id)));
         self.slots
-            .adopt(WorkerKey::of(backend, output), shown.collect());
+            .adopt(WorkerKey::new(backend, output), shown.collect());
     }
 
     /// Sends the orders that may be sent; returns them.
@@ -86,14 +86,14 @@ impl Case {
     }
 
     fn done(&mut self, backend: BackendName, output: &str) {
-        let key = WorkerKey::of(backend, output);
+        let key = WorkerKey::new(backend, output);
         self.slots.done(&key, Vec::new()).unwrap();
     }
 
     /// An order fails because of the file of an image.
     fn fail(&mut self, backend: BackendName, output: &str, image_id: i64) {
         let is_named = |one: &Placement| one.image_id == image_id;
-        let key = WorkerKey::of(backend, output);
+        let key = WorkerKey::new(backend, output);
         self.slots.failed(&key, is_named).unwrap();
     }
 }
@@ -121,7 +121,7 @@ fn process_of_an_earlier_daemon_without_a_note_stays_until_its_output_is_covered
 #[test]
 fn worker_that_waits_for_a_retry_gets_no_order() {
     let mut case = Case::new(&[("A", Swaybg, 1)]);
-    let key = WorkerKey::of(Swaybg, "A");
+    let key = WorkerKey::new(Swaybg, "A");
     let now = Instant::now();
     let retry = case.slots.backoffs.of(&key).failed(now).unwrap();
     assert_eq!(case.send(), [""; 0]);
@@ -201,7 +201,7 @@ fn picture_whose_file_is_gone_holds_nothing_up_if_no_other_replaces_it() {
     for waits in [false, true] {
         let mut case = shown();
         case.want(("B", Mpvpaper, 3));
-        let key = WorkerKey::of(Mpvpaper, "B");
+        let key = WorkerKey::new(Mpvpaper, "B");
         if waits {
             case.slots.backoffs.of(&key).failed(Instant::now());
         } else {

@@ -217,7 +217,7 @@ impl Reconciler {
             let hidden = world.hidden_by(monitor).map(|picture| &picture.row);
             let row = hidden.filter(|row| row.image_id == id);
             if let Some((row, image)) = row.zip(world.pictures().get(&id)) {
-                let refusal = Refusal::of(image, row.set_at, error.to_string());
+                let refusal = Refusal::new(image, row.set_at, error.to_string());
                 self.inputs.refusals.insert(monitor.clone(), refusal);
             }
         }

@@ -75,7 +75,7 @@ impl Backend for ScriptedBackend {
 
     fn unseen(&mut self) -> Vec<String> {
         let script = self.script.lock().unwrap();
-        let is_its = |name: &&String| self.key == WorkerKey::of(Mpvpaper, name);
+        let is_its = |name: &&String| self.key == WorkerKey::new(Mpvpaper, name);
         script.unseen.iter().filter(is_its).cloned().collect()
     }
 
@@ -106,13 +106,13 @@ struct Desk {
 
 impl Desk {
     fn new(names: &[&str], programs: &[&str], settings: impl Fn(&mut Config)) -> Self {
-        Self::of(Room::with(outputs(names), programs, |config| {
+        Self::from_room(Room::with(outputs(names), programs, |config| {
             config.builtin.enabled = false;
             settings(config);
         }))
     }
 
-    fn of(room: Room) -> Self {
+    fn from_room(room: Room) -> Self {
         let (spawner, _) = Spawner::new();
         let store = room.store.clone();
         let bus = room.bus.clone();
@@ -200,7 +200,10 @@ impl Desk {
 
     /// The image that a worker shows on an output.
     fn image(&self, backend: BackendName, output: &str) -> Option<i64> {
-        let slot = self.reconciler.slots.get(&WorkerKey::of(backend, output))?;
+        let slot = self
+            .reconciler
+            .slots
+            .get(&WorkerKey::new(backend, output))?;
         Some(slot.shown.get(output)?.image_id)
     }
 
@@ -209,7 +212,7 @@ impl Desk {
             .lock()
             .unwrap()
             .fails
-            .push((WorkerKey::of(backend, output), error));
+            .push((WorkerKey::new(backend, output), error));
     }
 
     /// Returns the orders to the backends since the last call, sorted.

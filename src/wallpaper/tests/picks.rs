@@ -31,7 +31,7 @@ fn each(room: &Room, ask: Ask, monitors: &[&str]) -> Result<Applied, Error> {
 
 #[test]
 fn one_picture_is_for_all_monitors_of_the_request() {
-    let room = Room::of(outputs(&["A", "B", "C"]));
+    let room = Room::new(outputs(&["A", "B", "C"]));
     let [one, _] = ["one", "two"].map(|name| room.add(name));
     let applied = pick(&room, Ask::Image(one), &[]).unwrap();
     assert_eq!((applied.outcome, applied.image.id), (SetStatus::Set, one));
@@ -47,7 +47,7 @@ fn one_picture_is_for_all_monitors_of_the_request() {
 
 #[test]
 fn missing_images_are_reported() {
-    let room = Room::of(outputs(&["A"]));
+    let room = Room::new(outputs(&["A"]));
     let refused = |ask: Ask, monitors: &[&str]| pick(&room, ask, monitors).unwrap_err();
     assert!(matches!(refused(Ask::Random, &[]), Error::EmptyLibrary));
     let kept = room.add("kept");
@@ -73,7 +73,7 @@ fn missing_images_are_reported() {
         panic!("X is not there");
     };
     assert_eq!((unknown, connected), (names(&["X"]), names(&["A"])));
-    let none = Room::of(Vec::new());
+    let none = Room::new(Vec::new());
     let id = none.add("one");
     assert!(matches!(
         pick(&none, Ask::Image(id), &[]).unwrap_err(),
@@ -87,7 +87,7 @@ fn missing_images_are_reported() {
 
 #[test]
 fn random_image_is_another_one_that_can_be_shown() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, other] = ["one", "other"].map(|name| room.add(name));
     room.add_as("video", |image| image.format = Format::Mp4);
     room.set(request(Ask::Image(one), &["A"]));
@@ -109,7 +109,7 @@ fn random_image_is_another_one_that_can_be_shown() {
 
 #[test]
 fn random_image_matches_the_filter() {
-    let room = Room::of(outputs(&["A"]));
+    let room = Room::new(outputs(&["A"]));
     let [wide, _, high] = [
         room.add("wide"),
         room.add_as("video", |image| image.format = Format::Mp4),
@@ -152,7 +152,7 @@ fn random_image_matches_the_filter() {
 
 #[test]
 fn image_on_an_unmounted_disk_is_skipped_unless_all_are() {
-    let room = Room::of(outputs(&["A"]));
+    let room = Room::new(outputs(&["A"]));
     let [there, away] = ["there", "away"].map(|name| room.add(name));
     let lose = |id| {
         room.store
@@ -169,7 +169,7 @@ fn image_on_an_unmounted_disk_is_skipped_unless_all_are() {
 
 #[test]
 fn upright_pictures_go_to_upright_monitors() {
-    let room = Room::of(standing());
+    let room = Room::new(standing());
     let high = room.add_as("high", upright);
     let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
     let dealt = each(&room, Ask::Each(vec![high, wide]), &[]).unwrap();
@@ -197,7 +197,7 @@ fn square_monitor_is_not_upright() {
     let [.., high] = &standing()[..] else {
         panic!("three")
     };
-    let room = Room::of(vec![square("A", 0), square("B", 1), high.clone()]);
+    let room = Room::new(vec![square("A", 0), square("B", 1), high.clone()]);
     let high = room.add_as("high", upright);
     let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
     let dealt = each(&room, Ask::Each(vec![high, wide, also_wide]), &[]).unwrap();
@@ -209,7 +209,7 @@ fn square_monitor_is_not_upright() {
 
 #[test]
 fn random_images_suit_their_monitors_and_differ() {
-    let room = Room::of(standing());
+    let room = Room::new(standing());
     let high: Vec<i64> = ["h1", "h2"].map(|name| room.add_as(name, upright)).into();
     let wide: Vec<i64> = ["w1", "w2", "w3"].map(|name| room.add(name)).into();
     for _ in 0..20 {
@@ -222,7 +222,7 @@ fn random_images_suit_their_monitors_and_differ() {
         assert_ne!(dealt["B"], dealt["C"], "{dealt:?}");
     }
     // An image that does not suit comes before a repeat if too few suit.
-    let room = Room::of(standing());
+    let room = Room::new(standing());
     let high = room.add_as("high", upright);
     let [w1, w2] = ["w1", "w2"].map(|name| room.add(name));
     for _ in 0..20 {
@@ -250,7 +250,7 @@ fn random_images_suit_their_monitors_and_differ() {
 
 #[test]
 fn back_goes_through_the_history() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
     let back = |steps, monitors: &[&str]| pick(&room, Ask::Back(steps), monitors);
     assert!(matches!(back(1, &["A"]), Err(Error::NothingBefore { monitors }) if monitors == ["A"]));
@@ -284,7 +284,7 @@ fn back_goes_through_the_history() {
 
 #[test]
 fn back_compares_pictures_by_what_is_visible() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, gone] = ["one", "gone"].map(|name| room.add(name));
     let set = |id, mode, fit, monitors: &[&str]| {
         room.set(Request {
@@ -325,7 +325,7 @@ fn back_compares_pictures_by_what_is_visible() {
 
 #[test]
 fn monitors_can_go_back_to_different_pictures() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &["A"]));
     room.set(request(Ask::Image(two), &["B"]));
@@ -338,7 +338,7 @@ fn monitors_can_go_back_to_different_pictures() {
 
 #[test]
 fn each_monitor_goes_back_from_its_own_place() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &[]));
     room.set(request(Ask::Image(two), &[]));

@@ -7,7 +7,7 @@ use crate::wire::{Event, Fit};
 
 #[test]
 fn rows_and_history_are_written_together() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     let source = HistorySource {
         kind: Source::Playlist,
@@ -90,7 +90,7 @@ fn rows_and_history_are_written_together() {
 
 #[test]
 fn requests_of_a_hook_are_marked() {
-    let room = Room::of(outputs(&["A"]));
+    let room = Room::new(outputs(&["A"]));
     let asked = Request {
         by_hook: true,
         ..request(Ask::Image(room.add("one")), &[])
@@ -102,7 +102,7 @@ fn requests_of_a_hook_are_marked() {
 
 #[test]
 fn row_of_a_newer_request_stays() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [older, newer] = ["older", "newer"].map(|name| room.add(name));
     let asked = request(Ask::Image(older), &["A", "B"]);
     let mut feasible = room.feasible(&asked).unwrap();

@@ -24,12 +24,12 @@ fn heard(events: &Subscription) -> Vec<EventKind> {
 }
 
 fn builtin() -> WorkerKey {
-    WorkerKey::of(BackendName::Builtin, "A")
+    WorkerKey::new(BackendName::Builtin, "A")
 }
 
 #[test]
 fn image_that_was_removed_is_replaced() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [kept, gone] = ["kept", "gone"].map(|name| room.add(name));
     room.set(request(Ask::Image(kept), &["A"]));
     room.set(request(Ask::Image(gone), &[]));
@@ -62,7 +62,7 @@ fn image_that_was_removed_is_replaced() {
 
 #[test]
 fn deleted_image_is_replaced_by_the_newest_of_the_history_unless_a_playlist_goes_on() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, two, other] = ["one", "two", "other"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &["A"]));
     room.set(request(Ask::Image(other), &["B"]));
@@ -114,7 +114,7 @@ fn deleted_image_is_replaced_by_the_newest_of_the_history_unless_a_playlist_goes
 
 #[test]
 fn picture_whose_file_cannot_be_read_is_replaced_until_the_file_is_back() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [own, other, before] =
         ["own", "other", "before"].map(|name| room.add_as(name, |image| image.in_place = true));
     room.set(request(Ask::Image(before), &["A"]));
@@ -154,7 +154,7 @@ fn pictures_follow_their_monitors_to_other_connectors() {
         };
         pairs.iter().map(known).collect()
     };
-    let mut room = Room::of(of(&[("A", "1"), ("B", "2")]));
+    let mut room = Room::new(of(&[("A", "1"), ("B", "2")]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     // The identities of the monitors are stored before anything is set.
     room.world();
@@ -181,7 +181,7 @@ fn pictures_follow_their_monitors_to_other_connectors() {
 
 #[test]
 fn builtin_shows_only_stills_over_x11() {
-    let mut room = Room::of(outputs(&["A"]));
+    let mut room = Room::new(outputs(&["A"]));
     let image = room
         .store
         .read(|c| images::get(c, room.add("one")))
@@ -203,7 +203,7 @@ fn builtin_shows_only_stills_over_x11() {
 
 #[test]
 fn without_a_session_the_error_is_about_the_backend_not_the_monitor() {
-    let mut room = Room::of(Vec::new());
+    let mut room = Room::new(Vec::new());
     let refused = |room: &Room| {
         room.world()
             .targets(&Targets::from_names(Vec::new()))
@@ -254,7 +254,7 @@ fn unusable_hyprpaper_is_named_with_the_reason() {
 
 #[test]
 fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     room.set(Request {
         mode: Mode::Extend,
@@ -280,7 +280,7 @@ fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
 
 #[test]
 fn requested_position_overrides_that_of_the_image() {
-    let room = Room::of(outputs(&["A"]));
+    let room = Room::new(outputs(&["A"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
     let row = room.store.read(assignments::all).unwrap().remove(0);
@@ -310,7 +310,7 @@ fn requested_position_overrides_that_of_the_image() {
 
 #[test]
 fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
-    let room = Room::of(outputs(&["A", "B"]));
+    let room = Room::new(outputs(&["A", "B"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
     let mut rows = room.store.read(assignments::all).unwrap();

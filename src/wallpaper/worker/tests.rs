@@ -29,7 +29,7 @@ impl Backend for Faulty {
 /// process.
 fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) {
     let (spawner, _) = Spawner::new();
-    let backends = Room::of(Vec::new()).backends;
+    let backends = Room::new(Vec::new()).backends;
     let (reports, heard) = bounded(8);
     let (ring, exits) = bounded(1);
     let of = (
@@ -217,7 +217,7 @@ fn worker_that_hangs_is_left_alone() {
 #[test]
 fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let (spawner, deaths) = Spawner::new();
-    let room = Room::of(Vec::new());
+    let room = Room::new(Vec::new());
     let (reports, heard) = bounded(8);
     let key = WorkerKey {
         backend: BackendName::Feh,

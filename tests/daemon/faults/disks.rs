@@ -59,7 +59,7 @@ fn configuration_on_a_dead_disk_refuses_only_changes() {
     let client = daemon.client();
     let config = daemon.config_file().parent().unwrap().to_owned();
     let bystander = Bystander::beside(&daemon, Some(red));
-    let Some(dead) = DeadDisk::over(&config) else {
+    let Some(dead) = DeadDisk::mount(&config) else {
         return left_out("a configuration on a dead disk", "this user may not mount");
     };
     let begun = Instant::now();
@@ -86,7 +86,7 @@ fn configuration_on_a_dead_disk_refuses_only_changes() {
             .unwrap()
             .contains("\"mine\"")
     );
-    let dead = DeadDisk::over(&config).unwrap();
+    let dead = DeadDisk::mount(&config).unwrap();
     // SIGHUP reloads the file on the thread that also shuts the daemon down.
     daemon.signal("-HUP");
     ends(&mut daemon);

@@ -26,7 +26,7 @@ fn disk_that_does_not_answer_blocks_no_request() {
     let client = walls.daemon.client();
     let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id }));
     set(one).ok();
-    let Some(dead) = DeadDisk::over(&walls.directory) else {
+    let Some(dead) = DeadDisk::mount(&walls.directory) else {
         return left_out("a disk that does not answer", "this user may not mount");
     };
     // All of these need the disk, and must be answered nevertheless.

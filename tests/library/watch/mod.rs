@@ -38,15 +38,15 @@ impl Walls {
 
     /// The same without starting the daemon, with more lines of `[library]`.
     fn prepared(settings: &str, pictures: &[(&str, u32)]) -> Self {
-        Self::of(TestDaemon::new(), settings, pictures)
+        Self::new(TestDaemon::new(), settings, pictures)
     }
 
     /// The same on a desktop.
     fn prepared_on(desktop: &Desktop, pictures: &[(&str, u32)]) -> Self {
-        Self::of(TestDaemon::on(desktop), "", pictures)
+        Self::new(TestDaemon::on(desktop), "", pictures)
     }
 
-    fn of(daemon: TestDaemon, settings: &str, pictures: &[(&str, u32)]) -> Self {
+    fn new(daemon: TestDaemon, settings: &str, pictures: &[(&str, u32)]) -> Self {
         let directory = daemon.root().join("walls");
         fs::create_dir(&directory).unwrap();
         daemon.configure(&format!("[library]\nwatch = [{directory:?}]\n{settings}\n"));

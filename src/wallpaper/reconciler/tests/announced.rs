@@ -89,11 +89,11 @@ fn picture_of_an_earlier_daemon_is_reported_once_it_is_restored() {
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
     let left = Placements::from([(
-        WorkerKey::of(BackendName::Feh, "A"),
+        WorkerKey::new(BackendName::Feh, "A"),
         vec![placement("A", id)],
     )]);
     Recovery::open(&room.backends).note(&left);
-    let mut desk = Desk::of(room);
+    let mut desk = Desk::from_room(room);
     desk.reconciler.reconcile();
     desk.reconciler.reconcile();
     assert_eq!(desk.changes(), [""; 0], "the backend has not answered");

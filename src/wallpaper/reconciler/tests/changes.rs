@@ -40,7 +40,7 @@ fn still_stays_on_each_monitor_until_the_video_over_it_is_visible() {
     assert_eq!(desk.orders(), [format!("mpvpaper on A: A={video}")]);
     let seen = |desk: &mut Desk, worker, unseen: &[&str]| {
         let news = News::Unseen(unseen.iter().map(ToString::to_string).collect());
-        let key = WorkerKey::of(Mpvpaper, "A");
+        let key = WorkerKey::new(Mpvpaper, "A");
         desk.reconciler.on_report(Report { key, worker, news });
         desk.settle();
         desk.orders()
@@ -186,7 +186,7 @@ fn activated_backend_is_used_until_the_settings_change() {
 
 #[test]
 fn backend_installed_while_builtin_draws_is_used_once_activated() {
-    let mut desk = Desk::of(Room::of(outputs(&["A"])));
+    let mut desk = Desk::from_room(Room::new(outputs(&["A"])));
     let id = desk.room.add("one");
     assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
     desk.room.install("swaybg");
@@ -217,9 +217,9 @@ fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
         path,
         ..placement("A", 99)
     };
-    let left = Placements::from([(WorkerKey::of(Feh, "A"), vec![shown])]);
+    let left = Placements::from([(WorkerKey::new(Feh, "A"), vec![shown])]);
     Recovery::open(&room.backends).note(&left);
-    let mut desk = Desk::of(room);
+    let mut desk = Desk::from_room(room);
     desk.reconcile();
     assert_eq!(desk.orders(), ["feh: A=99"]);
     assert_eq!(desk.reconciler.slots.shown(), left);

@@ -79,7 +79,7 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!(desk.orders().len(), 2);
     assert_eq!(
-        desk.reconciler.slots.shown()[&WorkerKey::of(Swaybg, "A")][0]
+        desk.reconciler.slots.shown()[&WorkerKey::new(Swaybg, "A")][0]
             .output
             .x,
         7
@@ -193,7 +193,7 @@ fn partial_activation_that_fails_is_undone() {
     ));
     assert!(desk.orders().contains(&"mpvpaper on A: -".to_owned()));
     let shown = desk.reconciler.slots.shown();
-    assert!(shown.keys().eq([&WorkerKey::of(WalQt, "A")]));
+    assert!(shown.keys().eq([&WorkerKey::new(WalQt, "A")]));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn picture_that_no_backend_can_show_any_more_is_reported_once() {
     fs::remove_file(&program).unwrap();
     desk.reconcile();
     assert_eq!(desk.heard(), [], "it runs still");
-    let key = WorkerKey::of(Mpvpaper, "A");
+    let key = WorkerKey::new(Mpvpaper, "A");
     desk.reconciler.on_report(Report {
         key,
         worker: 1,

@@ -577,7 +577,7 @@ impl Play {
                 .store
                 .read(|c| store::images::get(c, row.image_id));
             let image = image.unwrap().unwrap();
-            let kind = Kind::of(image.media_type, image.animated);
+            let kind = Kind::from_media_type(image.media_type, image.animated);
             if world.choose(&image, kind).is_err() {
                 continue;
             }

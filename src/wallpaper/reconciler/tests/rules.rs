@@ -24,7 +24,7 @@ impl Desk {
 
     /// Whether an order to the worker is in flight.
     fn is_told(&self, backend: BackendName, output: &str) -> bool {
-        let slot = self.reconciler.slots.get(&WorkerKey::of(backend, output));
+        let slot = self.reconciler.slots.get(&WorkerKey::new(backend, output));
         slot.is_some_and(|slot| slot.sent.is_some())
     }
 }
@@ -90,7 +90,7 @@ fn process_without_a_note_gets_the_pictures_of_all_requests_at_once() {
         ["one", "two"].map(|name| desk.room.add(name)),
     );
     desk.room.set(request(Ask::Image(video), &["B"]));
-    let left = [WorkerKey::of(Swaybg, "A")];
+    let left = [WorkerKey::new(Swaybg, "A")];
     desk.reconciler.recovery.add_processes(left.into_iter());
     // The video is on its way, so that both requests wait.
     desk.reconciler.reconcile();
@@ -252,7 +252,7 @@ fn requests_for_all_pictures_of_an_order_are_answered() {
         }
         desk.reconciler.on_report(report);
         assert!(first.try_recv().unwrap().is_ok());
-        let slot = desk.reconciler.slots.get(&WorkerKey::of(Swaybg, "A"));
+        let slot = desk.reconciler.slots.get(&WorkerKey::new(Swaybg, "A"));
         let sent = slot.and_then(|slot| slot.sent.clone()).unwrap();
         let images = sent.scene.values().map(|one| one.image_id);
         assert_eq!(images.collect::<Vec<_>>(), [three, four]);
@@ -293,7 +293,7 @@ fn backend_that_covers_every_output_shows_everything_unless_it_waits_for_a_retry
     let failure = backends::Error::Unavailable("on purpose".to_owned());
     desk.fail(WalQt, "B", failure);
     desk.reconciler.on_report(Report {
-        key: WorkerKey::of(WalQt, "B"),
+        key: WorkerKey::new(WalQt, "B"),
         worker: 2,
         news: News::Lost,
     });

@@ -153,13 +153,13 @@ fn page((): &(), request: &Request<'_>) -> Result<Response, Error> {
 
 fn random((): &(), request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
-    filter::of_fields(&body.filter.unwrap_or_default()).map_err(refused)?;
+    filter::from_fields(&body.filter.unwrap_or_default()).map_err(refused)?;
     read()
 }
 
 fn create((): &(), request: &Request<'_>) -> Result<Response, Error> {
     let body: CreatePlaylist = request.json()?;
-    filter::of_source(&body.source.unwrap_or_default()).map_err(refused)?;
+    filter::from_source(&body.source.unwrap_or_default()).map_err(refused)?;
     read()
 }
 

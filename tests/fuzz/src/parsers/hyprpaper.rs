@@ -20,6 +20,8 @@ pub fn said(text: &str) -> [bool; 4] {
             .any(|line| dialect::complaint(line, &wanted).is_some()),
         text.lines().any(|line| dialect::is_drawn(line, &wanted[0])),
         dialect::is_listed(text, &wanted[0]),
-        Dialect::of(text.lines().next()).check(text).is_ok(),
+        Dialect::from_version(text.lines().next())
+            .check(text)
+            .is_ok(),
     ]
 }

@@ -9,6 +9,6 @@ pub use super::package::fuzz::{Told, manifest};
 
 /// The file's name in the library.
 pub fn file_name(source: &Path, format: Format) -> Option<String> {
-    let name = Name::of(source, format).ok()?;
+    let name = Name::from_path(source, format).ok()?;
     Some(name.file(&name.stem))
 }

@@ -18,7 +18,7 @@ pub fn said(lines: &[u8]) -> bool {
     static THIS: LazyLock<(Child, Cancel)> = LazyLock::new(|| {
         let this = i32::try_from(std::process::id())
             .ok()
-            .and_then(Identity::of);
+            .and_then(Identity::from_pid);
         let child = this.and_then(Child::hold).expect("it runs");
         (child, Cancel::new().expect("a descriptor"))
     });
