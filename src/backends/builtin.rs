@@ -158,7 +158,7 @@ impl Backend for Builtin {
         let request = self.request(placements, cancel)?;
         if self.is_on_root() {
             self.paint_root(&request, cancel)
-                .map_err(|error| error.of(placements, &request))?;
+                .map_err(|error| error.name_picture(placements, &request))?;
             self.tidy(request);
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Backend for Builtin {
             });
         match asked
             .transpose()
-            .map_err(|error| error.of(placements, &request))?
+            .map_err(|error| error.name_picture(placements, &request))?
         {
             Some(Ok(())) => self.processes.keep_newest(),
             other => {
@@ -181,7 +181,7 @@ impl Backend for Builtin {
                 }
                 let new = self.start(&request, cancel);
                 self.processes
-                    .replace(new.map_err(|error| error.of(placements, &request))?);
+                    .replace(new.map_err(|error| error.name_picture(placements, &request))?);
             }
         }
         self.tidy(request);
@@ -207,7 +207,7 @@ impl Backend for Builtin {
 
 impl Error {
     /// Names the picture in an error that is about a copy of it.
-    fn of(self, placements: &[Placement], request: &Request) -> Self {
+    fn name_picture(self, placements: &[Placement], request: &Request) -> Self {
         let Self::File { path, why } = self else {
             return self;
         };

@@ -52,7 +52,7 @@ impl Backend for Feh {
                     repeats: true,
                     ..output_cut(placement)
                 },
-                (_, cut) => cut,
+                (FehMode::Fill | FehMode::Scale | FehMode::Center | FehMode::Max, cut) => cut,
             };
             // Transparent parts are filled here, since feh would show them in its own way.
             let cut = Cut {

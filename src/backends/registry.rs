@@ -217,9 +217,10 @@ impl Backends {
     /// The kinds that a backend can show in this session. The built-in renderer shows nothing
     /// animated over X11.
     pub fn kinds(&self, entry: &Registration) -> &'static [Kind] {
-        match (entry.name, self.compositor()) {
-            (BackendName::Builtin, Some(Compositor::X11)) => STILLS,
-            _ => entry.kinds,
+        if entry.name == BackendName::Builtin && self.compositor() == Some(Compositor::X11) {
+            STILLS
+        } else {
+            entry.kinds
         }
     }
 

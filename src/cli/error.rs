@@ -97,7 +97,7 @@ impl Error {
             Some(ErrorCode::NoBackend) => Some("run `murald doctor` for help"),
             // The cause is not known to the daemon itself.
             None if told.error == "internal error" => Some("the log may say more"),
-            _ => None,
+            Some(ErrorCode::IncompatibleBackend) | None => None,
         };
         let hint = hint.map(str::to_owned);
         let is_incompatible = told.error_code == Some(ErrorCode::IncompatibleBackend);

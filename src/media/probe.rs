@@ -102,7 +102,20 @@ fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
         Format::Avif | Format::Heic => traits = heif::traits(input)?,
         // ffprobe does not notice that the end is missing.
         Format::Avi if is_riff_cut(&head, input)? => return Err(Error::Truncated(format)),
-        _ => {}
+        Format::Jpg
+        | Format::Png
+        | Format::Gif
+        | Format::Webp
+        | Format::Bmp
+        | Format::Tiff
+        | Format::Jxl
+        | Format::Svg
+        | Format::Mp4
+        | Format::Webm
+        | Format::Mkv
+        | Format::Mov
+        | Format::Avi
+        | Format::Html => {}
     }
     Err(Error::NeedsTranscoder {
         format,

@@ -169,7 +169,14 @@ fn not_usable_text(backend: BackendName, missing: &[&str], lack: &UnavailableRea
         (BackendName::Hyprpaper, _) => {
             format!("{backend} works on Hyprland only")
         }
-        _ => backends::other_session(backend),
+        (
+            BackendName::Awww
+            | BackendName::Feh
+            | BackendName::Mpvpaper
+            | BackendName::Swaybg
+            | BackendName::WalQt,
+            _,
+        ) => backends::other_session(backend),
     }
 }
 

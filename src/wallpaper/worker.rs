@@ -308,7 +308,7 @@ impl OrderLoop {
             }
             self.backend.show(&files, &self.cancel)
         });
-        shown.map_err(|error| of_library(error, &files, placements))?;
+        shown.map_err(|error| name_library_file(error, &files, placements))?;
         self.slices.tidy(&files);
         self.names.tidy(placements);
         let mut warnings = self.backend.warnings();
@@ -321,7 +321,7 @@ impl OrderLoop {
 }
 
 /// Names the file of the library instead of the slice or link of it that a backend could not show.
-fn of_library(error: Error, files: &[Placement], placements: &[Placement]) -> Error {
+fn name_library_file(error: Error, files: &[Placement], placements: &[Placement]) -> Error {
     match error {
         Error::File { path, why } => {
             let mut pairs = files.iter().zip(placements);

@@ -57,7 +57,8 @@ impl Dialect {
         match (self, fit) {
             // Versions before 0.8 have no such fit.
             (Self::Old, HyprpaperFit::Fill) => HyprpaperFit::Cover,
-            _ => fit,
+            (Self::Old, HyprpaperFit::Cover | HyprpaperFit::Contain | HyprpaperFit::Tile)
+            | (Self::New, _) => fit,
         }
     }
 
@@ -67,7 +68,7 @@ impl Dialect {
         let spelling = match (self, fit) {
             (Self::Old, HyprpaperFit::Contain) => "./",
             (Self::Old, HyprpaperFit::Tile) => "././",
-            _ => "",
+            (Self::Old, HyprpaperFit::Cover | HyprpaperFit::Fill) | (Self::New, _) => "",
         };
         let path = file.display().to_string();
         match path.rsplit_once('/') {

@@ -47,7 +47,7 @@ pub(in crate::http) fn put_watch(api: &Api, request: &Request<'_>) -> Result<Res
     let body: ChangeWatch = request.json()?;
     match body.watch {
         Some(ListChange::All(_)) => change_watch(api, body),
-        _ => Err(Error::bad_request("watch must be a list")),
+        Some(ListChange::Some(_)) | None => Err(Error::bad_request("watch must be a list")),
     }
 }
 
