@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::sys::connect;
 
@@ -54,7 +54,6 @@ const SANDBOX: &str = "Content-Security-Policy: default-src 'none'; sandbox\r\n"
 
 const MOST_CONNECTIONS: usize = 64;
 const MOST_HEAD: u64 = 16 << 10;
-const MOST_BODY: u64 = 8 << 20;
 /// The time for a request to arrive, and for the browser to read a part of the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time after the last event stream in which the page can be loaded again.
@@ -63,8 +62,8 @@ const GRACE: Duration = Duration::from_secs(15);
 /// The server, which runs until the command ends.
 pub(super) struct Gallery {
     token: String,
-    /// The values of `Host` that name this server.
-    hosts: [String; 2],
+    /// The value of `Host` that names this server.
+    host: String,
     socket: PathBuf,
     /// True when an event stream begins, false when one ends.
     streams: Sender<bool>,
@@ -91,13 +90,13 @@ impl Gallery {
     pub(super) fn open(socket: PathBuf) -> io::Result<(String, Receiver<bool>)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        let host = format!("127.0.0.1:{port}");
         let (streams, changes) = bounded(MOST_CONNECTIONS);
         let token = random()?;
-        let address = format!("http://{}/{token}/", hosts[0]);
+        let address = format!("http://{host}/{token}/");
         let gallery = Arc::new(Self {
             token,
-            hosts,
+            host,
             socket,
             streams,
         });
@@ -142,10 +141,9 @@ impl Gallery {
 
     /// The path behind the token; a status if the request is not the page's.
     fn path<'r>(&self, request: &httparse::Request<'_, 'r>) -> Result<&'r str, &'static str> {
-        let host = only(request, "host").unwrap_or_default();
-        let is_own = |origin: &str| origin.strip_prefix("http://") == Some(host);
+        let is_own = |origin: &str| origin.strip_prefix("http://") == Some(&*self.host);
         let are_own = values(request, "origin").all(is_own);
-        if !are_own || !self.hosts.iter().any(|own| own == host) {
+        if !are_own || only(request, "host") != Some(&*self.host) {
             return Err("403 Forbidden");
         }
         let path = request.path.and_then(|path| path.strip_prefix('/'));
@@ -185,26 +183,22 @@ impl Gallery {
     ) -> io::Result<()> {
         let length = only(request, "content-length");
         let length = length.and_then(|length| length.parse().ok()).unwrap_or(0);
-        if length > MOST_BODY {
-            return refuse(browser, "413 Content Too Large", "");
-        }
         let Ok(mut daemon) = connect(&self.socket) else {
             let body = r#"{"error":"murald is not running","code":502}"#;
             return refuse(browser, "502 Bad Gateway", body);
         };
         daemon.set_nonblocking(false)?;
         daemon.write_all(head_for_daemon(request, route, length).as_bytes())?;
-        io::copy(&mut body.take(length), &mut daemon)?;
+        // The daemon answers without reading the body if that is too large.
+        io::copy(&mut body.take(length), &mut daemon).ok();
         if route.starts_with("/events") {
             end_with(browser.try_clone()?, daemon.try_clone()?)?;
         }
         let mut daemon = BufReader::new(daemon);
-        let head = read_head(&mut daemon)?;
-        let Some(lines) = head.strip_suffix(b"\r\n\r\n") else {
-            return Err(ErrorKind::UnexpectedEof.into());
-        };
-        browser.write_all(lines)?;
-        browser.write_all(format!("\r\n{GUARD}{SANDBOX}\r\n").as_bytes())?;
+        let mut status = Vec::new();
+        daemon.read_until(b'\n', &mut status)?;
+        browser.write_all(&status)?;
+        browser.write_all(format!("{GUARD}{SANDBOX}").as_bytes())?;
         io::copy(&mut daemon, browser).map(drop)
     }
 }
@@ -248,18 +242,18 @@ fn read_head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
 /// Returns when the last event stream has ended and no other has begun since.
 pub(super) fn wait_for_end(streams: &Receiver<bool>) {
     let mut open = 0_usize;
-    let mut end = None;
-    loop {
-        let change = match end {
-            Some(end) => streams.recv_deadline(end),
-            None => streams.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        match change {
-            Ok(true) => open += 1,
-            Ok(false) => open -= 1,
-            Err(_) => return,
+    let mut change = streams.recv().ok();
+    while let Some(is_begin) = change {
+        if is_begin {
+            open += 1;
+        } else {
+            open -= 1;
         }
-        end = (open == 0).then(|| Instant::now() + GRACE);
+        change = if open > 0 {
+            streams.recv().ok()
+        } else {
+            streams.recv_timeout(GRACE).ok()
+        };
     }
 }
 
