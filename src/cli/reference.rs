@@ -93,6 +93,12 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
             "\"-\" is standard input only for commands that take several images",
         ));
     }
+    if let Some(id) = word.strip_prefix("id:") {
+        let id = id.parse().ok().filter(|id: &i64| *id > 0);
+        return id.map(Value::from).ok_or_else(|| {
+            Error::usage(format!("the ID in {word:?} must be a number of at least 1"))
+        });
+    }
     let connection = &call.connect()?;
     if let Some(monitor) = current_of(word) {
         let shown = current(connection, monitor)?;
@@ -100,12 +106,6 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
             Some(color) if takes_colors(kind) => Ok(color.as_str().into()),
             _ => in_library(&shown).map(Value::from),
         };
-    }
-    if let Some(id) = word.strip_prefix("id:") {
-        let id = id.parse().ok().filter(|id: &i64| *id > 0);
-        return id.map(Value::from).ok_or_else(|| {
-            Error::usage(format!("the ID in {word:?} must be a number of at least 1"))
-        });
     }
     if let Some(name) = word.strip_prefix("name:") {
         let (what, known) = candidates(kind, name, connection)?;

@@ -15,6 +15,7 @@ fn wrong_arguments_are_found_without_a_daemon() {
     for line in [
         &["images", "tag", "7"][..],
         &["images", "tag", "7", "--add", ""],
+        &["images", "show", "id:x"],
         &["images", "select"],
         &["images", "delete"],
         &["playlist", "add", "evenings"],
