@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -49,8 +50,11 @@ fn stopped_daemon_does_not_block_commands() {
     let mut daemon = TestDaemon::started();
     daemon.signal("-STOP");
     let are_refused = |lines: &[&[&str]]| {
-        for line in lines {
-            let (code, _, said) = run(daemon.murald(line));
+        // Each waits ten seconds for the daemon.
+        let all = lines.iter().map(|line| daemon.murald(line));
+        let all: Vec<_> = all.map(|command| thread::spawn(|| run(command))).collect();
+        for one in all {
+            let (code, _, said) = one.join().unwrap();
             assert_eq!(code, Some(69), "{said}");
             assert!(
                 said.contains("does not reply") && said.contains("murald doctor"),
