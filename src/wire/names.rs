@@ -72,7 +72,7 @@ macro_rules! words {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            pub fn as_str(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
         }

@@ -5,7 +5,7 @@
 use super::key::{Key, Rule, Value};
 use super::settings_macro::settings;
 use crate::config::exclude::{PATTERN, is_pattern};
-use crate::wire::words;
+use crate::wire::{SortBy, SortOrder, words};
 
 words! {
     LogLevel { Debug = "debug", Info = "info", Warn = "warn", Error = "error" }
@@ -103,6 +103,13 @@ settings! {
     }
 }
 
+/// The orders of a graphical client, which does not know that by hue.
+const GALLERY_ORDERS: &[&str] = &[
+    SortBy::Name.as_str(),
+    SortBy::ImportedAt.as_str(),
+    SortBy::FileSize.as_str(),
+];
+
 settings! {
     /// `[app]`
     #[derive(Debug)]
@@ -135,10 +142,10 @@ settings! {
         /// Not used
         image_history_limit: i64 = Key::integer(100),
         /// Order of the gallery
-        sort_by: String = Key::word("imported_at", &["name", "imported_at", "file_size"])
-            .otherwise(Value::Text("imported_at")),
+        sort_by: String = Key::word(SortBy::ImportedAt.as_str(), GALLERY_ORDERS)
+            .otherwise(Value::Text(SortBy::ImportedAt.as_str())),
         /// Direction of the gallery's order
-        sort_order: String = Key::word("desc", &["asc", "desc"]).otherwise(Value::Text("desc")),
+        sort_order: String = Key::word("desc", SortOrder::WORDS).otherwise(Value::Text("desc")),
     }
 }
 
