@@ -20,6 +20,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageFormat};
 use murald::internals::decode::{self, Decoder};
 use murald::internals::events::{EventBus, EventFilter};
+use murald::internals::kernel::Kernel;
 use murald::internals::library::{self, Settings};
 use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
@@ -138,7 +139,9 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
         || (),
     );
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
-    let (library, running) = library::start(&settings, store, bus, transcoder, &spawner).unwrap();
+    let kernel = Kernel::start(&spawner).unwrap();
+    let (library, running) =
+        library::start(&settings, store, bus, transcoder, &kernel, &spawner).unwrap();
     memory::trim();
     // Resets the peak of memory.
     fs::write("/proc/self/clear_refs", "5").unwrap();

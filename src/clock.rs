@@ -1,10 +1,8 @@
 //! Waits for deadlines, and notices suspend and changes of the clock and the time zone.
 //!
-//! The thread `clock` sleeps on a timer over `CLOCK_BOOTTIME` (which continues in suspend), on one
-//! over `CLOCK_REALTIME` (which is cancelled when the clock is set), and on a watch of
-//! `/etc/localtime`. It only wakes its user, which reads the time and decides what is due.
-
-mod zone;
+//! An alarm is a timer over `CLOCK_BOOTTIME` (which continues in suspend), one over `CLOCK_REALTIME`
+//! (which is cancelled when the clock is set), and a watch of `/etc/localtime`. It only wakes its user,
+//! which reads the time and decides what is due.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,13 +14,13 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::{Timestamp, Zoned};
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::epoll::EventFlags;
+use rustix::fs::inotify::WatchFlags;
 use rustix::time::{ClockId, TimerfdClockId, TimerfdTimerFlags, clock_gettime};
 
-use crate::sys::{Cancel, CancelOnDrop, Timer, poll_until};
-use crate::thread::{Spawner, Thread};
+use crate::kernel::{Kernel, NAMES, Source, Subscriber};
+use crate::sys::Timer;
 use crate::wire::zone as local_zone;
-use zone::ZoneWatch;
 
 /// Time since boot, including suspend. Negative values are before the boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,131 +127,87 @@ fn is_usable(written: &OsStr) -> bool {
     found.is_err() || found.is_ok_and(|found| found.is_file())
 }
 
-/// Wakes a thread at its deadlines; dropping it stops the thread `clock`.
-#[derive(Debug)]
+/// Wakes a thread at its deadlines, until it is dropped.
 pub(crate) struct Alarm {
-    timers: Arc<Timers>,
+    boot: Arc<Timer>,
+    wall: Arc<Timer>,
     /// A full channel means that a wake-up is pending already.
     ring: Sender<()>,
-    _end: CancelOnDrop,
-    _thread: Thread,
-}
-
-#[derive(Debug)]
-struct Timers {
-    boot: Timer,
-    wall: Timer,
+    _sources: [Source; 2],
+    _zone: Option<Subscriber>,
 }
 
 impl Alarm {
-    /// Starts the thread. The returned channel is notified at a deadline, when the clock was set
-    /// while there was a deadline in wall time, and when the time zone has changed. Notifications
-    /// are merged.
-    pub(crate) fn start(spawner: &Spawner) -> io::Result<(Self, Receiver<()>)> {
+    /// The returned channel is notified at a deadline, when the clock was set while there was a
+    /// deadline in wall time, and when the time zone has changed. Notifications are merged.
+    pub(crate) fn start(kernel: &Kernel) -> io::Result<(Self, Receiver<()>)> {
         // TZ overrides the file and does not change at run time.
         let file = std::env::var_os("TZ")
             .is_none()
             .then(|| Path::new("/etc/localtime"));
-        Self::watching(spawner, file)
+        Self::watching(kernel, file)
     }
 
-    fn watching(spawner: &Spawner, zone_file: Option<&Path>) -> io::Result<(Self, Receiver<()>)> {
-        let timers = Arc::new(Timers {
-            boot: Timer::new(TimerfdClockId::Boottime)?,
-            wall: Timer::new(TimerfdClockId::Realtime)?,
-        });
-        let end = Cancel::new()?;
-        let zone = zone_file.and_then(|file| {
-            let unwatched = |error: &io::Error| {
-                log::warn!(
-                    "cannot watch {}: {error}; a new time zone is noticed late",
-                    file.display()
-                );
-            };
-            ZoneWatch::start(file).inspect_err(unwatched).ok()
-        });
+    fn watching(kernel: &Kernel, zone_file: Option<&Path>) -> io::Result<(Self, Receiver<()>)> {
         let (ring, rings) = bounded(1);
-        let watch = Watch {
-            timers: Arc::clone(&timers),
-            end: end.clone(),
-            zone,
-            ring: ring.clone(),
+        let boot = Arc::new(Timer::new(TimerfdClockId::Boottime)?);
+        let wall = Arc::new(Timer::new(TimerfdClockId::Realtime)?);
+        let alarm = Self {
+            _sources: [follow(kernel, &boot, &ring)?, follow(kernel, &wall, &ring)?],
+            _zone: zone_file.map(|file| follow_zone(kernel, file, &ring)),
+            boot,
+            wall,
+            ring,
         };
-        let thread = spawner.spawn("clock", move || watch.run())?;
-        Ok((
-            Self {
-                timers,
-                ring,
-                _end: CancelOnDrop(end),
-                _thread: thread,
-            },
-            rings,
-        ))
+        Ok((alarm, rings))
     }
 
     /// Replaces the deadlines. A deadline in the past wakes the user at once.
     pub(crate) fn set(&self, deadlines: Deadlines) -> io::Result<()> {
         let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
-        self.timers.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
+        self.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
         let wall = deadlines.wall.map_or(0, |at| {
             i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1)
         });
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        if self.timers.wall.set(flags, wall)? {
+        if self.wall.set(flags, wall)? {
             self.ring.try_send(()).ok();
         }
         Ok(())
     }
 }
 
-struct Watch {
-    timers: Arc<Timers>,
-    end: Cancel,
-    zone: Option<ZoneWatch>,
-    ring: Sender<()>,
+fn follow(kernel: &Kernel, timer: &Arc<Timer>, ring: &Sender<()>) -> io::Result<Source> {
+    let (read, ring) = (Arc::clone(timer), ring.clone());
+    kernel.when_ready(Arc::clone(timer), EventFlags::IN, move || {
+        if read.expired() {
+            ring.try_send(()).ok();
+        }
+    })
 }
 
-impl Watch {
-    fn run(mut self) {
-        loop {
-            match self.wait() {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => panic!("the clock cannot wait: {error}"),
-            }
-            // Read all of them, as an unread source would wake the thread again.
-            let boot = self.timers.boot.expired();
-            let wall = self.timers.wall.expired();
-            let zone = self.zone.as_mut().is_some_and(ZoneWatch::has_changed);
-            if zone {
-                local_zone::forget();
-            }
-            if boot || wall || zone {
-                self.ring.try_send(()).ok();
-            }
-        }
-    }
-
-    /// Waits for an event; returns whether the thread is to stop.
-    fn wait(&self) -> io::Result<bool> {
-        let mut sources = vec![
-            PollFd::new(&self.end, PollFlags::IN),
-            PollFd::new(&self.timers.boot, PollFlags::IN),
-            PollFd::new(&self.timers.wall, PollFlags::IN),
-        ];
-        sources.extend(
-            self.zone
-                .as_ref()
-                .map(|zone| PollFd::new(zone, PollFlags::IN)),
+/// Follows the file that names the time zone; tools replace it by a rename.
+fn follow_zone(kernel: &Kernel, file: &Path, ring: &Sender<()>) -> Subscriber {
+    let ring = ring.clone();
+    let mut subscriber = kernel.subscribe(move |_| {
+        local_zone::forget();
+        ring.try_send(()).ok();
+    });
+    let mut watches = subscriber.watch();
+    watches.follow(file, NAMES | WatchFlags::CLOSE_WRITE);
+    if let Err(error) = watches.finish() {
+        log::warn!(
+            "cannot watch {}: {error}; a new time zone is noticed late",
+            file.display()
         );
-        poll_until(&mut sources, None)?;
-        Ok(!sources[0].revents().is_empty())
     }
+    subscriber
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::Spawner;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -306,7 +260,8 @@ mod tests {
     #[test]
     fn alarm_wakes_at_deadlines_of_both_clocks() {
         let (spawner, _deaths) = Spawner::new();
-        let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let (alarm, rings) = Alarm::watching(&kernel, None).unwrap();
         let now = Now::read();
         let span = Duration::from_millis(30);
         alarm
@@ -387,7 +342,8 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri has no seccomp")]
     fn clock_change_before_setting_the_alarm_wakes_it() {
         let (spawner, _deaths) = Spawner::new();
-        let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let (alarm, rings) = Alarm::watching(&kernel, None).unwrap();
         let wall = Some(Now::read().wall.timestamp() + LONG);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -411,7 +367,8 @@ mod tests {
         };
         link("/usr/share/zoneinfo/Europe/Berlin");
         let (spawner, _deaths) = Spawner::new();
-        let (_alarm, rings) = Alarm::watching(&spawner, Some(&file)).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let (_alarm, rings) = Alarm::watching(&kernel, Some(&file)).unwrap();
         for zone in ["Asia/Tokyo", "UTC"] {
             link(&format!("/usr/share/zoneinfo/{zone}"));
             rings.recv_timeout(LONG).unwrap();

@@ -64,6 +64,10 @@ pub mod http {
     };
 }
 
+pub mod kernel {
+    pub use crate::kernel::Kernel;
+}
+
 pub mod library {
     pub use crate::library::{Library, Running, Settings, start};
 }

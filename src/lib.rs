@@ -10,6 +10,7 @@ pub(crate) mod clock;
 pub(crate) mod color;
 pub(crate) mod digest;
 pub(crate) mod error_chain;
+pub(crate) mod kernel;
 pub(crate) mod lock;
 pub(crate) mod logging;
 pub(crate) mod media;

@@ -18,6 +18,7 @@ const LAYERS: &[&[&str]] = &[
         "color",
         "digest",
         "error_chain",
+        "kernel",
         "lock",
         "logging",
         "media",

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::CompositorPlace;
 use super::search::{FoundCompositor, Search, Stream};
 use super::{Compositor, Output, Session, wayland, x11};
+use crate::kernel::Kernel;
 use crate::paths::Env;
 use crate::sys::{Cancel, CancelOnDrop, Gate, Waker, lock};
 use crate::thread::{Spawner, Thread};
@@ -167,7 +168,12 @@ pub struct Watch {
 impl Watch {
     /// `wanted` is `daemon.compositor`, `None` for `auto`. Returns at once: the outputs are listed as
     /// soon as the compositor answers.
-    pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
+    pub fn start(
+        spawner: &Spawner,
+        kernel: &Kernel,
+        wanted: Option<Compositor>,
+        env: &Env,
+    ) -> io::Result<Self> {
         let stop = Cancel::new()?;
         let waker = Arc::new(Waker::new()?);
         let outputs = Outputs {
@@ -183,9 +189,8 @@ impl Watch {
         };
         let theirs = outputs.clone();
         let until = stop.clone();
-        let thread = spawner.spawn("outputs", move || {
-            watch(&theirs, Search::new(place, waker), &until)
-        })?;
+        let search = Search::new(place, kernel.clone(), waker);
+        let thread = spawner.spawn("outputs", move || watch(&theirs, search, &until))?;
         Ok(Self {
             outputs,
             stop: CancelOnDrop(stop),

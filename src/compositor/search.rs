@@ -14,19 +14,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::inotify::{ReadFlags, WatchFlags};
+use rustix::fs::inotify::WatchFlags;
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 
 use super::x_server::{X11Stream, is_xwayland};
 use super::{Compositor, CompositorPlace, Session};
+use crate::kernel::{Kernel, Notice, Subscriber};
 use crate::paths::Env;
-use crate::sys::{Cancel, Gate, Inotify, Waker, connect, poll_until};
+use crate::sys::{Cancel, Gate, Waker, connect, poll_until};
 
 /// The first pause between tries; each one after is twice as long.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Seven tries take 2.5 s: a compositor that has made its socket listens by then.
 const TRIES: u32 = 7;
 const UNWATCHED_PAUSE: Duration = Duration::from_secs(30);
+/// Events by which a socket or its directory appears.
+const APPEARS: WatchFlags = WatchFlags::CREATE.union(WatchFlags::MOVED_TO);
 
 /// A compositor that has accepted our connection.
 pub(super) struct FoundCompositor {
@@ -42,17 +45,19 @@ pub(super) enum Stream {
 
 pub(super) struct Search {
     place: CompositorPlace,
-    /// Readable when something was made in the directory of the sockets.
-    watch: Option<Inotify>,
-    /// Readable when a session was offered.
+    kernel: Kernel,
+    /// The directory of the sockets; None if it cannot be watched.
+    watch: Option<Subscriber>,
+    /// Readable when a session was offered, or a socket was made.
     waker: Arc<Waker>,
     tries: u32,
 }
 
 impl Search {
-    pub(super) fn new(place: CompositorPlace, waker: Arc<Waker>) -> Self {
+    pub(super) fn new(place: CompositorPlace, kernel: Kernel, waker: Arc<Waker>) -> Self {
         Self {
             place,
+            kernel,
             watch: None,
             waker,
             tries: 0,
@@ -73,11 +78,11 @@ impl Search {
     ) -> Option<FoundCompositor> {
         loop {
             if let Some(place) = offered() {
-                (self.place, self.watch, self.tries) = (place, None, 0);
+                (self.place, self.tries) = (place, 0);
             }
-            if self.watch.is_none() {
-                // The watch starts before the first try, or a socket made in between would be missed.
-                self.watch = self.place.directory().and_then(|d| watch(&d).ok());
+            if self.tries == 0 || self.watch.is_none() {
+                // Before the first try, or a socket made in between would be missed.
+                self.watch = self.watch();
             }
             if self.tries > 0 {
                 self.pause(stop);
@@ -87,7 +92,10 @@ impl Search {
             }
             self.tries += 1;
             match self.place.connect() {
-                Ok(found) => return Some(found),
+                Ok(found) => {
+                    self.watch = None;
+                    return Some(found);
+                }
                 Err(error) => {
                     looked.open();
                     if self.tries == 1 {
@@ -106,64 +114,42 @@ impl Search {
             None => Some(UNWATCHED_PAUSE),
         };
         let until = pause.map(|pause| Instant::now() + pause);
-        loop {
-            let mut fds = vec![
-                PollFd::new(stop, PollFlags::IN),
-                PollFd::new(&*self.waker, PollFlags::IN),
-            ];
-            fds.extend(
-                self.watch
-                    .as_ref()
-                    .map(|watch| PollFd::new(watch, PollFlags::IN)),
-            );
-            let woken = poll_until(&mut fds, until).unwrap_or(false);
-            let is_offered = !fds[1].revents().is_empty();
-            if is_offered {
-                self.waker.reset();
-            }
-            if !woken || is_offered || stop.is_cancelled() {
-                return;
-            }
-            if self.socket_was_made() {
-                self.tries = 0;
-                return;
-            }
+        let mut fds = [
+            PollFd::new(stop, PollFlags::IN),
+            PollFd::new(&*self.waker, PollFlags::IN),
+        ];
+        poll_until(&mut fds, until).ok();
+        if !fds[1].revents().is_empty() {
+            self.waker.reset();
+            self.tries = 0;
         }
     }
 
-    fn socket_was_made(&mut self) -> bool {
-        let Some(watch) = &self.watch else {
-            return false;
-        };
-        let mut made = false;
-        let mut gone = false;
-        watch.read(|event| {
-            let name = event
-                .file_name()
-                .map(|name| OsStr::from_bytes(name.to_bytes()));
-            made |= name.is_some_and(|name| self.place.may_be(name));
-            gone |= event.events().contains(ReadFlags::IGNORED);
+    /// Watches the directory of the sockets, and the path to it.
+    fn watch(&self) -> Option<Subscriber> {
+        let directory = self.place.directory()?;
+        let place = self.place.clone();
+        let waker = Arc::clone(&self.waker);
+        let sockets = directory.clone();
+        let mut subscriber = self.kernel.subscribe(move |notice: &Notice<'_>| {
+            let name = notice.path.file_name();
+            // Without a name, a directory on the way has appeared.
+            if notice.path == sockets || name.is_none_or(|name| place.may_be(name)) {
+                waker.wake();
+            }
         });
-        if gone {
-            // The directory is gone: it is watched again once it is back.
-            self.watch = None;
+        let mut watches = subscriber.watch();
+        if !directory.is_dir() {
+            watches.follow(&directory, APPEARS);
         }
-        made || gone
+        watches.directory(&directory, APPEARS);
+        watches.finish().is_ok().then_some(subscriber)
     }
 }
 
 /// Connects to the compositor, without waiting for one.
 pub(crate) fn reach(wanted: Option<Compositor>, env: &Env) -> io::Result<Session> {
     Ok(CompositorPlace::find(wanted, env).connect()?.session)
-}
-
-fn watch(directory: &Path) -> io::Result<Inotify> {
-    let watch = Inotify::new()?;
-    watch.watch(
-        directory,
-        WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR,
-    )?;
-    Ok(watch)
 }
 
 impl CompositorPlace {
@@ -274,8 +260,10 @@ mod tests {
     use super::*;
     use crate::thread::Spawner;
 
-    fn waker() -> Arc<Waker> {
-        Arc::new(Waker::new().unwrap())
+    fn search(place: CompositorPlace) -> Search {
+        let (spawner, _deaths) = Spawner::new();
+        let kernel = Kernel::start(&spawner).unwrap();
+        Search::new(place, kernel, Arc::new(Waker::new().unwrap()))
     }
 
     /// Searches a fresh directory while `then` happens in it; returns the socket that was found.
@@ -291,7 +279,7 @@ mod tests {
         let theirs = stop.clone();
         let thread = spawner
             .spawn("search", move || {
-                let found = Search::new(place, waker()).next(&theirs, (&Gate::default(), &|| None));
+                let found = search(place).next(&theirs, (&Gate::default(), &|| None));
                 tell.send(found.map(|found| found.session)).unwrap();
             })
             .unwrap();
@@ -347,7 +335,7 @@ mod tests {
         let theirs = stop.clone();
         let looked = gate.clone();
         let search = move || {
-            let found = Search::new(place, waker()).next(&theirs, (&gate, &|| None));
+            let found = search(place).next(&theirs, (&gate, &|| None));
             assert!(found.is_none());
         };
         let thread = spawner.spawn("search", search);
@@ -366,7 +354,7 @@ mod tests {
         };
         let mut search = Search {
             tries: TRIES + 1,
-            ..Search::new(place, waker())
+            ..search(place)
         };
         let (spawner, _deaths) = Spawner::new();
         let stop = Cancel::new().unwrap();

@@ -3,23 +3,21 @@
 //! It sleeps until the kernel reports a change; programs that read the file do not wake it. It waits
 //! with a deadline only during an edit, and never reads or writes the file itself.
 //!
-//! It watches the file, its directory and the directory of each link that leads to it.
+//! It watches the file, and all directories and links that lead to it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::inotify::{ReadFlags, WatchFlags};
+use rustix::fs::inotify::WatchFlags;
 
 use super::handle::Settled;
 use super::{ConfigHandle, Error};
 use crate::error_chain::plain;
+use crate::kernel::{Kernel, NAMES, Notice, Subscriber};
 use crate::paths::{Presence, presence};
-use crate::sys::{Cancel, CancelOnDrop, Inotify, WatchPaths, poll_until};
+use crate::sys::{Cancel, CancelOnDrop, Waker, lock, poll_until};
 use crate::thread::{Spawner, Thread};
 
 /// The delay from a change until the file is read: editors make several changes in a row.
@@ -28,14 +26,9 @@ const SETTLE: Duration = Duration::from_millis(250);
 /// broken: the edit is reported within two seconds.
 const LAST: Duration = Duration::from_millis(1800);
 /// `CLOSE_WRITE` ends an edit. With `OPEN`, each reader would wake the thread.
-const CHANGES: WatchFlags = WatchFlags::MODIFY
-    .union(WatchFlags::CLOSE_WRITE)
-    .union(WatchFlags::ATTRIB)
-    .union(WatchFlags::CREATE)
-    .union(WatchFlags::DELETE)
-    .union(WatchFlags::DELETE_SELF)
-    .union(WatchFlags::MOVE)
-    .union(WatchFlags::MOVE_SELF);
+const CHANGES: WatchFlags = NAMES
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CLOSE_WRITE);
 
 /// The running watch; dropping it ends the thread.
 #[derive(Debug)]
@@ -46,19 +39,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn start(config: ConfigHandle, spawner: &Spawner) -> Result<Self, Error> {
+    pub fn start(config: ConfigHandle, kernel: &Kernel, spawner: &Spawner) -> Result<Self, Error> {
         let failed = |source| Error::Watch { source };
+        let mut watcher = Watcher::new(config, kernel).map_err(failed)?;
         // In this thread: no edit is missed from here on, and a system without watches left is
         // reported at once.
-        let places = Places::watch(config.path()).map_err(failed)?;
-        config.refresh(false);
+        watcher.watch().map_err(failed)?;
+        watcher.config.refresh(false);
         let end = Cancel::new().map_err(failed)?;
-        let mut watcher = Watcher {
-            config,
-            places,
-            due: None,
-            written: Instant::now(),
-        };
         let ended = end.clone();
         let thread = spawner
             .spawn("config", move || watcher.run(&ended))
@@ -76,115 +64,30 @@ impl Watch {
     }
 }
 
-/// Each watch, with the names in the directory that matter; none for the file itself.
-type Watches = BTreeMap<i32, Option<BTreeSet<OsString>>>;
-
-/// The watches on the way to a path, as it was when they were made.
-struct Places {
-    inotify: Inotify,
-    names: Watches,
+/// The last change of the file, for the thread.
+struct LastChange {
+    /// When the file was changed, and how long the edit may still take.
+    change: Mutex<Option<(Instant, Duration)>>,
+    waker: Waker,
 }
 
-impl Places {
-    fn watch(path: &Path) -> io::Result<Self> {
-        let mut places = Self {
-            inotify: Inotify::new()?,
-            names: BTreeMap::new(),
-        };
-        places.follow(path)?;
-        Ok(places)
+impl LastChange {
+    fn note(&self, notice: &Notice<'_>) {
+        let delay = if notice.is_unfinished { LAST } else { SETTLE };
+        *lock(&self.change) = Some((Instant::now(), delay));
+        self.waker.wake();
     }
 
-    /// Watches the places of the path as they are now, and no others. If it fails, the former places
-    /// stay watched.
-    fn follow(&mut self, path: &Path) -> io::Result<()> {
-        /// If paths change faster than this, another event is waiting.
-        const TRIES: usize = 8;
-        let mut all: BTreeSet<i32> = self.names.keys().copied().collect();
-        let mut way = WatchPaths::on_the_way_to(path);
-        let mut followed = Ok(());
-        for _ in 0..TRIES {
-            match self.add_all(&way, &mut all) {
-                Ok(names) => self.names = names,
-                Err(error) => {
-                    followed = Err(error);
-                    break;
-                }
-            }
-            // Directories that were made between the look and the watch are found by the next look.
-            let now = WatchPaths::on_the_way_to(path);
-            if now == way {
-                break;
-            }
-            way = now;
-        }
-        all.iter()
-            .filter(|watch| !self.names.contains_key(watch))
-            .for_each(|watch| {
-                self.inotify.unwatch(*watch);
-            });
-        followed
-    }
-
-    /// Adds the watches of a way, also to `all`, which has them even if it fails.
-    fn add_all(&self, way: &WatchPaths, all: &mut BTreeSet<i32>) -> io::Result<Watches> {
-        let mut watches = Watches::new();
-        for (directory, names) in &way.directories {
-            // The nearest directory above a missing one reports when it is made.
-            if !names.is_empty()
-                && let Some(watch) = self.add(directory, all)?
-            {
-                let known = watches.entry(watch).or_default();
-                known.get_or_insert_default().extend(names.iter().cloned());
-            }
-        }
-        // The file may also be written under another name.
-        if let Some(file) = &way.file
-            && let Some(watch) = self.add(file, all)?
-        {
-            watches.insert(watch, None);
-        }
-        Ok(watches)
-    }
-
-    /// None if it was removed again, or is not readable: its directory reports when that changes.
-    fn add(&self, path: &Path, all: &mut BTreeSet<i32>) -> io::Result<Option<i32>> {
-        use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-        match self.inotify.watch(path, CHANGES) {
-            Ok(watch) => {
-                all.insert(watch);
-                Ok(Some(watch))
-            }
-            Err(error) => match error.kind() {
-                NotFound | NotADirectory | PermissionDenied => Ok(None),
-                _ => Err(error),
-            },
-        }
-    }
-
-    /// How long the edit may still take after an event; none if it belongs to no edit.
-    fn delay_after(&self, watch: i32, what: ReadFlags, name: Option<&OsStr>) -> Option<Duration> {
-        if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            return Some(SETTLE);
-        }
-        if let (Some(names), Some(name)) = (self.names.get(&watch)?, name)
-            && !names.contains(name)
-        {
-            return None;
-        }
-        // A new file is empty at first, because its creator is still writing.
-        let is_new = what.contains(ReadFlags::CREATE) && !what.contains(ReadFlags::ISDIR);
-        Some(if is_new || what.contains(ReadFlags::MODIFY) {
-            LAST
-        } else {
-            SETTLE
-        })
+    fn take(&self) -> Option<(Instant, Duration)> {
+        self.waker.reset();
+        lock(&self.change).take()
     }
 }
 
 struct Watcher {
     config: ConfigHandle,
-    places: Places,
+    last: Arc<LastChange>,
+    files: Subscriber,
     /// When the current edit is read.
     due: Option<Instant>,
     /// When the file was last written.
@@ -192,15 +95,30 @@ struct Watcher {
 }
 
 impl Watcher {
+    fn new(config: ConfigHandle, kernel: &Kernel) -> io::Result<Self> {
+        let last = Arc::new(LastChange {
+            change: Mutex::default(),
+            waker: Waker::new()?,
+        });
+        let told = Arc::clone(&last);
+        Ok(Self {
+            config,
+            last,
+            files: kernel.subscribe(move |notice| told.note(notice)),
+            due: None,
+            written: Instant::now(),
+        })
+    }
+
     fn run(&mut self, end: &Cancel) {
         loop {
             let mut waited = [
-                PollFd::new(&self.places.inotify, PollFlags::IN),
+                PollFd::new(&self.last.waker, PollFlags::IN),
                 PollFd::new(end, PollFlags::IN),
             ];
             match poll_until(&mut waited, self.due) {
                 Ok(_) if !waited[1].revents().is_empty() => return,
-                Ok(true) => self.read_events(),
+                Ok(true) => self.hear(),
                 Ok(false) => self.read_edit(),
                 Err(error) => {
                     let path = self.config.path().display();
@@ -212,21 +130,11 @@ impl Watcher {
         }
     }
 
-    /// Handles all events that have arrived: a close ends an edit that a write began.
-    fn read_events(&mut self) {
-        let mut last = None;
-        self.places.inotify.read(|event| {
-            let name = event
-                .file_name()
-                .map(|name| OsStr::from_bytes(name.to_bytes()));
-            last = self
-                .places
-                .delay_after(event.wd(), event.events(), name)
-                .or(last);
-        });
-        if let Some(delay) = last {
-            self.written = Instant::now();
-            self.due = Some(self.written + delay);
+    /// The last of several changes counts: a close ends an edit that a write began.
+    fn hear(&mut self) {
+        if let Some((written, delay)) = self.last.take() {
+            self.written = written;
+            self.due = Some(written + delay);
         }
     }
 
@@ -248,8 +156,8 @@ impl Watcher {
                 .config
                 .is_unwatched(&format!("the disk of {path} does not answer"));
         }
-        self.places.inotify.drain();
-        match self.places.follow(&path) {
+        self.last.take();
+        match self.watch() {
             Ok(()) => self.config.is_watched(),
             Err(error) => {
                 self.config.is_unwatched(&format!(
@@ -260,13 +168,20 @@ impl Watcher {
             }
         }
     }
+
+    /// Watches the path and the file itself, which may also be written under another name.
+    fn watch(&mut self) -> io::Result<()> {
+        let mut watches = self.files.watch();
+        watches.follow(self.config.path(), CHANGES);
+        watches.file(self.config.path(), CHANGES);
+        watches.finish()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
-    use std::os::fd::{AsFd, AsRawFd};
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
@@ -275,6 +190,7 @@ mod tests {
 
     struct Room {
         root: PathBuf,
+        kernel: Kernel,
         watcher: Watcher,
         _directory: tempfile::TempDir,
     }
@@ -289,15 +205,12 @@ mod tests {
         }
         symlink("a/one", root.join("link")).unwrap();
         let config = ConfigHandle::open(root.join("link"), EventBus::new()).unwrap();
-        let places = Places::watch(config.path()).unwrap();
-        let watcher = Watcher {
-            config,
-            places,
-            due: None,
-            written: Instant::now(),
-        };
+        let kernel = Kernel::unattended();
+        let mut watcher = Watcher::new(config, &kernel).unwrap();
+        watcher.watch().unwrap();
         Room {
             root,
+            kernel,
             watcher,
             _directory: directory,
         }
@@ -307,7 +220,8 @@ mod tests {
         /// The delay after all that has happened since the last call.
         fn delay(&mut self) -> Option<Duration> {
             self.watcher.due = None;
-            self.watcher.read_events();
+            self.kernel.read();
+            self.watcher.hear();
             Some(self.watcher.due? - self.watcher.written)
         }
     }
@@ -345,20 +259,6 @@ mod tests {
     }
 
     #[test]
-    fn event_overflow_leads_to_a_read() {
-        let room = room();
-        let missed = ReadFlags::QUEUE_OVERFLOW;
-        assert_eq!(
-            room.watcher.places.delay_after(-1, missed, None),
-            Some(SETTLE)
-        );
-        assert_eq!(
-            room.watcher.places.delay_after(-1, ReadFlags::MODIFY, None),
-            None
-        );
-    }
-
-    #[test]
     fn half_written_file_is_read_once_more() {
         let mut room = room();
         let path = room.watcher.config.path().to_owned();
@@ -387,13 +287,7 @@ mod tests {
         room.delay();
         fs::write(&two, "").unwrap();
         assert_eq!(room.delay(), None);
-        let descriptor = room.watcher.places.inotify.as_fd().as_raw_fd();
         room.watcher.read_edit();
-        let now = room.watcher.places.inotify.as_fd().as_raw_fd();
-        assert_eq!(
-            now, descriptor,
-            "other programs may have used up the instances"
-        );
         fs::write(&two, "").unwrap();
         assert_eq!(room.delay(), Some(SETTLE));
         assert_eq!(
@@ -407,17 +301,18 @@ mod tests {
         fs::rename(room.root.join("a/one"), moved.join("one")).unwrap();
         room.delay();
         fs::write(moved.join("one"), "").unwrap();
-        let mut waited = [PollFd::new(&room.watcher.places.inotify, PollFlags::IN)];
-        assert!(!poll_until(&mut waited, Some(Instant::now())).unwrap());
+        assert_eq!(room.delay(), None);
     }
 
     #[test]
     fn creation_of_a_missing_directory_is_noticed() {
         let mut room = room();
-        room.watcher.places = Places::watch(&room.root.join("b/c/file")).unwrap();
-        fs::write(room.root.join("c"), "").unwrap();
+        fs::remove_dir_all(room.root.join("a")).unwrap();
+        assert_eq!(room.delay(), Some(SETTLE));
+        room.watcher.read_edit();
+        fs::write(room.root.join("one"), "").unwrap();
         assert_eq!(room.delay(), None);
-        fs::create_dir(room.root.join("b")).unwrap();
+        fs::create_dir(room.root.join("a")).unwrap();
         assert_eq!(room.delay(), Some(SETTLE));
     }
 }

@@ -22,6 +22,7 @@ use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::http::{Api, Limits, ROUTES, Router, Server, Stop, raise_descriptors};
+use crate::kernel::Kernel;
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
@@ -74,6 +75,7 @@ pub(super) struct Base {
     pub(super) config: ConfigHandle,
     pub(super) paths: DaemonPaths,
     pub(super) spawner: Spawner,
+    kernel: Kernel,
     pub(super) store: Store,
     pub(super) signals: Signals,
     stop: Sender<Stop>,
@@ -108,6 +110,7 @@ impl Base {
             signal.try_send(came).ok();
         })
         .map_err(start("the signals"))?;
+        let kernel = Kernel::start(&spawner).map_err(start("the thread `kernel`"))?;
         let log_settings = log_settings(&settings.daemon, &paths, options, dirs.env());
         let is_watched = options.is_watched(dirs.env());
         let log = Log::start(&log_settings, is_watched).map_err(Error::Log)?;
@@ -128,6 +131,7 @@ impl Base {
             config,
             paths,
             spawner,
+            kernel,
             store,
             signals,
             stop,
@@ -224,6 +228,7 @@ impl Base {
             self.store.clone(),
             self.bus.clone(),
             transcoder,
+            &self.kernel,
             &self.spawner,
         )
         .map_err(start("the importer"))
@@ -274,7 +279,7 @@ impl Base {
             Location::new(location.latitude, location.longitude)
         };
         playlist::start(
-            &self.spawner,
+            (&self.spawner, &self.kernel),
             self.store.clone(),
             self.bus.clone(),
             Box::new(DaemonWallpapers {
@@ -306,7 +311,7 @@ impl Daemon {
         // Clients can connect from now on.
         let (listening, socket) = base.listen()?;
         let wanted = wanted_compositor(&config.current());
-        let outputs = compositor::Watch::start(spawner, wanted, base.dirs.env())
+        let outputs = compositor::Watch::start(spawner, &base.kernel, wanted, base.dirs.env())
             .map_err(start("watching the outputs"))?;
         let decoder = base.decoder()?;
         let backends = base.backends(&outputs, &decoder)?;
@@ -361,7 +366,7 @@ impl Daemon {
         // Started last: while it copies the database, starting a thread could fail for lack of file
         // descriptors.
         let upkeep = store::start_upkeep(store, spawner).map_err(start("the database's upkeep"))?;
-        let watch = watch_config(config, spawner);
+        let watch = watch_config(config, &base.kernel, spawner);
         let daemon = Self {
             server,
             watch,
@@ -426,8 +431,12 @@ fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
 }
 
 /// Returns `None` if the file cannot be watched.
-fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
-    let watch = config::Watch::start(config.clone(), spawner);
+fn watch_config(
+    config: &ConfigHandle,
+    kernel: &Kernel,
+    spawner: &Spawner,
+) -> Option<config::Watch> {
+    let watch = config::Watch::start(config.clone(), kernel, spawner);
     let failed = |error: &config::Error| config.is_unwatched(&chain(error));
     watch.inspect_err(failed).ok()
 }

@@ -1,7 +1,7 @@
 //! The library: imports images, keeps their rows and files together, and deletes them.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `remove`, `watch`
-//! and `watch-1..n`. A worker prepares a file (`import_file`), and `library`, the only thread that names
+//! [`Library`] is the handle; [`Running`] owns the threads `library`, `import-1..n`, `remove` and
+//! `watch-1..n`. A worker prepares a file (`import_file`), and `library`, the only thread that names
 //! files, lands it as a whole or not at all (`owner`, `landing`). `remove` removes files whose rows are
 //! gone, and compares rows and files after a start, while requests are served. Thumbnails are a cache
 //! ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are decoded in processes of
@@ -45,6 +45,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use crate::events::EventBus;
+use crate::kernel::Kernel;
 use crate::store::Store;
 use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
@@ -88,6 +89,7 @@ pub fn start(
     store: Store,
     bus: EventBus,
     transcoder: Transcoder,
+    kernel: &Kernel,
     spawner: &Spawner,
 ) -> io::Result<(Library, Running)> {
     // Above the channels: if the start fails, these are closed before the threads are joined.
@@ -103,7 +105,7 @@ pub fn start(
     let importing = Arc::clone(&context);
     let work: Work = Arc::new(move |job| work(&importing, job));
     let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
-    let watching = Watching::new(Arc::clone(&context), owner.clone(), spawner);
+    let watching = Watching::new(Arc::clone(&context), owner.clone(), kernel, spawner);
     let (jobs, removals) = bounded(REMOVALS_MAX);
     let (reconciling, reconciled) = bounded(0);
     let remover = Remover {

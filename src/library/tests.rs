@@ -16,6 +16,7 @@ use super::*;
 use crate::decode::Decoder;
 use crate::digest;
 use crate::events::EventFilter;
+use crate::kernel::Kernel;
 use crate::store::{self, images, pending_files};
 use crate::thread::join_all;
 use crate::transcode;
@@ -91,6 +92,7 @@ impl Scene {
             self.store.clone(),
             self.bus.clone(),
             transcoder,
+            &Kernel::start(&spawner).unwrap(),
             &spawner,
         )
         .unwrap();

@@ -35,6 +35,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::clock::{Alarm, boot_id};
 use crate::events::EventBus;
+use crate::kernel::Kernel;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{OwnedThread, Spawner};
@@ -74,7 +75,7 @@ pub type PlayerOwner = OwnedThread<Sender<()>>;
 /// location for sunrise and sunset, `outputs` gets a message when monitors are connected or unplugged,
 /// and `session` is the file that keeps the state of the session.
 pub fn start(
-    spawner: &Spawner,
+    (spawner, kernel): (&Spawner, &Kernel),
     store: Store,
     bus: EventBus,
     wallpapers: Box<dyn Wallpapers>,
@@ -85,7 +86,7 @@ pub fn start(
     let (inbox, commands) = bounded(INBOX);
     // Nothing is ever sent over this channel: it only closes.
     let (end, ended) = bounded(0);
-    let (alarm, rings) = Alarm::start(spawner)?;
+    let (alarm, rings) = Alarm::start(kernel)?;
     let (mut player, reports) = Player::new(
         store.clone(),
         bus.clone(),

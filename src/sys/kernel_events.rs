@@ -61,7 +61,7 @@ impl Inotify {
 }
 
 /// The user has used up the `instances` or `watches`; the text has the command that allows more.
-pub(crate) fn no_watches_left(setting: &str) -> io::Error {
+fn no_watches_left(setting: &str) -> io::Error {
     let why = format!(
         "the kernel allows no more watches: run `sudo sysctl fs.inotify.max_user_{setting}`"
     );
@@ -128,61 +128,44 @@ fn is_about(message: &[u8], subsystem: &str) -> bool {
 /// Maximum number of links to follow; the kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
-/// The paths to watch so that no change of a file is missed: the file may be written, replaced or
-/// removed, a link on the way may be changed, and each directory may disappear and return.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WatchPaths {
-    /// Every directory on the way, with the names in it that matter. If there are none, only the
-    /// removal of the directory matters.
-    pub(crate) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
-    /// The file itself, if there is one.
-    pub(crate) file: Option<PathBuf>,
-}
-
-impl WatchPaths {
-    /// Returns the paths on the way to an absolute path. Reads only links and file types.
-    pub(crate) fn on_the_way_to(path: &Path) -> Self {
-        let mut paths = Self::default();
-        let mut at = PathBuf::from("/");
-        let mut rest = names(path);
-        let mut links = 0;
-        while let Some(name) = rest.pop_front() {
-            if name == ".." {
-                at.pop();
-                continue;
-            }
-            let next = at.join(&name);
-            let found = fs::symlink_metadata(&next);
-            if found.as_ref().is_ok_and(|found| found.is_dir()) && !rest.is_empty() {
-                paths.directories.entry(at).or_default();
-                at = next;
-                continue;
-            }
-            paths
-                .directories
-                .entry(at.clone())
-                .or_default()
-                .insert(name);
-            links += 1;
-            match (found, fs::read_link(&next)) {
-                (Ok(_), Ok(target)) if links <= MAX_LINKS => {
-                    if target.is_absolute() {
-                        at = PathBuf::from("/");
-                    }
-                    let mut ahead = names(&target);
-                    ahead.append(&mut rest);
-                    rest = ahead;
-                }
-                (Ok(found), _) if found.is_file() && rest.is_empty() => {
-                    paths.file = Some(next);
-                    return paths;
-                }
-                // Missing, or of the wrong kind: its directory reports when that changes.
-                _ => return paths,
-            }
+/// The directories to watch so that no change of a file is missed, with the names in them that matter:
+/// the file may be written, replaced or removed, a link on the way may be changed, and each directory
+/// may disappear and return. If there are no names, only the removal of the directory matters.
+///
+/// Reads only links and file types on the way to the absolute path.
+pub(crate) fn on_the_way_to(path: &Path) -> BTreeMap<PathBuf, BTreeSet<OsString>> {
+    let mut directories = BTreeMap::<_, BTreeSet<_>>::new();
+    let mut at = PathBuf::from("/");
+    let mut rest = names(path);
+    let mut links = 0;
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
         }
-        paths
+        let next = at.join(&name);
+        let found = fs::symlink_metadata(&next);
+        if found.as_ref().is_ok_and(|found| found.is_dir()) && !rest.is_empty() {
+            directories.entry(at).or_default();
+            at = next;
+            continue;
+        }
+        directories.entry(at.clone()).or_default().insert(name);
+        links += 1;
+        match (found, fs::read_link(&next)) {
+            (Ok(_), Ok(target)) if links <= MAX_LINKS => {
+                if target.is_absolute() {
+                    at = PathBuf::from("/");
+                }
+                let mut ahead = names(&target);
+                ahead.append(&mut rest);
+                rest = ahead;
+            }
+            // The end, missing, or of the wrong kind: its directory reports when that changes.
+            _ => return directories,
+        }
     }
+    directories
 }
 
 fn names(path: &Path) -> VecDeque<OsString> {
@@ -221,11 +204,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(root: &Path, path: &str, watched: &[(&str, &[&str])], file: Option<&str>) {
-        let paths = WatchPaths::on_the_way_to(&root.join(path));
+    fn check(root: &Path, path: &str, watched: &[(&str, &[&str])]) {
+        let directories = on_the_way_to(&root.join(path));
         let under = |path: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
-        let found: Vec<_> = paths
-            .directories
+        let found: Vec<_> = directories
             .iter()
             .filter_map(|(path, names)| Some((under(path)?, names.iter().cloned().collect())))
             .collect();
@@ -234,38 +216,25 @@ mod tests {
             .map(|(path, names)| (path.into(), names.iter().map(OsString::from).collect()))
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(
-            paths.file.as_deref().and_then(under),
-            file.map(PathBuf::from)
-        );
     }
 
     #[test]
     fn watch_paths_cover_every_directory_and_link() {
         let dir = tempfile::tempdir().unwrap();
         let root = &dir.path().canonicalize().unwrap();
-        check(root, "a/b/c", &[("", &["a"])], None);
+        check(root, "a/b/c", &[("", &["a"])]);
         fs::create_dir_all(root.join("a/b")).unwrap();
-        check(
-            root,
-            "a/b/c",
-            &[("", &[]), ("a", &[]), ("a/b", &["c"])],
-            None,
-        );
+        let steps: &[(&str, &[&str])] = &[("", &[]), ("a", &[]), ("a/b", &["c"])];
+        check(root, "a/b/c", steps);
         fs::write(root.join("a/b/c"), "").unwrap();
-        check(
-            root,
-            "a/b/c",
-            &[("", &[]), ("a", &[]), ("a/b", &["c"])],
-            Some("a/b/c"),
-        );
+        check(root, "a/b/c", steps);
         symlink("../a/b", root.join("a/link")).unwrap();
         let steps: &[(&str, &[&str])] = &[("", &[]), ("a", &["link"]), ("a/b", &["c"])];
-        check(root, "a/link/c", steps, Some("a/b/c"));
+        check(root, "a/link/c", steps);
         symlink(root.join("a/b/c"), root.join("d")).unwrap();
         let steps: &[(&str, &[&str])] = &[("", &["d"]), ("a", &[]), ("a/b", &["c"])];
-        check(root, "d", steps, Some("a/b/c"));
+        check(root, "d", steps);
         symlink("loop", root.join("loop")).unwrap();
-        check(root, "loop", &[("", &["loop"])], None);
+        check(root, "loop", &[("", &["loop"])]);
     }
 }

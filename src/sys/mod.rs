@@ -12,7 +12,7 @@ use std::path::Path;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-pub(crate) use kernel_events::{Inotify, Uevents, WatchPaths, no_watches_left};
+pub(crate) use kernel_events::{Inotify, Uevents, on_the_way_to};
 pub use wait::Cancel;
 pub(crate) use wait::{
     CancelOnDrop, Gate, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned, write,

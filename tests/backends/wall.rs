@@ -11,6 +11,7 @@ use murald::internals::compositor::Watch;
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::decode::{self, Decoder};
 use murald::internals::events::EventBus;
+use murald::internals::kernel::Kernel;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::process::{Identity, ProcessRecords, Reaper, Versions};
 use murald::internals::sys::Cancel;
@@ -51,7 +52,8 @@ impl Wall {
     /// A wall with other programs and directories.
     pub fn with(desktop: Desktop, outputs: usize, dir: tempfile::TempDir, env: Env) -> Self {
         let (spawner, deaths) = Spawner::new();
-        let watch = Watch::start(&spawner, None, &desktop.env()).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let watch = Watch::start(&spawner, &kernel, None, &desktop.env()).unwrap();
         let run = dir.path().join("run");
         let config = ConfigHandle::open(dir.path().join("config.toml"), EventBus::new()).unwrap();
         let settings = config.clone();

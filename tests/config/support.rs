@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use murald::internals::config::{ConfigHandle, Watch};
 use murald::internals::events::{EventBus, EventFilter, Subscription};
+use murald::internals::kernel::Kernel;
 use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ const QUIET: Duration = Duration::from_millis(800);
 /// Fields are dropped in this order: the watch before its directory.
 pub(crate) struct Watched {
     _watch: Watch,
+    _kernel: Kernel,
     pub(crate) handle: ConfigHandle,
     events: Subscription,
     deaths: Deaths,
@@ -32,9 +34,11 @@ impl Watched {
         let events = bus.subscribe(EventFilter::ALL, || ());
         let handle = ConfigHandle::open(dir.path().join(path), bus).unwrap();
         let (spawner, deaths) = Spawner::new();
-        let watch = Watch::start(handle.clone(), &spawner).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let watch = Watch::start(handle.clone(), &kernel, &spawner).unwrap();
         Self {
             _watch: watch,
+            _kernel: kernel,
             handle,
             events,
             deaths,

@@ -1,7 +1,8 @@
-//! Tests that neither the daemon nor its drawing process wakes up while idle.
+//! Tests that neither the daemon nor its drawing process wakes up while idle, and how many inotify
+//! instances the daemon has.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
@@ -37,6 +38,23 @@ fn rests(pids: &[u32]) {
     });
 }
 
+/// Starts a playlist that changes every hour, and waits for its first picture.
+fn start_playlist(daemon: &TestDaemon, ids: [i64; 2]) {
+    let hour = json!({ "type": "timer", "interval": 3600 });
+    let items = ids.map(|id| json!({ "image_id": id }));
+    let body = json!({ "name": "slow", "configuration": hour, "images": items });
+    let list = daemon.client().post("/playlists", &body).ok()["id"]
+        .as_i64()
+        .unwrap();
+    let mut events = daemon.events("");
+    let start = json!({ "monitors": ["HEADLESS-1"] });
+    daemon
+        .client()
+        .post(&format!("/playlists/{list}/start"), &start)
+        .ok();
+    events.wait_for("wallpaper_changed");
+}
+
 #[test]
 fn daemon_sleeps_when_idle() {
     let daemon = TestDaemon::started();
@@ -53,21 +71,39 @@ fn daemon_and_drawing_process_sleep_while_a_wallpaper_is_shown() {
     daemon.start();
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
         .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
-    let hour = json!({ "type": "timer", "interval": 3600 });
-    let items = ids.map(|id| json!({ "image_id": id }));
-    let body = json!({ "name": "slow", "configuration": hour, "images": items });
-    let list = daemon.client().post("/playlists", &body).ok()["id"]
-        .as_i64()
-        .unwrap();
-    let mut events = daemon.events("");
-    let start = json!({ "monitors": ["HEADLESS-1"] });
-    daemon
-        .client()
-        .post(&format!("/playlists/{list}/start"), &start)
-        .ok();
-    events.wait_for("wallpaper_changed");
+    start_playlist(&daemon, ids);
     let drawing = daemon.drawing();
     assert_eq!(drawing.len(), 1);
     rests(&[&[daemon.pid()], &*drawing].concat());
     assert_eq!(daemon.drawing(), drawing);
+}
+
+/// Returns the number of inotify instances of a process; a user has 128.
+fn instances(pid: u32) -> usize {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let targets = open.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+    targets
+        .filter(|target| target == Path::new("anon_inode:inotify"))
+        .count()
+}
+
+#[test]
+fn daemon_has_two_inotify_instances_for_all_that_it_watches() {
+    let desktop = Desktop::wayland(&["320x240"]);
+    let mut daemon = TestDaemon::on(&desktop);
+    let pictures = daemon.root().join("pictures");
+    fs::create_dir(&pictures).unwrap();
+    daemon.configure(&format!("[library]\nwatch = [{pictures:?}]\n"));
+    daemon.start();
+    let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
+        .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
+    start_playlist(&daemon, ids);
+    assert_eq!(instances(daemon.pid()), 2, "while a backend runs");
+    drop(desktop);
+    wait_until("the search for a compositor", || {
+        let log = daemon.log();
+        let lost = log.rfind("lost the connection to the compositor");
+        lost.is_some_and(|at| log[at..].contains("waiting for one"))
+    });
+    assert_eq!(instances(daemon.pid()), 2, "while a compositor is sought");
 }

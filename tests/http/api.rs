@@ -12,6 +12,7 @@ use murald::internals::decode::{self, Decoder};
 use murald::internals::desktop;
 use murald::internals::events::EventBus;
 use murald::internals::http::{Api, Limits, ROUTES, Router, Server, Stop};
+use murald::internals::kernel::Kernel;
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
@@ -42,6 +43,7 @@ fn daemon() -> Daemon {
     let home = directory.path();
     let (stop, stops) = bounded(1);
     let (spawner, _deaths) = Spawner::new();
+    let kernel = Kernel::start(&spawner).unwrap();
     let events = EventBus::new();
     let config = ConfigHandle::open(home.join("config.toml"), events.clone()).unwrap();
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
@@ -81,7 +83,7 @@ fn daemon() -> Daemon {
     };
     let told = backends.outputs.subscribe();
     let (playlists, player) = playlist::start(
-        &spawner,
+        (&spawner, &kernel),
         store.clone(),
         events.clone(),
         Box::new(wallpapers),
@@ -106,6 +108,7 @@ fn daemon() -> Daemon {
         store.clone(),
         events.clone(),
         transcoder,
+        &kernel,
         &spawner,
     )
     .unwrap();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use murald::internals::events::{EventBus, EventFilter};
+use murald::internals::kernel::Kernel;
 use murald::internals::library::{self, Library, Running, Settings};
 use murald::internals::store::images::{self, Checksum};
 use murald::internals::store::{self, Store, edits, pending_files};
@@ -207,8 +208,16 @@ impl TestDaemon {
         let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
         let bus = EventBus::new();
         let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
-        let (library, running) =
-            library::start(&settings, store.clone(), bus.clone(), transcoder, &spawner).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let (library, running) = library::start(
+            &settings,
+            store.clone(),
+            bus.clone(),
+            transcoder,
+            &kernel,
+            &spawner,
+        )
+        .unwrap();
         Self {
             library,
             store,

@@ -12,6 +12,7 @@ use std::time::Duration;
 use murald::internals::decode::{self, Decoder};
 use murald::internals::digest;
 use murald::internals::events::{EventBus, EventFilter};
+use murald::internals::kernel::Kernel;
 use murald::internals::library::{self, Settings};
 use murald::internals::store::images;
 use murald::internals::store::{self, Store, pending_files};
@@ -88,8 +89,9 @@ fn check(directory: &Path, round: u32) -> usize {
         || (),
     );
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
+    let kernel = Kernel::start(&spawner).unwrap();
     let (library, running) =
-        library::start(&settings, store.clone(), bus, transcoder, &spawner).unwrap();
+        library::start(&settings, store.clone(), bus, transcoder, &kernel, &spawner).unwrap();
     wait_until("the library is reconciled", || running.is_reconciled());
     // An empty batch ends after the adoption of files without rows.
     library.import(Vec::new(), None).unwrap();
@@ -140,11 +142,13 @@ fn import(directory: &Path) {
         || (),
     );
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
+    let kernel = Kernel::start(&spawner).unwrap();
     let (library, running) = library::start(
         &settings(directory, &spawner),
         store,
         bus,
         transcoder,
+        &kernel,
         &spawner,
     )
     .unwrap();

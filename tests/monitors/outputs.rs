@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use murald::internals::compositor::{Compositor, Identity, Output, Outputs, Session, Watch};
+use murald::internals::kernel::Kernel;
 use murald::internals::paths::Env;
 use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
@@ -12,7 +13,8 @@ use crate::support::TestDaemon;
 
 fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
     let (spawner, deaths) = Spawner::new();
-    let watch = Watch::start(&spawner, None, env).unwrap();
+    let kernel = Kernel::start(&spawner).unwrap();
+    let watch = Watch::start(&spawner, &kernel, None, env).unwrap();
     let outputs = watch.outputs();
     (watch, outputs, deaths)
 }

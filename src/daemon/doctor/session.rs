@@ -10,6 +10,7 @@ use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
 use crate::decode::{self, Decoder};
 use crate::error_chain::plain;
+use crate::kernel::Kernel;
 use crate::paths::{Dirs, Env};
 use crate::process::{ProcessRecords, Reaper, Versions};
 use crate::thread::Spawner;
@@ -26,7 +27,10 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
     };
     let shown = shown(&session);
     let (spawner, _deaths) = Spawner::new();
-    let Ok(watch) = compositor::Watch::start(&spawner, wanted, env) else {
+    let Ok(kernel) = Kernel::start(&spawner) else {
+        return;
+    };
+    let Ok(watch) = compositor::Watch::start(&spawner, &kernel, wanted, env) else {
         return;
     };
     let outputs = watch.outputs();

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,12 +21,12 @@ use super::super::listing::{is_listed, is_mark};
 use super::super::owner::Owner;
 use super::super::task::{Directory, Facts, Task, Which};
 use super::compare::{Difference, Found, Loss, Root, compare, slices};
-use super::notices::{Kernel, Watches};
 use super::rows::{Effects, Rows};
 use super::settings::{FILES_AT_ONCE, GRACE};
 use super::walk::{Scope, Walk};
-use super::watched::{ANYWHERE, Status, Waiting, Watched};
+use super::watched::{Status, Waiting, Watched};
 use crate::digest::Checksum;
+use crate::kernel::{ANYWHERE, Subscriber};
 use crate::store::images;
 use crate::store::watched::{self, Missing, Stamp, WatchedFile};
 use crate::sys::lock;
@@ -44,7 +45,7 @@ pub(super) struct DirectoryThread {
     watched: Arc<Watched>,
     context: Arc<ImportContext>,
     owner: Owner,
-    kernel: Kernel,
+    subscriber: Subscriber,
     /// murald's own directories.
     own: Vec<PathBuf>,
     /// The watched directories inside this one at the last look, whose files are theirs.
@@ -58,7 +59,6 @@ pub(super) struct DirectoryThread {
     /// The directories inside it at the last look at everything, or the single files.
     known: BTreeSet<PathBuf>,
     files: Files,
-    walks: u64,
     is_unsaved: bool,
     state: State,
 }
@@ -84,6 +84,13 @@ impl Files {
     }
 }
 
+/// Why the kernel does not report all changes, for people.
+fn refused(error: &io::Error) -> String {
+    format!(
+        "{error}; until then, changes are found only at start, on SIGHUP and by `murald library scan`"
+    )
+}
+
 /// What is known about the directory itself.
 #[derive(Default)]
 struct State {
@@ -103,7 +110,7 @@ impl DirectoryThread {
     pub(super) fn new(
         watched: Arc<Watched>,
         (context, owner): (Arc<ImportContext>, Owner),
-        kernel: Kernel,
+        subscriber: Subscriber,
         own: Vec<PathBuf>,
     ) -> Self {
         let now = Instant::now();
@@ -111,7 +118,7 @@ impl DirectoryThread {
             watched,
             context,
             owner,
-            kernel,
+            subscriber,
             own,
             inner: Vec::new(),
             wish: Some((Scope::All, now)),
@@ -119,7 +126,6 @@ impl DirectoryThread {
             due: None,
             known: BTreeSet::new(),
             files: Files::default(),
-            walks: 0,
             is_unsaved: false,
             state: State::default(),
         }
@@ -136,9 +142,6 @@ impl DirectoryThread {
                 self.fail();
             }
             self.tell();
-        }
-        if let Some(notices) = self.kernel.notices() {
-            notices.forget(self.watched.id, None);
         }
     }
 
@@ -382,9 +385,7 @@ impl DirectoryThread {
         } else {
             Vec::new()
         };
-        self.walks += 1;
-        let mut watches =
-            is_all.then(|| Watches::new(self.kernel.notices(), (self.watched.id, self.walks)));
+        let mut watches = is_all.then(|| self.subscriber.watch());
         let alive = || *lock(&self.watched.walking) = Some(Instant::now());
         alive();
         let directory = &*self.watched.directory;
@@ -400,8 +401,7 @@ impl DirectoryThread {
         *lock(&self.watched.walking) = None;
         found.files.retain(|file| !self.is_inner(&file.path));
         if let Some(watches) = watches {
-            watches.finish();
-            self.state.refused = watches.refused;
+            self.state.refused = watches.finish().err().map(|error| refused(&error));
         }
         if is_all && !is_single {
             self.known = found.directories.keys().cloned().collect();
@@ -789,8 +789,8 @@ pub(super) fn forget(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
     use crate::library::tests::{Alive, Scene, png};
-    use crate::thread::Spawner;
 
     fn thread(alive: &Alive, path: PathBuf) -> DirectoryThread {
         let directory = Directory {
@@ -800,10 +800,9 @@ mod tests {
         let watched = Arc::new(Watched::new(1, "w".to_owned(), directory));
         let list = &alive.context().watched;
         list.set(list.all().into_iter().chain([watched.clone()]).collect());
-        let (spawner, _deaths) = Spawner::new();
-        let kernel = Kernel::new(spawner, alive.context().watched.clone());
+        let kernel = Kernel::unattended();
         let shared = (Arc::clone(alive.context()), alive.owner());
-        DirectoryThread::new(watched, shared, kernel, Vec::new())
+        DirectoryThread::new(watched, shared, kernel.subscribe(|_| ()), Vec::new())
     }
 
     fn import(context: &ImportContext, file: &Path) -> i64 {

@@ -1,14 +1,12 @@
 //! Watched directories: the library follows the files in them.
 //!
 //! `settings` says which directories are watched. Each has a thread (`directory`) and a part that other
-//! threads see (`watched`). A thread lists its directory (`walk`) when files have changed (`notices`),
-//! compares what it has found with the rows (`compare`), and has `library` write the differences
-//! (`rows`). The imports read the files themselves (`read`), and `place` decides which image gets a
-//! content.
+//! threads see (`watched`). A thread lists its directory (`walk`) when files have changed, compares what
+//! it has found with the rows (`compare`), and has `library` write the differences (`rows`). The imports
+//! read the files themselves (`read`), and `place` decides which image gets a content.
 
 mod compare;
 mod directory;
-mod notices;
 mod place;
 mod read;
 pub(super) mod rows;
@@ -16,22 +14,26 @@ mod settings;
 mod walk;
 pub(super) mod watched;
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use rustix::event::epoll::EventFlags;
 
 use super::context::ImportContext;
 use super::error::Error;
 use super::owner::Owner;
 use super::task::{Directory, Which};
 use crate::config::Exclude;
+use crate::kernel::{ANYWHERE, Kernel, Source};
 use crate::store::watched as store;
 use crate::sys::lock;
 use crate::thread::Spawner;
 use crate::wire::{WatchState, WatchedDirectory};
 
 use directory::DirectoryThread;
-use notices::Kernel;
 use watched::{Status, Watched};
 
 pub(crate) use settings::{Wanted, WatchSettings};
@@ -48,19 +50,26 @@ struct Shared {
     context: Arc<ImportContext>,
     owner: Owner,
     kernel: Kernel,
+    /// The table of mounts, while directories are watched: a disk may concern any of them.
+    mounts: Mutex<Option<Source>>,
     settings: Mutex<WatchSettings>,
     last_id: AtomicU64,
 }
 
 impl Watching {
     /// Watches nothing until [`Self::configure`] is called.
-    pub(super) fn new(context: Arc<ImportContext>, owner: Owner, spawner: &Spawner) -> Self {
-        let kernel = Kernel::new(spawner.clone(), context.watched.clone());
+    pub(super) fn new(
+        context: Arc<ImportContext>,
+        owner: Owner,
+        kernel: &Kernel,
+        spawner: &Spawner,
+    ) -> Self {
         Self(Arc::new(Shared {
             spawner: spawner.clone(),
             context,
             owner,
-            kernel,
+            kernel: kernel.clone(),
+            mounts: Mutex::default(),
             settings: Mutex::default(),
             last_id: AtomicU64::new(0),
         }))
@@ -128,6 +137,7 @@ impl Watching {
         before.iter().for_each(|one| one.end());
         let all = directories.iter().map(|(one, _)| Arc::clone(one));
         list.set(all.collect());
+        self.follow_mounts(!directories.is_empty());
         // Their files may belong to a directory around them now.
         let around = before
             .iter()
@@ -137,6 +147,21 @@ impl Watching {
             self.start(one, &settings);
         }
         *current = settings;
+    }
+
+    /// Follows the mounting and unmounting of disks.
+    fn follow_mounts(&self, is_wanted: bool) {
+        let mut mounts = lock(&self.0.mounts);
+        if !is_wanted {
+            *mounts = None;
+        } else if mounts.is_none() {
+            let list = self.0.context.watched.clone();
+            let tell = move || list.changed(Path::new(ANYWHERE));
+            let follow = |table| self.0.kernel.when_ready(table, EventFlags::PRI, tell);
+            let source = File::open("/proc/self/mountinfo").and_then(follow);
+            let failed = |error: &_| log::warn!("cannot notice mounted disks: {error}");
+            *mounts = source.inspect_err(failed).ok();
+        }
     }
 
     /// Whether a file in place lies outside of these directories.
@@ -166,7 +191,9 @@ impl Watching {
         let name = format!("watch-{}", one.id);
         let written = one.written.clone();
         let shared = (Arc::clone(context), owner.clone());
-        let thread = DirectoryThread::new(one, shared, kernel.clone(), settings.own.clone());
+        let watched = Arc::clone(&one);
+        let files = kernel.subscribe(move |notice| watched.changed(notice.path, Instant::now()));
+        let thread = DirectoryThread::new(one, shared, files, settings.own.clone());
         match spawner.spawn(&name, move || thread.run()) {
             // It may wait for a disk that does not answer.
             Ok(thread) => thread.leave(),
@@ -234,6 +261,6 @@ impl Watching {
     pub(super) fn end(&self) {
         let ended = self.0.context.watched.set(Vec::new());
         ended.iter().for_each(|one| one.end());
-        self.0.kernel.end();
+        self.follow_mounts(false);
     }
 }

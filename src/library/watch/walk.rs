@@ -8,13 +8,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use rustix::fs::inotify::WatchFlags;
 use rustix::io::Errno;
 
 use super::super::disk::stamp;
 use super::super::listing::{is_closed, list};
 use super::super::task::Directory;
 use super::compare::{Found, Root, Seen};
-use super::notices::Watches;
+use crate::kernel::{NAMES, Watches};
+
+/// Events of the files in a directory: their names, and the end of a write.
+const FILES: WatchFlags = NAMES.union(WatchFlags::CLOSE_WRITE);
 
 /// The paths that are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,13 +205,13 @@ impl<'a> Walk<'a> {
 
     fn watch(&mut self, directory: &Path) {
         if let Some(watches) = &mut self.watches {
-            watches.files(directory);
+            watches.directory(directory, FILES);
         }
     }
 
     fn follow(&mut self, path: &Path) {
         if let Some(watches) = &mut self.watches {
-            watches.follow(path);
+            watches.follow(path, NAMES);
         }
     }
 

@@ -8,11 +8,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use super::super::task::{Directory, Which};
+use crate::kernel::ANYWHERE;
 use crate::sys::{lock, unpoisoned};
 use crate::wire::WatchState;
 
-/// The path of a change that may concern any file.
-pub(super) const ANYWHERE: &str = "/";
 /// The delay after the last event of a directory, as most files are written in several steps.
 const SETTLE: Duration = Duration::from_millis(400);
 /// The maximum delay after the first event, even if more follow: a file is imported within two seconds
@@ -231,14 +230,10 @@ impl WatchList {
         whole.map(|one| one.directory.path.clone()).collect()
     }
 
-    /// Passes on a change: of one directory, or of all.
-    pub(super) fn changed(&self, directory: Option<u64>, path: &Path) {
+    /// Passes on a change to all directories.
+    pub(super) fn changed(&self, path: &Path) {
         let now = Instant::now();
-        let list = lock(&self.0);
-        let with = list
-            .iter()
-            .filter(|one| directory.is_none_or(|id| one.id == id));
-        with.for_each(|one| one.changed(path, now));
+        lock(&self.0).iter().for_each(|one| one.changed(path, now));
     }
 
     /// Has a file looked at again.
