@@ -89,7 +89,7 @@ pub mod playlist {
 }
 
 pub mod process {
-    pub use crate::process::{Identity, Launch, ProcessRecords, Reaper, Versions, which};
+    pub use crate::process::{Identity, Launch, ProcessRecords, Versions, which};
 }
 
 pub mod store {

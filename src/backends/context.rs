@@ -5,11 +5,13 @@
 //! replaces the other, and an earlier daemon may have left more. The newest is the visible one. Runs on
 //! the worker's thread.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
+use rustix::event::epoll::EventFlags;
 
 use super::Error;
 use super::copies::Copies;
@@ -18,9 +20,10 @@ use crate::compositor::{Outputs, Session, note_root_painter, root_painter};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
 use crate::error_chain::chain;
+use crate::kernel::{Kernel, Source};
 use crate::paths::Dirs;
 use crate::process::{
-    self, BackendProcess, Child, Launch, ProcessRecords, Reaper, ResourceLimits, Versions,
+    self, BackendProcess, Child, Launch, ProcessRecords, ResourceLimits, Versions,
 };
 use crate::sys::Cancel;
 use crate::thread::Spawner;
@@ -32,7 +35,7 @@ pub struct Backends {
     pub settings: Arc<dyn Fn() -> Arc<Config> + Send + Sync>,
     pub outputs: Outputs,
     pub records: ProcessRecords,
-    pub reaper: Reaper,
+    pub kernel: Kernel,
     /// For threads that wait for messages of a process.
     pub spawner: Spawner,
     /// Each backend has a directory of its own in it.
@@ -177,40 +180,42 @@ impl Context {
 
     /// Reports the exit of a process that murald did not start.
     pub(super) fn watch_foreign(&self, child: Child) -> Option<Foreign> {
-        let watched = self.shared.reaper.watch(&child, &self.tell);
-        let failed = |error: &std::io::Error| {
+        let watched = self.when_ended(&child);
+        let failed = |error: &io::Error| {
             log::debug!("cannot watch process {}: {error}", child.identity().pid);
         };
-        watched.inspect_err(failed).ok()?;
-        Some(Foreign {
-            child,
-            reaper: self.shared.reaper.clone(),
-        })
+        let end = watched.inspect_err(failed).ok()?;
+        Some(Foreign { child, _end: end })
     }
 
     fn watch(&self, process: &BackendProcess) {
-        if let Err(error) = self.shared.reaper.watch(process.child(), &self.tell) {
+        match self.when_ended(process.child()) {
+            Ok(end) => end.keep(),
             // The process is still checked before each change.
-            log::error!("cannot watch {}: {error}", process.record().shown());
+            Err(error) => log::error!("cannot watch {}: {error}", process.record().shown()),
         }
+    }
+
+    /// Sends a message once the process has ended.
+    fn when_ended(&self, child: &Child) -> io::Result<Source> {
+        let tell = self.tell.clone();
+        let end = EventFlags::IN | EventFlags::ONESHOT;
+        self.shared.kernel.when_ready(child.clone(), end, move || {
+            // If the channel is full, the owner checks anyway.
+            tell.try_send(()).ok();
+        })
     }
 }
 
 /// A process that we did not start, watched until this is dropped. It is never signalled.
 pub(super) struct Foreign {
     child: Child,
-    reaper: Reaper,
+    _end: Source,
 }
 
 impl Foreign {
     pub(super) fn is_running(&self) -> bool {
         self.child.is_running()
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        self.reaper.forget(&self.child);
     }
 }
 

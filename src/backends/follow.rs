@@ -148,7 +148,8 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::time::Duration;
 
-    use crate::process::{Launch, ProcessRecords, Reaper};
+    use crate::kernel::Kernel;
+    use crate::process::{Launch, LogLimit, ProcessRecords};
     use crate::thread::Spawner;
 
     fn read(lines: &mut Lines<'_>) -> Vec<String> {
@@ -210,7 +211,8 @@ mod tests {
     fn line_is_found_in_a_flood_of_output() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, _deaths) = Spawner::new();
-        let _reaper = Reaper::start(&spawner, dir.path()).unwrap();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let _limit = LogLimit::start(&kernel, &spawner, dir.path()).unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
         // The log becomes longer than the limit at which it is emptied.
         let flood =

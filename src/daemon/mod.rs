@@ -177,6 +177,7 @@ impl Daemon {
         in_time("parallax", self.parallax.end(deadline));
         in_time("workspaces", self.workspaces.end(deadline));
         in_time("outputs", self.outputs.end(deadline));
+        in_time("logs", self.logs.end(deadline));
         in_time("battery", self.pause.end(deadline));
         in_time("playlist", self.playlists.end(deadline));
         // An import may wait for its jobs.

@@ -30,7 +30,7 @@ use crate::media::PlainColors;
 use crate::parallax::Parallax;
 use crate::paths::{Dirs, make_directories};
 use crate::playlist::{self, DaemonWallpapers, Location, PlayerOwner, Playlists};
-use crate::process::{ProcessRecords, Reaper, Versions};
+use crate::process::{LogLimit, ProcessRecords, Versions};
 use crate::signals::{self, Signal, Signals};
 use crate::store::{self, Store};
 use crate::systemd;
@@ -62,6 +62,7 @@ pub(crate) struct Daemon {
     pub(super) decoder: Decoder,
     pub(super) outputs: compositor::Watch,
     pub(super) backends: Backends,
+    pub(super) logs: LogLimit,
     pub(super) upkeep: store::Upkeep,
     /// `None` if the service manager owns the socket.
     pub(super) socket: Option<Socket>,
@@ -193,14 +194,12 @@ impl Base {
 
     fn backends(&self, outputs: &compositor::Watch, decoder: &Decoder) -> Result<Backends, Error> {
         let records = ProcessRecords::open(&self.paths.backends).map_err(Error::Process)?;
-        let reaper =
-            Reaper::start(&self.spawner, &self.paths.backends).map_err(start("the reaper"))?;
         let config = self.config.clone();
         Ok(Backends {
             settings: Arc::new(move || config.current()),
             outputs: outputs.outputs(),
             records,
-            reaper,
+            kernel: self.kernel.clone(),
             spawner: self.spawner.clone(),
             cache: self.paths.cache.clone(),
             decoder: decoder.clone(),
@@ -315,6 +314,8 @@ impl Daemon {
             .map_err(start("watching the outputs"))?;
         let decoder = base.decoder()?;
         let backends = base.backends(&outputs, &decoder)?;
+        let logs = LogLimit::start(&base.kernel, spawner, &base.paths.backends)
+            .map_err(start("the limit of logs"))?;
         let (jobs, transcoder) = transcode::start(spawner, transcode::Limits::default())
             .map_err(start("the transcoder"))?;
         let (library, imports) = base.library(jobs, &decoder)?;
@@ -384,6 +385,7 @@ impl Daemon {
             decoder,
             outputs,
             backends,
+            logs,
             upkeep,
             socket,
             base,

@@ -28,7 +28,7 @@ pub struct BackendProcess {
     record: Record,
     /// The path of the record; the log has the same path with another extension.
     pub(super) path: PathBuf,
-    /// The log, locked before the process is started, so that the reaper does not empty it.
+    /// The log, locked before the process is started, so that it is not emptied.
     held: Option<File>,
 }
 
@@ -84,7 +84,7 @@ impl BackendProcess {
         self.beside("log")
     }
 
-    /// Lets the reaper empty the log; called when the starting thread has read it.
+    /// Lets the log be emptied; called when the starting thread has read it.
     pub fn release_log(&mut self) {
         if let Some(held) = self.held.take() {
             // Not only closed: a child that another thread starts now has the file, too, until its exec.

@@ -7,7 +7,7 @@
 //! ([`Scripts`]), but not the processes that these leave running.
 //!
 //! A process is identified by its PID and start time and signalled through a pidfd, so that other
-//! processes are never hit. Runs on the calling thread, except for the [`Reaper`], which has its
+//! processes are never hit. Runs on the calling thread, except for the [`LogLimit`], which has its
 //! own.
 
 mod backend_process;
@@ -17,9 +17,9 @@ mod child;
 pub mod fuzz;
 mod identity;
 mod launch;
+mod logs;
 mod oneshot;
 mod orders;
-mod reaper;
 mod records;
 mod sandbox;
 mod scripts;
@@ -38,9 +38,9 @@ pub(crate) use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};
+pub(crate) use logs::LogLimit;
 pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_until, run_with_progress};
 pub(crate) use orders::{ResourceLimits, keep_files_private};
-pub use reaper::Reaper;
 pub use records::ProcessRecords;
 pub(crate) use records::plain_name;
 pub(crate) use sandbox::confine;

@@ -53,11 +53,6 @@ impl Inotify {
             each(&event);
         }
     }
-
-    /// Discards all pending events, for callers that need only the wake-up.
-    pub(crate) fn drain(&self) {
-        self.read(|_| ());
-    }
 }
 
 /// The user has used up the `instances` or `watches`; the text has the command that allows more.

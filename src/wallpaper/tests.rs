@@ -27,8 +27,9 @@ use crate::compositor::{Output, Outputs, Session};
 use crate::config::{BackendName, Config};
 use crate::decode::Decoder;
 use crate::events::EventBus;
+use crate::kernel::Kernel;
 use crate::paths::{Dirs, Env};
-use crate::process::{ProcessRecords, Reaper, Versions};
+use crate::process::{ProcessRecords, Versions};
 use crate::store::images::{self, NewImage};
 use crate::store::{Store, history};
 use crate::thread::Spawner;
@@ -102,7 +103,7 @@ impl Room {
                 outputs,
             ),
             records: ProcessRecords::open(&at("processes")).unwrap(),
-            reaper: Reaper::start(&spawner, &at("processes")).unwrap(),
+            kernel: Kernel::start(&spawner).unwrap(),
             spawner,
             cache: at("cache"),
             dirs: Dirs::new(env).unwrap(),

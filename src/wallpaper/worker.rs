@@ -85,7 +85,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread, which builds the `backend` first. The reaper sends to `exits` when a process
+    /// Starts the thread, which builds the `backend` first. The thread `kernel` sends to `exits` when a process
     /// of the backend has exited.
     pub(super) fn start(
         spawner: &Spawner,

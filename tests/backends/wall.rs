@@ -13,7 +13,7 @@ use murald::internals::decode::{self, Decoder};
 use murald::internals::events::EventBus;
 use murald::internals::kernel::Kernel;
 use murald::internals::paths::{Dirs, Env};
-use murald::internals::process::{Identity, ProcessRecords, Reaper, Versions};
+use murald::internals::process::{Identity, ProcessRecords, Versions};
 use murald::internals::sys::Cancel;
 use murald::internals::thread::{Deaths, Spawner};
 
@@ -70,7 +70,7 @@ impl Wall {
             settings: Arc::new(move || settings.current()),
             outputs: watch.outputs(),
             records: ProcessRecords::open(&run).unwrap(),
-            reaper: Reaper::start(&spawner, &run).unwrap(),
+            kernel,
             spawner,
             cache: dir.path().join("cache"),
             dirs: Dirs::new(env).unwrap(),

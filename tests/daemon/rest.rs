@@ -88,7 +88,7 @@ fn instances(pid: u32) -> usize {
 }
 
 #[test]
-fn daemon_has_two_inotify_instances_for_all_that_it_watches() {
+fn daemon_has_one_inotify_instance_for_all_that_it_watches() {
     let desktop = Desktop::wayland(&["320x240"]);
     let mut daemon = TestDaemon::on(&desktop);
     let pictures = daemon.root().join("pictures");
@@ -98,12 +98,12 @@ fn daemon_has_two_inotify_instances_for_all_that_it_watches() {
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
         .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
     start_playlist(&daemon, ids);
-    assert_eq!(instances(daemon.pid()), 2, "while a backend runs");
+    assert_eq!(instances(daemon.pid()), 1, "while a backend runs");
     drop(desktop);
     wait_until("the search for a compositor", || {
         let log = daemon.log();
         let lost = log.rfind("lost the connection to the compositor");
         lost.is_some_and(|at| log[at..].contains("waiting for one"))
     });
-    assert_eq!(instances(daemon.pid()), 2, "while a compositor is sought");
+    assert_eq!(instances(daemon.pid()), 1, "while a compositor is sought");
 }

@@ -16,7 +16,7 @@ use murald::internals::kernel::Kernel;
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
-use murald::internals::process::{ProcessRecords, Reaper, Versions};
+use murald::internals::process::{ProcessRecords, Versions};
 use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
@@ -61,7 +61,7 @@ fn daemon() -> Daemon {
         settings: Arc::new(move || settings.current()),
         outputs: Outputs::default(),
         records: ProcessRecords::open(&home.join("run")).unwrap(),
-        reaper: Reaper::start(&spawner, home).unwrap(),
+        kernel: kernel.clone(),
         spawner: spawner.clone(),
         cache: home.join("cache"),
         dirs: Dirs::new(Env::from([("HOME", "/nowhere")])).unwrap(),

@@ -12,7 +12,7 @@ use crate::decode::{self, Decoder};
 use crate::error_chain::plain;
 use crate::kernel::Kernel;
 use crate::paths::{Dirs, Env};
-use crate::process::{ProcessRecords, Reaper, Versions};
+use crate::process::{ProcessRecords, Versions};
 use crate::thread::Spawner;
 
 /// Time limit; a compositor lists its outputs within milliseconds unless it hangs.
@@ -57,9 +57,6 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
             format!("{shown}, monitors: {}", names.join(", ")),
         )
     }
-    let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else {
-        return;
-    };
     let Ok(decoder) = Decoder::start(decode::Settings::default(), &spawner) else {
         return;
     };
@@ -68,7 +65,7 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
         settings: Arc::new(move || Arc::clone(&all)),
         outputs,
         records: ProcessRecords::read_only(&paths.backends),
-        reaper,
+        kernel,
         spawner,
         cache: paths.cache.clone(),
         decoder,
