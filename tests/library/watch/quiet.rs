@@ -26,7 +26,7 @@ fn sleeps(walls: &Walls) -> BTreeMap<String, u64> {
 }
 
 fn watching(walls: &Walls) -> BTreeMap<String, u64> {
-    let is = |name: &str| name.starts_with("watch");
+    let is = |name: &str| name.starts_with("watch") || name.starts_with("kernel");
     sleeps(walls)
         .into_iter()
         .filter(|(name, _)| is(name))
