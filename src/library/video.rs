@@ -253,7 +253,8 @@ impl LibraryFiles {
             stem: context.store.read(find)?.name,
             extension: format.as_str().to_owned(),
         };
-        // `Name::from_path` leaves room for a number, as the name is in use until the old file is removed.
+        // `Name::from_path` leaves room for a number, as the name is in use until the old file is
+        // removed.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::from_path(&beside, format)?;
         let equal = context.store.read(|c| watched::of_image(c, id))?;
