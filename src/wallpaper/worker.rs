@@ -85,8 +85,8 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread, which builds the `backend` first. The thread `kernel` sends to `exits` when a process
-    /// of the backend has exited.
+    /// Starts the thread, which builds the `backend` first. The thread `kernel` sends to `exits` when a
+    /// process of the backend has exited.
     pub(super) fn start(
         spawner: &Spawner,
         (key, number): (WorkerKey, u64),

@@ -1,7 +1,7 @@
 //! The records of an image, of a plain colour instead of one, and of a web package. Reads no file.
 //!
-//! Inside murald a colour is an image with an id below 0 ([`color::from_image_id`]); outside, its id and path
-//! are null, and its name is `#rrggbb`.
+//! Inside murald a colour is an image with an id below 0 ([`color::from_image_id`]); outside, its id and
+//! path are null, and its name is `#rrggbb`.
 //!
 //! A new stored field also needs a column in `store::row` and `store::migrations`, and a line in
 //! `store::images` or `store::edits`, where it is written.
