@@ -80,12 +80,13 @@ impl Search {
             if let Some(place) = offered() {
                 (self.place, self.tries) = (place, 0);
             }
-            if self.tries == 0 || self.watch.is_none() {
+            let is_watched = self.watch.is_some();
+            if self.tries == 0 || !is_watched {
                 // Before the first try, or a socket made in between would be missed.
                 self.watch = self.watch();
             }
             if self.tries > 0 {
-                self.pause(stop);
+                self.pause(stop, is_watched);
             }
             if stop.is_cancelled() {
                 return None;
@@ -106,12 +107,13 @@ impl Search {
         }
     }
 
-    /// Waits until the next try is due, a socket has been made, or the wait is cancelled.
-    fn pause(&mut self, stop: &Cancel) {
-        let pause = match self.watch {
-            _ if self.tries <= TRIES => Some(PAUSE * (1 << (self.tries - 1))),
-            Some(_) => None,
-            None => Some(UNWATCHED_PAUSE),
+    /// Waits until the next try is due, a socket has been made, or the wait is cancelled. `is_watched`:
+    /// since before the last try.
+    fn pause(&mut self, stop: &Cancel, is_watched: bool) {
+        let pause = if self.tries <= TRIES {
+            Some(PAUSE * (1 << (self.tries - 1)))
+        } else {
+            (!is_watched).then_some(UNWATCHED_PAUSE)
         };
         let until = pause.map(|pause| Instant::now() + pause);
         let mut fds = [
@@ -321,6 +323,34 @@ mod tests {
             found(Some("wayland-0"), stale).as_deref(),
             Some("wayland-2")
         );
+    }
+
+    #[test]
+    fn directory_of_the_sockets_may_appear_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("user/run");
+        let place = CompositorPlace::Wayland {
+            named: None,
+            directory: Some(run.clone()),
+        };
+        let mut search = search(place);
+        let begun = Instant::now();
+        let (looks, waits) = bounded(0);
+        let offered = move || {
+            looks.send(()).ok();
+            None
+        };
+        let found = std::thread::spawn(move || {
+            let stop = Cancel::new().unwrap();
+            search.next(&stop, (&Gate::default(), &offered)).is_some()
+        });
+        // All further tries need an event.
+        (0..TRIES + 2).for_each(|_| waits.recv().unwrap());
+        drop(waits);
+        fs::create_dir_all(&run).unwrap();
+        let _socket = UnixListener::bind(run.join("wayland-1")).unwrap();
+        assert!(found.join().unwrap());
+        assert!(begun.elapsed() < UNWATCHED_PAUSE, "found without an event");
     }
 
     #[test]

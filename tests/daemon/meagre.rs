@@ -62,6 +62,9 @@ fn daemon_starts_without_inotify() {
         return;
     }
     let daemon = TestDaemon::new();
+    let pictures = daemon.root().join("pictures");
+    fs::create_dir(&pictures).unwrap();
+    daemon.configure(&format!("[library]\nwatch = [{pictures:?}]\n"));
     // The limit of a new user namespace is its own.
     let script = format!(
         "echo 0 > /proc/sys/user/max_inotify_instances && exec {} start",
@@ -72,9 +75,11 @@ fn daemon_starts_without_inotify() {
         &daemon,
         command.args(apart).args(["/bin/sh", "-c", &script]),
     );
-    let warnings = || daemon.client().get("/config").ok()["warnings"].to_string();
-    wait_until("it says so", || {
-        warnings().contains("edits apply only on SIGHUP")
+    let warnings = || daemon.client().get("/info").ok()["warnings"].to_string();
+    wait_until("both warnings", || {
+        let warnings = warnings();
+        let command = warnings.matches("`sudo sysctl fs.inotify.max_user_instances=512`");
+        command.count() == 2 && warnings.contains("edits apply only on SIGHUP")
     });
     shelled.stop(&daemon);
 }

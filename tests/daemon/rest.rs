@@ -94,7 +94,10 @@ fn daemon_has_one_inotify_instance_for_all_that_it_watches() {
     let pictures = daemon.root().join("pictures");
     fs::create_dir(&pictures).unwrap();
     daemon.configure(&format!("[library]\nwatch = [{pictures:?}]\n"));
-    daemon.start();
+    // With TZ, the file of the time zone would not be watched.
+    let mut command = daemon.murald(&["start"]);
+    command.env_remove("TZ");
+    daemon.start_by(command);
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
         .map(|(name, color)| daemon.import(&[&plain(&daemon, name, color)])[0]);
     start_playlist(&daemon, ids);
