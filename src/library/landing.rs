@@ -15,13 +15,15 @@ use crossbeam_channel::Sender;
 use super::Error;
 use super::context::ImportContext;
 use super::disk::{self, Copy, rename, stamp, sync_directory};
-use super::file_removal::Removal;
+use super::file_removal::{self, ExpectedFile, Removal};
 use super::name::{FreeName, Name, Names};
+use super::package;
 use super::task::{self, Facts, Imported, Landed, Prepared, Ready, Which};
 use super::watch::rows::{Effects, Rows};
 use crate::paths::flush_directory;
+use crate::store::edits::ImageChange;
 use crate::store::images::{self, NewImage};
-use crate::store::{self, Connection, Transaction, edits, pending_files};
+use crate::store::{self, Connection, Transaction, edits, pending_files, purge, watched};
 use crate::wire::{Event, GalleryDomain, Image};
 
 /// The files of the library's directory and their names. Only the thread `library` has it, so no other
@@ -111,6 +113,10 @@ impl LibraryFiles {
                 imported,
             } => Err(Box::new(self.restore_file(copy, &name, *imported))),
             Prepared::Returned { path, image } => Err(Box::new(self.give_back(&image, &path))),
+            Prepared::Replacement { id, ready } => {
+                let Ready { copy, row, .. } = *ready;
+                Err(Box::new(self.replace(id, copy, row)))
+            }
             Prepared::Here { path, row, name } => Err(Box::new(self.keep(&path, &name, *row))),
             Prepared::Copy(ready) => {
                 let free = self.give(&ready.name)?;
@@ -336,6 +342,44 @@ impl LibraryFiles {
         self.context.imported(image.id, true)
     }
 
+    /// Replaces the copy of an image, a video or a page, by another one, which is flushed and has this
+    /// row.
+    pub(super) fn replace(&mut self, id: i64, copy: Copy, mut row: NewImage) -> Landed {
+        let context = Arc::clone(&self.context);
+        let find = |c: &Connection| images::get(c, id)?.ok_or(Error::NoImage { id });
+        let own = keep_choices(&context.store.read(find)?, &mut row)?;
+        // `from_title` leaves room for a number, as the name is in use until the old file is removed.
+        let beside = Name::from_title(&own.stem, own.extension.clone());
+        let equal = context.store.read(|c| watched::of_image(c, id))?;
+        let (old, _) = self.land_as(copy, (&beside, None), |c, free| {
+            row.settle(&free.name, &free.path);
+            let old = find(c)?;
+            if old.in_place {
+                return Err(Error::InPlace { id });
+            }
+            edits::replace(c, &old, &row)?;
+            Ok(old)
+        })?;
+        if old.web_meta.is_none() {
+            equal.iter().for_each(|file| context.watched.look_at(file));
+        }
+        context.thumbnails.remove(&old);
+        let home = (old.home().to_owned(), ExpectedFile::copy(&old));
+        let preview = purge::preview(&old).map(|it| (it.to_owned(), ExpectedFile::File));
+        file_removal::clear(&context, [home].into_iter().chain(preview), false);
+        let now = context.store.read(find)?;
+        if let Err(error) = self.rename(&now, &own, &ImageChange::default()) {
+            log::warn!("image {id} was renamed to {}: {}", now.name, error.reason());
+        }
+        if old.web_meta.is_some() {
+            context.tell_rewritten(id);
+        }
+        context.bus.publish(&Event::GalleryChanged {
+            domain: GalleryDomain::Images,
+        });
+        context.imported(id, false)
+    }
+
     /// Gives an image the file of its content that somebody put into the library's directory.
     fn give_back(&mut self, image: &Image, path: &Path) -> Landed {
         self.context.store.write(|c| -> Result<(), Error> {
@@ -393,6 +437,31 @@ impl LibraryFiles {
             store.note(|c| pending_files::unmark(c, &free.path)).ok();
         }
     }
+}
+
+/// The name of an image whose copy is replaced by one with this row, which keeps what the user has chosen
+/// for a page. The name of a page follows its title, unless the user has chosen another one.
+fn keep_choices(before: &Image, row: &mut NewImage) -> Result<Name, Error> {
+    let mut name = Name {
+        stem: before.name.clone(),
+        extension: row.format.as_str().to_owned(),
+    };
+    let (Some(new), Some(old)) = (&mut row.web, &before.web_meta) else {
+        return Ok(name);
+    };
+    name.extension.clear();
+    let titles = [&old.title, &new.meta.title];
+    let [old_title, title] = titles.map(|title| Name::from_title(title, String::new()).stem);
+    if name.stem == old_title {
+        name.stem = title;
+    }
+    new.keep_settings(before);
+    if new.meta.capabilities != old.capabilities {
+        // The user may have refused what the page asks for.
+        new.meta.capabilities = old.capabilities;
+        package::write_capabilities(&new.meta)?;
+    }
+    Ok(name)
 }
 
 /// The present row of an image. Fails with [`Error::NothingToDo`] if its path or its content is another

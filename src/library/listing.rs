@@ -1,13 +1,15 @@
 //! Lists a directory for imports and watched directories, without what both skip. Reads no file.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirEntry};
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::package::{has_manifest, is_manifest};
+use super::disk::stamp;
+use super::package::is_manifest;
 use crate::config::Exclude;
+use crate::store::watched::Stamp;
 
 /// Endings of the names of unfinished files.
 const UNFINISHED: [&[u8]; 11] = [
@@ -25,6 +27,9 @@ const UNFINISHED: [&[u8]; 11] = [
 ];
 /// Names of directories in which network disks keep thumbnails, deleted files and old versions.
 const NOT_PICTURES: [&[u8]; 3] = [b"@eaDir", b"#recycle", b"#snapshot"];
+/// The maximum number of files and directories of a package that its stamp covers. An import refuses
+/// packages that have more.
+const PACKAGE_MAX: usize = 20_000;
 /// A directory with this file has no pictures for its user, as on phones.
 const NO_MEDIA: &str = ".nomedia";
 
@@ -86,9 +91,48 @@ pub(super) fn is_mark(name: &OsStr) -> bool {
     name == NO_MEDIA || is_manifest(name)
 }
 
-/// Whether a directory below `root` is not listed because of a file in it.
-pub(super) fn is_closed(directory: &Path) -> bool {
-    directory.join(NO_MEDIA).exists() || has_manifest(directory)
+/// Whether the owner of a directory wants no pictures of it shown.
+pub(super) fn has_no_media(directory: &Path) -> bool {
+    directory.join(NO_MEDIA).exists()
+}
+
+/// The stamp of a file, or of a package with all its files.
+pub(super) fn stamp_of(path: &Path) -> io::Result<Stamp> {
+    let meta = fs::metadata(path)?;
+    Ok(if meta.is_dir() {
+        package_stamp(path, &meta, &mut |_| ())
+    } else {
+        stamp(&meta)
+    })
+}
+
+/// The stamp of a package, which changes with each of its files. `enter` is called with each of its
+/// directories before that is listed.
+pub(super) fn package_stamp(root: &Path, meta: &Metadata, enter: &mut dyn FnMut(&Path)) -> Stamp {
+    let mut whole = Stamp {
+        size: 0,
+        ..stamp(meta)
+    };
+    let mut left = PACKAGE_MAX;
+    let mut pending = vec![root.to_owned()];
+    while let Some(directory) = pending.pop() {
+        enter(&directory);
+        // An import reports what cannot be read.
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        for entry in entries.take(left) {
+            left -= 1;
+            let Ok(meta) = entry.metadata() else { continue };
+            let one = stamp(&meta);
+            whole.modified = whole.modified.max(one.modified);
+            whole.changed = whole.changed.max(one.changed);
+            if meta.is_dir() {
+                pending.push(entry.path());
+            } else {
+                whole.size += one.size;
+            }
+        }
+    }
+    whole
 }
 
 #[cfg(test)]

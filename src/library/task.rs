@@ -159,6 +159,11 @@ pub(super) enum Prepared {
     Done(Box<Imported>),
     Copy(Box<Ready>),
     InPlace(Box<Facts>),
+    /// The copy of a page that has changed, for the image of the page.
+    Replacement {
+        id: i64,
+        ready: Box<Ready>,
+    },
     /// A flushed copy for the image with the same content, whose file is missing.
     Restored {
         copy: Copy,

@@ -7,21 +7,16 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::batch::Reply;
 use super::decode::Tools;
-use super::disk::Copy;
-use super::landing::LibraryFiles;
 use super::name::Name;
 use super::task::{Prepared, Ready};
-use super::{Error, Library, file_removal};
+use super::{Error, Library};
 use crate::paths::Replacement;
 use crate::store::edits::{self, ImageChange};
-use crate::store::images::{self, NewImage};
-use crate::store::{Connection, purge, watched};
 use crate::transcode::{self, Cut, Ffmpeg};
-use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
+use crate::wire::{GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
 /// A loop's shortest length, in seconds.
 const LOOP_MIN: f64 = 0.1;
@@ -230,52 +225,10 @@ impl Library {
                 let tools = self.context.tools();
                 let row = self.context.describe(&image.path, &copy, None, tools)?;
                 let owner = &self.owner;
-                owner.call(move |files| files.replace(id, copy, format, row))?;
-                self.changed(GalleryDomain::Images);
+                owner.call(move |files| files.replace(id, copy, row))?;
                 self.image(image.id)
             }
         }
-    }
-}
-
-impl LibraryFiles {
-    /// Replaces a video's file by a sealed copy, which has this row.
-    fn replace(
-        &mut self,
-        id: i64,
-        copy: Copy,
-        format: Format,
-        mut row: NewImage,
-    ) -> Result<(), Error> {
-        let context = Arc::clone(&self.context);
-        let find = |c: &Connection| images::get(c, id)?.ok_or(Error::NoImage { id });
-        let own = Name {
-            stem: context.store.read(find)?.name,
-            extension: format.as_str().to_owned(),
-        };
-        // `Name::from_path` leaves room for a number, as the name is in use until the old file is
-        // removed.
-        let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
-        let beside = Name::from_path(&beside, format)?;
-        let equal = context.store.read(|c| watched::of_image(c, id))?;
-        let (old, _) = self.land_as(copy, (&beside, None), |c, free| {
-            row.settle(&free.name, &free.path);
-            let old = find(c)?;
-            if old.in_place {
-                return Err(Error::InPlace { id });
-            }
-            edits::replace(c, &old, &row)?;
-            Ok(old)
-        })?;
-        equal.iter().for_each(|file| context.watched.look_at(file));
-        context.thumbnails.remove(&old);
-        file_removal::clear_own(&context, purge::on_disk(&old));
-        let now = context.store.read(find)?;
-        let back = self.rename(&now, &own, &ImageChange::default());
-        if let Err(error) = back {
-            log::warn!("image {id} was renamed to {}: {}", now.name, error.reason());
-        }
-        Ok(())
     }
 }
 

@@ -142,9 +142,11 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
     for path in purge::on_disk(old) {
         pending_files::mark(connection, path, None)?;
     }
-    pending_files::unmark(connection, &new.path)?;
-    // Equal files in watched directories keep the old content, which is another image's from now on.
-    watched::forget_image(connection, old.id)?;
+    pending_files::unmark(connection, new.home())?;
+    if old.web_meta.is_none() {
+        // Equal files in watched directories keep the old content, which is another image's from now on.
+        watched::forget_image(connection, old.id)?;
+    }
     rewrite(connection, old, new)?;
     let columns = vec![
         ("name", new.name.clone().into()),
@@ -200,12 +202,10 @@ pub(crate) fn set_folder(
 
 /// Updates an image after its file has changed; its old preview becomes pending.
 pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
-    if let Some(preview) = &old.preview_path {
+    if let Some(preview) = purge::preview(old) {
         pending_files::mark(connection, preview, None)?;
     }
-    let mut columns = images::content(new);
-    columns.push(("preview_path", Value::Null));
-    images::set(connection, old.id, columns)
+    images::set(connection, old.id, images::content(new))
 }
 
 /// Moves the user's changes, and the uses of an image, to another image that has its content now.

@@ -71,8 +71,21 @@ impl NewImage {
     }
 }
 
+impl NewPackage {
+    /// Keeps the settings that the user has chosen for the package as it was before.
+    pub(crate) fn keep_settings(&mut self, before: &Image) {
+        let chosen = before.wallpaper_config_overrides.iter();
+        let chosen = chosen.flat_map(|chosen| chosen.fields());
+        let declared = self.meta.wallpaper_config.fields();
+        self.overrides
+            .extend(chosen.filter(|(key, _)| declared.contains_key(key)));
+    }
+}
+
 /// The columns that are read from the file.
 pub(super) fn content(image: &NewImage) -> Columns {
+    let web = image.web.as_ref();
+    let preview = web.and_then(|web| Some(web.meta.package_root.join(web.preview.as_ref()?)));
     vec![
         (
             "media_type",
@@ -87,23 +100,6 @@ pub(super) fn content(image: &NewImage) -> Columns {
         ("checksum", image.checksum.to_vec().into()),
         ("colors", image.colors.concat().into()),
         ("hue_group", image.hue_group.into()),
-    ]
-}
-
-/// Inserts a row and returns its id. If the name, path or checksum is taken, the error
-/// [`Error::is_taken`].
-pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
-    let web = image.web.as_ref();
-    let preview = web.and_then(|web| Some(web.meta.package_root.join(web.preview.as_ref()?)));
-    let mut columns = content(image);
-    columns.extend([
-        ("name", image.name.clone().into()),
-        ("path", text(&image.path)),
-        ("audio_enabled", image.audio_enabled.into()),
-        ("tags", "[]".to_owned().into()),
-        ("folder_id", image.folder_id.into()),
-        ("imported_at", Timestamp::now().as_micros().into()),
-        ("source_path", text(&image.source_path)),
         (
             "web_meta",
             web.map(|web| json!(web.meta).to_string()).into(),
@@ -113,6 +109,21 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
             "overrides",
             web.map(|web| json!(web.overrides).to_string()).into(),
         ),
+    ]
+}
+
+/// Inserts a row and returns its id. If the name, path or checksum is taken, the error
+/// [`Error::is_taken`].
+pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
+    let mut columns = content(image);
+    columns.extend([
+        ("name", image.name.clone().into()),
+        ("path", text(&image.path)),
+        ("audio_enabled", image.audio_enabled.into()),
+        ("tags", "[]".to_owned().into()),
+        ("folder_id", image.folder_id.into()),
+        ("imported_at", Timestamp::now().as_micros().into()),
+        ("source_path", text(&image.source_path)),
         ("in_place", image.in_place.into()),
     ]);
     let id = row::insert(connection, "image", columns)?;

@@ -47,8 +47,8 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
         .takes(&[Argument::some("DIR", Kind::Directory, "Path of the directory")])
         .shows(&[&ADDED]).starting()
         .help("Pictures that are added to the directory or its subdirectories are added to the \
-               library; deleted ones are removed. The files are used where they are and not changed; only \
-               packages are copied. Starts the daemon if it is not running."),
+               library; deleted ones are removed. The files are used where they are and not changed; only HTML \
+               packages are copied, and copied again when they change. Starts the daemon if it is not running."),
     Verb::get(&["watch", "list"], "List the watched directories",
         "GET /library/watch").shows(&[&WATCHED]),
     Verb::change(&["watch", "remove"], "Stop watching a directory", "PATCH /library/watch", remove)

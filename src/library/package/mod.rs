@@ -22,6 +22,7 @@ use super::name::Name;
 use super::task::{Prepared, Ready, Source};
 use crate::color;
 use crate::decode::{Decoder, Packed};
+use crate::digest::Checksum;
 use crate::paths::{Replacement, open_regular};
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, MediaType, Resolution, WebMeta};
@@ -30,6 +31,42 @@ use look::{package_look, preview_of};
 pub(super) use look::{package_still, package_thumbnail};
 use manifest::{Kind, Manifest, Refusal};
 pub(super) use manifest::{has_manifest, is_manifest};
+
+/// The video of a package, with the title and the preview that the package gives it.
+#[derive(Clone, Debug)]
+pub(super) struct PackageVideo {
+    pub(super) path: PathBuf,
+    pub(super) title: String,
+    preview: Option<PathBuf>,
+}
+
+impl PackageVideo {
+    fn new(package: &Path, manifest: &Manifest) -> Self {
+        Self {
+            path: package.join(&manifest.entry),
+            title: manifest.title.clone(),
+            preview: manifest.preview.as_ref().map(|it| package.join(it)),
+        }
+    }
+}
+
+/// The video of a package; `None` if the package is a page.
+pub(super) fn video_of(package: &Path, decoder: &Decoder) -> Result<Option<PackageVideo>, Error> {
+    let manifest = Manifest::read(package, decoder)?;
+    Ok(match manifest.kind {
+        Kind::Video => Some(PackageVideo::new(package, &manifest)),
+        Kind::Web => None,
+    })
+}
+
+/// A file as the video of a package below `root`, if the file is one.
+pub(super) fn as_video(file: &Path, root: &Path, decoder: &Decoder) -> Option<PackageVideo> {
+    let above = file.ancestors().skip(1);
+    let inside = above.take_while(|above| *above != root && above.starts_with(root));
+    let package = inside.filter(|above| has_manifest(above)).last()?;
+    let video = video_of(package, decoder).ok().flatten();
+    video.filter(|video| video.path == file)
+}
 
 impl ImportContext {
     /// Copies a package that is a page, named by its directory or by a file in it.
@@ -54,7 +91,10 @@ impl ImportContext {
         let manifest = Manifest::read(source, tools.decoder)?;
         match manifest.kind {
             Kind::Web => self.prepare_page(source, &manifest, folder, tools),
-            Kind::Video => self.prepare_video(source, &manifest, folder, tools),
+            Kind::Video => {
+                let video = PackageVideo::new(source, &manifest);
+                self.prepare_video(&video, folder, tools)
+            }
         }
     }
 
@@ -87,29 +127,27 @@ impl ImportContext {
     /// Copies the package's video, named by the package's title, with its preview as thumbnail.
     fn prepare_video(
         &self,
-        package: &Path,
-        manifest: &Manifest,
+        video: &PackageVideo,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let path = package.join(&manifest.entry);
-        let mut source = Source::look_at(&path, tools.decoder)?;
-        source.name = Name::from_title(&manifest.title, source.name.extension);
-        let prepared = self.prepare_file(&path, source, folder, tools)?;
-        if let Prepared::Copy(ready) = &prepared
-            && let Some(preview) = &manifest.preview
-            && let Some(new) = self.new_thumbnail(&path)
-            && preview_of(
-                &package.join(preview),
-                Resolution::Default,
-                tools,
-                new.path(),
-            )
-            .is_some()
-        {
-            self.put_thumbnail(&path, &ready.row.checksum, &new);
+        let mut source = Source::look_at(&video.path, tools.decoder)?;
+        source.name = Name::from_title(&video.title, source.name.extension);
+        let prepared = self.prepare_file(&video.path, source, folder, tools)?;
+        if let Prepared::Copy(ready) = &prepared {
+            self.put_preview(video, &ready.row.checksum, tools);
         }
         Ok(prepared)
+    }
+
+    /// Makes a package's preview the thumbnail of its video.
+    pub(super) fn put_preview(&self, video: &PackageVideo, checksum: &Checksum, tools: Tools<'_>) {
+        if let Some(preview) = &video.preview
+            && let Some(new) = self.new_thumbnail(&video.path)
+            && preview_of(preview, Resolution::Default, tools, new.path()).is_some()
+        {
+            self.put_thumbnail(&video.path, checksum, &new);
+        }
     }
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use super::super::package::PackageVideo;
 use super::settings::GRACE;
 use crate::store::watched::{Missing, Stamp, WatchedFile};
 
@@ -38,7 +39,10 @@ pub(super) struct Found {
     pub(super) unread: BTreeSet<PathBuf>,
     /// Files that no row can name, as their names are not UTF-8.
     pub(super) unnamed: BTreeSet<PathBuf>,
-    /// Whether a path is a directory: only a walk of everything finds the path by which it is known.
+    /// The packages, and the videos of those that have one. All others are files.
+    pub(super) packages: BTreeMap<PathBuf, Option<PackageVideo>>,
+    /// Whether a path is a directory or in a package: only a walk of everything finds the path by which
+    /// it is known.
     pub(super) has_directory: bool,
 }
 
@@ -260,6 +264,34 @@ impl Difference {
             };
             self.gone.extend(is_news.then_some((row, loss)));
         }
+    }
+}
+
+impl Difference {
+    /// Has the image of a package's video follow to the file that the package names now. Its content is
+    /// read there.
+    pub(super) fn follow_videos(&mut self, found: &Found) {
+        let is_new = |path: &Path| {
+            self.first
+                .iter()
+                .chain(&self.read)
+                .any(|(new, _)| new == path)
+        };
+        let video = |row: &WatchedFile| {
+            let package = row.path.ancestors().find_map(|at| found.packages.get(at));
+            let video = package.and_then(Option::as_ref).map(|video| &video.path);
+            video.filter(|video| row.image_id.is_some() && is_new(video))
+        };
+        let moves = self.gone.iter().filter_map(|(row, _)| {
+            let to = video(row)?.clone();
+            let stamp = row.stamp;
+            let row = row.clone();
+            Some(Move { row, to, stamp })
+        });
+        let moves: Vec<Move> = moves.collect();
+        self.gone
+            .retain(|(row, _)| !moves.iter().any(|one| one.row.path == row.path));
+        self.moves.extend(moves);
     }
 }
 

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::AT_ONCE;
-use super::super::disk::stamp;
 use super::super::import::Request;
-use super::super::listing::{is_listed, is_mark};
+use super::super::listing::{is_listed, is_mark, stamp_of};
 use super::super::owner::Owner;
+use super::super::package::{PackageVideo, video_of};
 use super::super::task::{Directory, Facts, Task, Which};
 use super::compare::{Difference, Found, Loss, Root, compare, slices};
 use super::rows::{Effects, Rows};
@@ -38,6 +38,8 @@ const LATER: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
 /// The longest pause after a look at everything, which is four times as long as the look.
 const REST_MAX: Duration = Duration::from_secs(30);
+/// How long the files of a package must be unchanged before it is read, as it may be copied right now.
+const QUIET: Duration = Duration::from_secs(1);
 /// How many files are hashed between two looks.
 const HASHED_AT_ONCE: usize = 16;
 
@@ -58,6 +60,10 @@ pub(super) struct DirectoryThread {
     due: Option<Instant>,
     /// The directories inside it at the last look at everything, or the single files.
     known: BTreeSet<PathBuf>,
+    /// The packages at the last look at everything, with their videos.
+    packages: BTreeMap<PathBuf, Option<PackageVideo>>,
+    /// The packages that are to be read, and since when they have these stamps.
+    changed: BTreeMap<PathBuf, (Stamp, Instant)>,
     files: Files,
     is_unsaved: bool,
     state: State,
@@ -125,6 +131,8 @@ impl DirectoryThread {
             rested: now,
             due: None,
             known: BTreeSet::new(),
+            packages: BTreeMap::new(),
+            changed: BTreeMap::new(),
             files: Files::default(),
             is_unsaved: false,
             state: State::default(),
@@ -171,7 +179,7 @@ impl DirectoryThread {
             // Files may have vanished while they were read. Those that have changed are left to the
             // event of their last write, so that a long recording is not read again and again.
             let is_as_given = |(path, given): &(&PathBuf, &Stamp)| {
-                fs::metadata(path).map_or(true, |meta| stamp(&meta).same(given))
+                stamp_of(path).map_or(true, |now| now.same(given))
             };
             let paths = given.iter().filter(is_as_given);
             let paths: BTreeSet<_> = paths.map(|(path, _)| path.clone()).collect();
@@ -231,7 +239,7 @@ impl DirectoryThread {
                 path.file_name().is_some_and(is_mark)
                     || own.starts_with(path)
                     || self.known.contains(path)
-                    || path.parent().is_some_and(|it| self.is_incomplete(it))
+                    || self.is_in_package(path)
             }
         };
         if paths.iter().any(is_all) {
@@ -254,11 +262,10 @@ impl DirectoryThread {
         }
     }
 
-    /// Whether a directory is a package that could not be imported: it may have lacked a file.
-    fn is_incomplete(&self, directory: &Path) -> bool {
-        let row = || self.context.store.read(|c| watched::get(c, directory));
-        !self.known.contains(directory)
-            && row().is_ok_and(|row| row.is_some_and(|row| row.checksum.is_none()))
+    /// Whether a path is in a package, and is not its video.
+    fn is_in_package(&self, path: &Path) -> bool {
+        let package = path.ancestors().find_map(|at| self.packages.get(at));
+        package.is_some_and(|video| video.as_ref().is_none_or(|video| video.path != path))
     }
 
     fn go_on(&mut self) -> Result<(), Error> {
@@ -352,7 +359,7 @@ impl DirectoryThread {
         self.state.unread.extend(found.unread.iter().cloned());
         let missing = self.read_missing()?;
         let now = Timestamp::now().as_micros();
-        let difference = self.compare(scope, &found, &missing, now)?;
+        let mut difference = self.compare(scope, &found, &missing, now)?;
         let is_there = difference.is_there;
         let is_lost = difference.lost > 0;
         if !is_all && (is_lost && !is_there || is_there && self.state.is_away) {
@@ -364,10 +371,59 @@ impl DirectoryThread {
         if is_all {
             self.state.is_away = is_away;
         }
+        if is_all {
+            self.hold_back(&found, &mut difference);
+            difference.follow_videos(&found);
+        }
         self.tell();
         self.take_up(scope, &difference);
         self.apply(difference, &missing, is_away, now)?;
+        if is_all {
+            self.entitle(found.packages)?;
+        }
         self.wait_for_missing()
+    }
+
+    /// Leaves out the packages whose files have changed a moment ago: they may be copied right now.
+    fn hold_back(&mut self, found: &Found, difference: &mut Difference) {
+        let now = Instant::now();
+        let before = std::mem::take(&mut self.changed);
+        let mut due = None;
+        let is_page = |path: &Path| found.packages.contains_key(path);
+        let mut is_quiet = |(path, stamp): &(PathBuf, Stamp)| {
+            let known = before.get(path).filter(|(known, _)| known.same(stamp));
+            let since = known.map_or(now, |(_, since)| *since);
+            self.changed.insert(path.clone(), (*stamp, since));
+            due = due
+                .into_iter()
+                .chain([since + QUIET])
+                .filter(|at| *at > now)
+                .min();
+            since + QUIET <= now
+        };
+        for files in [&mut difference.first, &mut difference.read] {
+            files.retain(|file| !is_page(&file.0) || is_quiet(file));
+        }
+        if let Some(due) = due {
+            self.wish_for(Scope::All, due);
+        }
+    }
+
+    /// Has videos follow the titles of their packages.
+    fn entitle(&mut self, packages: BTreeMap<PathBuf, Option<PackageVideo>>) -> Result<(), Error> {
+        let before = std::mem::replace(&mut self.packages, packages);
+        let title = |video: &PackageVideo| video.title.clone();
+        for (package, video) in &self.packages {
+            let Some(video) = video.clone() else { continue };
+            let before = before.get(package).and_then(Option::as_ref).map(title);
+            if before.as_ref() != Some(&video.title) {
+                let directory = &self.watched.directory;
+                slice(&self.owner, directory, &Arc::default(), move |rows| {
+                    rows.entitle(&video, before.as_deref())
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Lists the directory, or its paths that have changed.
@@ -392,7 +448,8 @@ impl DirectoryThread {
         // The disks of directories inside may not answer.
         let inner = if is_all { &self.inner[..] } else { &[] };
         let closed = [&self.own[..], inner].concat();
-        let walk = Walk::new(directory, &closed, watches.as_mut(), &alive);
+        let video_of = |package: &Path| video_of(package, &self.context.imports);
+        let walk = Walk::new(directory, &closed, watches.as_mut(), &alive, &video_of);
         let mut found = match scope {
             Scope::Paths(files) if is_single => walk.look_at_files(files),
             Scope::All if is_single => walk.look_at_files(&self.known),

@@ -2,18 +2,19 @@
 //! the import workers, which decide nothing: the thread `library` does with the rows of that moment
 //! (`rows`). Never changes the file.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::decode::Tools;
-use super::super::disk::stamp;
+use super::super::listing::stamp_of;
+use super::super::name::Name;
+use super::super::package::as_video;
 use super::super::task::{Directory, Facts, NewFile, Prepared, Source, Which, has_lost_its_file};
 use crate::decode::{self, Hashed};
-use crate::store::images;
 use crate::store::watched::{self, Stamp};
+use crate::store::{self, images};
 use crate::transcode;
 
 impl ImportContext {
@@ -30,9 +31,7 @@ impl ImportContext {
         }
         let stamp = match tools.decoder.meta(path) {
             Ok(meta) => Stamp::from(meta),
-            Err(decode::Error::Directory) => fs::metadata(path)
-                .map(|meta| stamp(&meta))
-                .map_err(Error::file("read", path))?,
+            Err(decode::Error::Directory) => stamp_of(path).map_err(Error::file("read", path))?,
             Err(error) => {
                 let error = Error::decoding(path)(error);
                 return Err(if error.is_missing_file() {
@@ -109,23 +108,33 @@ impl ImportContext {
         let content = Ok(checksum);
         let mut facts = Facts::new(path.to_owned(), Arc::clone(directory), meta.into(), content);
         if !is_known {
-            let (name, row, note) = self.describe_in_place(path, checksum, None, tools)?;
+            let (mut name, row, note) = self.describe_in_place(path, checksum, None, tools)?;
+            if directory.which == Which::All
+                && let Some(video) = as_video(path, &directory.path, tools.decoder)
+            {
+                name = Name::from_title(&video.title, name.extension);
+                self.put_preview(&video, &checksum, tools);
+            }
             facts.new = Some(NewFile { name, row, note });
         }
         Ok(facts)
     }
 
-    /// Copies a package, which is one image with all its files, unless it was deleted in murald.
+    /// Copies a page, which is one image with all its files, unless it was deleted in murald. The copy
+    /// replaces the one of the page as it was before.
     fn read_package(
         &self,
         path: &Path,
         directory: &Arc<Directory>,
         tools: Tools<'_>,
     ) -> Result<Facts, Error> {
-        let meta = fs::metadata(path).map_err(Error::file("read", path))?;
-        let prepared = self.prepare_package(path, None, tools)?;
+        let stamp = stamp_of(path).map_err(Error::file("read", path))?;
+        let prepared = match (self.prepare_web(path, None, tools)?, self.page_of(path)?) {
+            (Prepared::Copy(ready), Some(id)) => Prepared::Replacement { id, ready },
+            (prepared, _) => prepared,
+        };
         let dismissed = match &prepared {
-            Prepared::Copy(ready) => {
+            Prepared::Copy(ready) | Prepared::Replacement { ready, .. } => {
                 let checksum = ready.copy.checksum;
                 let is = self.store.read(|c| watched::is_dismissed(c, &checksum))?;
                 is.then_some(checksum)
@@ -138,13 +147,26 @@ impl ImportContext {
         };
         let path = path.to_owned();
         let directory = Arc::clone(directory);
-        Ok(Facts::new(path, directory, stamp(&meta), Ok(checksum)))
+        Ok(Facts::new(path, directory, stamp, Ok(checksum)))
+    }
+
+    /// The image of a page that was copied from this directory and no other.
+    fn page_of(&self, directory: &Path) -> Result<Option<i64>, Error> {
+        Ok(self.store.read(|c| -> Result<_, store::Error> {
+            let id = watched::get(c, directory)?.and_then(|row| row.image_id);
+            let image = id.map(|id| images::get(c, id)).transpose()?.flatten();
+            let Some(image) = image.filter(|image| image.web_meta.is_some()) else {
+                return Ok(None);
+            };
+            let is_only = watched::of_image(c, image.id)?.len() == 1;
+            Ok(is_only.then_some(image.id))
+        })?)
     }
 }
 
 /// Whether an unchanged file would fail again with this error: only faults of the file itself, not of a
 /// program or a disk.
-fn is_for_good(error: &Error) -> bool {
+pub(super) fn is_for_good(error: &Error) -> bool {
     match error {
         Error::Transcode { source, .. } => {
             use transcode::Error::{NoPicture, TooLarge, Truncated};

@@ -14,6 +14,7 @@ use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::Departed;
 use super::super::name::{Name, Names};
+use super::super::package::PackageVideo;
 use super::super::task::{self, Directory, Facts, Imported, Which};
 use super::compare::{Loss, Move};
 use super::place::{self, Placement, Same, place};
@@ -211,6 +212,27 @@ impl<'a> Rows<'a> {
             None => log::info!("{path} was deleted; removed image {}", image.id),
         }
         Ok(self.effects.departed.end(self.c, image)?)
+    }
+
+    /// Gives the video of a package its title, unless the user has chosen a name. `before`: the title at
+    /// the last look.
+    pub(super) fn entitle(
+        &mut self,
+        video: &PackageVideo,
+        before: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(image) = images::by_path(self.c, &video.path)? else {
+            return Ok(());
+        };
+        let own = Name::from_path(&video.path, image.format)?;
+        let stem = |title: &str| Name::from_title(title, own.extension.clone()).stem;
+        let is_given = image.name == own.stem || before.is_some_and(|it| image.name == stem(it));
+        let title = stem(&video.title);
+        if is_given && !self.names.is_given(&title) && !images::has_name(self.c, &title)? {
+            edits::set_name(self.c, image.id, &title)?;
+            self.effects.departed.moved += 1;
+        }
+        Ok(())
     }
 
     /// Removes folders that were made for directories and are empty.

@@ -11,10 +11,13 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::inotify::WatchFlags;
 use rustix::io::Errno;
 
+use super::super::Error;
 use super::super::disk::stamp;
-use super::super::listing::{is_closed, list};
+use super::super::listing::{has_no_media, list, package_stamp};
+use super::super::package::{PackageVideo, has_manifest};
 use super::super::task::Directory;
 use super::compare::{Found, Root, Seen};
+use super::read::is_for_good;
 use crate::kernel::{NAMES, Watches};
 
 /// Events of the files in a directory: their names, and the end of a write.
@@ -58,6 +61,9 @@ impl Scope {
     }
 }
 
+/// Finds the video of a package.
+pub(super) type VideoOf<'a> = dyn Fn(&Path) -> Result<Option<PackageVideo>, Error> + 'a;
+
 /// A walk of a directory, or a look at some of its paths.
 pub(super) struct Walk<'a> {
     directory: &'a Directory,
@@ -65,6 +71,7 @@ pub(super) struct Walk<'a> {
     watches: Option<&'a mut Watches>,
     /// Called while the walk makes progress.
     alive: &'a dyn Fn(),
+    video_of: &'a VideoOf<'a>,
     /// Devices and inodes of directories that are not entered again, so that no link leads in circles.
     /// murald's own directories are among them from the start.
     seen: HashSet<(u64, u64)>,
@@ -81,12 +88,14 @@ impl<'a> Walk<'a> {
         own: &[PathBuf],
         watches: Option<&'a mut Watches>,
         alive: &'a dyn Fn(),
+        video_of: &'a VideoOf<'a>,
     ) -> Self {
         let seen = own.iter().filter_map(|own| fs::metadata(own).ok());
         Self {
             directory,
             watches,
             alive,
+            video_of,
             seen: seen.map(|meta| identity(&meta)).collect(),
             pending: BTreeMap::new(),
             found: Found::default(),
@@ -163,8 +172,10 @@ impl<'a> Walk<'a> {
     /// Looks at one path after an event.
     fn look_at(&mut self, path: &Path) {
         match fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => self.found.has_directory = true,
-            Ok(meta) if meta.is_file() && !self.is_left_out(path) => {
+            Ok(meta) if meta.is_dir() || self.is_in_package(path) => {
+                self.found.has_directory = true;
+            }
+            Ok(meta) if meta.is_file() && !self.above(path).any(has_no_media) => {
                 self.find(path.to_owned(), false, meta);
             }
             Err(error) if !is_missing(&error) => self.cannot_see(path),
@@ -178,13 +189,48 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a directory between the watched directory and the file is skipped.
-    fn is_left_out(&self, path: &Path) -> bool {
-        let above = path.ancestors().skip(1);
+    /// The directories between the watched directory and the file.
+    fn above<'p>(&self, path: &'p Path) -> impl Iterator<Item = &'p Path> + use<'p, 'a> {
         let root = &self.directory.path;
-        above
-            .take_while(|above| *above != root && above.starts_with(root))
-            .any(is_closed)
+        let above = path.ancestors().skip(1);
+        above.take_while(move |above| *above != root && above.starts_with(root))
+    }
+
+    /// Whether a file is in a package, and is not its video.
+    fn is_in_package(&self, path: &Path) -> bool {
+        let is_video = |package: &Path| match (self.video_of)(package) {
+            Ok(video) => video.is_some_and(|video| video.path == path),
+            Err(error) => !is_for_good(&error),
+        };
+        let mut above = self.above(path);
+        above.any(|above| has_manifest(above) && !is_video(above))
+    }
+
+    /// Finds a package: its video, or the whole package as one file.
+    fn find_package(&mut self, path: &Path, meta: &Metadata) {
+        let video = match (self.video_of)(path) {
+            Ok(video) => video,
+            Err(error) if is_for_good(&error) => None,
+            Err(_) => return self.cannot_see(path),
+        };
+        if let Some(video) = &video {
+            match fs::metadata(&video.path) {
+                Ok(meta) => self.find(video.path.clone(), false, meta),
+                Err(_) => self.cannot_see(&video.path),
+            }
+        } else {
+            let watches = &mut self.watches;
+            let stamp = package_stamp(path, meta, &mut |directory| {
+                if let Some(watches) = watches {
+                    watches.directory(directory, FILES);
+                }
+            });
+            self.found.files.push(Seen {
+                stamp,
+                ..seen(path.to_owned(), meta)
+            });
+        }
+        self.found.packages.insert(path.to_owned(), video);
     }
 
     fn find(&mut self, path: PathBuf, is_link: bool, meta: Metadata) {
@@ -229,8 +275,8 @@ impl<'a> Walk<'a> {
             return;
         }
         if is_inside && path.to_str().is_some() && listing.is_package {
-            // The files of a package are no pictures of their own.
-            return self.found.files.push(seen(path.to_owned(), meta));
+            // The other files of a package are no pictures of their own.
+            return self.find_package(path, meta);
         }
         let directories = &mut self.found.directories;
         directories.insert(path.to_owned(), meta.dev());
@@ -280,7 +326,7 @@ mod tests {
             ["alone", "dir/inside", "there"].map(|name| directory.path().join(name));
         fs::write(&there, "").unwrap();
         let root = Directory::default();
-        let walk = Walk::new(&root, &[], None, &|| ());
+        let walk = Walk::new(&root, &[], None, &|| (), &|_| Ok(None));
         let found = walk.look_at_files(&[&alone, &inside, &there].map(Clone::clone).into());
         let device = fs::metadata(directory.path()).unwrap().dev();
         assert_eq!(found.directories, [(alone, device), (inside, 0)].into());

@@ -9,6 +9,7 @@ mod equals;
 mod kills;
 mod links;
 mod named;
+mod packages;
 mod quiet;
 mod settings;
 

@@ -282,49 +282,6 @@ fn directory_around_follows_the_files_of_one_that_is_no_longer_watched() {
 }
 
 #[test]
-fn package_in_a_watched_directory_is_one_image() {
-    let walls = Walls::with(&[("a.png", 1)]);
-    let package = walls.at("workshop/123");
-    fs::create_dir_all(package.join("sprites")).unwrap();
-    walls.draw("workshop/123/sprites/drop.png", 2);
-    walls.draw("workshop/123/preview.png", 3);
-    let names = || -> Vec<String> {
-        let images = walls.images().into_values();
-        let mut names: Vec<_> = images
-            .map(|it| it["name"].as_str().unwrap().to_owned())
-            .collect();
-        names.sort();
-        names
-    };
-    wait_until("its pictures, as the manifest comes last", || {
-        names() == ["a", "drop", "preview"]
-    });
-    fs::write(package.join("rain.html"), "<p>rain</p>").unwrap();
-    let manifest =
-        json!({ "title": "Rain", "type": "web", "file": "rain.html", "preview": "preview.png" });
-    fs::write(package.join("project.json"), manifest.to_string()).unwrap();
-    wait_until("the package", || names() == ["Rain", "a"]);
-    // It is a copy, which stays when the package goes.
-    walls.draw("b.png", 4);
-    fs::remove_dir_all(&package).unwrap();
-    wait_until("another picture", || names() == ["Rain", "a", "b"]);
-    walls.wait_for_state("watched");
-}
-
-#[test]
-fn package_is_imported_when_its_page_follows_its_manifest() {
-    let walls = Walls::with(&[("a.png", 1)]);
-    fs::create_dir(walls.at("pack")).unwrap();
-    fs::write(walls.at("pack/waypaper.json"), r#"{"title": "Rain"}"#).unwrap();
-    // A later file of the same batch, or of the next one.
-    walls.draw("z.png", 2);
-    walls.wait_for(&[("a.png", 1), ("z.png", 2)]);
-    fs::write(walls.at("pack/index.html"), "<p>rain</p>").unwrap();
-    let is_package = |image: &Value| image["name"] == "Rain";
-    wait_until("the package", || walls.images().values().any(is_package));
-}
-
-#[test]
 fn files_of_phones_network_disks_and_downloads_are_skipped() {
     let walls = Walls::with(&[("a.png", 1)]);
     fs::create_dir(walls.at("phone")).unwrap();
