@@ -41,6 +41,8 @@ pub(super) struct Found {
     pub(super) unnamed: BTreeSet<PathBuf>,
     /// The packages, and the videos of those that have one. All others are files.
     pub(super) packages: BTreeMap<PathBuf, Option<PackageVideo>>,
+    /// Links, and the devices of the directories that they are in.
+    pub(super) links: BTreeMap<PathBuf, u64>,
     /// Whether a path is a directory or in a package: only a walk of everything finds the path by which
     /// it is known.
     pub(super) has_directory: bool,

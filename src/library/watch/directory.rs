@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use super::super::task::{Directory, Facts, Task, Which};
 use super::compare::{Difference, Found, Loss, Root, compare, slices};
 use super::rows::{Effects, Rows};
 use super::settings::{FILES_AT_ONCE, GRACE};
-use super::walk::{Scope, Walk};
+use super::walk::{Scope, Walk, is_missing};
 use super::watched::{Status, Waiting, Watched};
 use crate::digest::Checksum;
 use crate::kernel::{ANYWHERE, Subscriber};
@@ -64,6 +65,8 @@ pub(super) struct DirectoryThread {
     packages: BTreeMap<PathBuf, Option<PackageVideo>>,
     /// The packages that are to be read, and since when they have these stamps.
     changed: BTreeMap<PathBuf, (Stamp, Instant)>,
+    /// The links of all looks at everything, and the devices of the directories that they were in.
+    links: BTreeMap<PathBuf, u64>,
     files: Files,
     is_unsaved: bool,
     state: State,
@@ -133,6 +136,7 @@ impl DirectoryThread {
             known: BTreeSet::new(),
             packages: BTreeMap::new(),
             changed: BTreeMap::new(),
+            links: BTreeMap::new(),
             files: Files::default(),
             is_unsaved: false,
             state: State::default(),
@@ -340,7 +344,7 @@ impl DirectoryThread {
         let is_all = *scope == Scope::All;
         let begun = Instant::now();
         self.find_inner();
-        let found = self.walk(scope)?;
+        let mut found = self.walk(scope)?;
         if is_all {
             self.rested = Instant::now() + (begun.elapsed() * 4).min(REST_MAX);
             self.is_unsaved = false;
@@ -359,7 +363,7 @@ impl DirectoryThread {
         self.state.unread.extend(found.unread.iter().cloned());
         let missing = self.read_missing()?;
         let now = Timestamp::now().as_micros();
-        let mut difference = self.compare(scope, &found, &missing, now)?;
+        let mut difference = self.compare(scope, &mut found, &missing, now)?;
         let is_there = difference.is_there;
         let is_lost = difference.lost > 0;
         if !is_all && (is_lost && !is_there || is_there && self.state.is_away) {
@@ -462,6 +466,7 @@ impl DirectoryThread {
         }
         if is_all && !is_single {
             self.known = found.directories.keys().cloned().collect();
+            self.links.append(&mut found.links);
         }
         Ok(found)
     }
@@ -481,12 +486,13 @@ impl DirectoryThread {
     fn compare(
         &self,
         scope: &Scope,
-        found: &Found,
+        found: &mut Found,
         missing: &HashMap<i64, Missing>,
         now: i64,
     ) -> Result<Difference, Error> {
         let store = &self.context.store;
         let rows = self.rows(scope)?;
+        self.note_removed_links(scope, &rows, found);
         let elsewhere = store.read(watched::waiting)?;
         let is_known = |path: &Path| scope.has(path) || self.is_inner(path);
         let path = &self.watched.directory.path;
@@ -508,6 +514,34 @@ impl DirectoryThread {
         } else {
             compare(&rows, elsewhere, missing, found, true, now)
         })
+    }
+
+    /// Has files behind removed links count as gone: their disks are not away.
+    fn note_removed_links(&self, scope: &Scope, rows: &[WatchedFile], found: &mut Found) {
+        let removed = |link: &&Path| {
+            let device = self.links.get(*link);
+            let above = || link.parent().and_then(|above| fs::metadata(above).ok());
+            device.is_some()
+                && fs::symlink_metadata(link).is_err_and(|error| is_missing(&error))
+                && above().map(|above| above.dev()).as_ref() == device
+        };
+        let removed: BTreeSet<&Path> = match scope {
+            Scope::All => self
+                .links
+                .keys()
+                .map(PathBuf::as_path)
+                .filter(removed)
+                .collect(),
+            Scope::Paths(paths) => {
+                let above = paths.iter().flat_map(|path| path.ancestors());
+                above.filter(removed).collect()
+            }
+        };
+        for row in rows {
+            if row.path.ancestors().any(|at| removed.contains(at)) {
+                found.directories.insert(row.path.clone(), row.stamp.device);
+            }
+        }
     }
 
     /// The rows of the files that were looked for.

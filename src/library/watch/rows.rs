@@ -485,13 +485,14 @@ impl<'a> Rows<'a> {
         Ok(files.into_iter().min_by_key(is_away))
     }
 
-    /// Gives an image another one of its files. If that is away, the image is kept for its return.
+    /// Gives an image another one of its files, which is looked for soon. If its directory is away, the
+    /// image is kept for its return.
     fn give_other(&mut self, image: &Image, to: PathBuf) -> Result<(), Error> {
         self.give_file(image, &to)?;
         if self.context.watched.is_away(&to) {
             images::miss(self.c, image.id, 0)?;
-            self.effects.again.push(to);
         }
+        self.effects.again.push(to);
         Ok(())
     }
 

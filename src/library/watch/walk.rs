@@ -283,6 +283,9 @@ impl<'a> Walk<'a> {
         for entry in listing.entries {
             let inside = entry.path();
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            if is_link {
+                self.found.links.insert(inside.clone(), meta.dev());
+            }
             match fs::metadata(&inside) {
                 Ok(meta) => self.find(inside, is_link, meta),
                 Err(error) if is_missing(&error) => {}
@@ -307,7 +310,7 @@ fn identity(meta: &Metadata) -> (u64, u64) {
     (meta.dev(), meta.ino())
 }
 
-fn is_missing(error: &io::Error) -> bool {
+pub(super) fn is_missing(error: &io::Error) -> bool {
     // A link that leads to itself counts as broken.
     matches!(
         error.kind(),

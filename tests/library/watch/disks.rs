@@ -1,6 +1,7 @@
 //! Disks that are unmounted and mounted, and a kernel that allows no more inotify watches.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -129,6 +130,77 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
         (walls.id("out/b.png"), walls.in_playlist(playlist)),
         (id, vec![id])
     );
+}
+
+#[test]
+fn images_leave_when_a_link_to_another_disk_is_removed() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
+    let out = walls.daemon.root().join("out");
+    fs::create_dir(&out).unwrap();
+    let Some(_disk) = Mount::new(&out) else {
+        return left_out("a link to another disk", "this user may not mount");
+    };
+    fs::create_dir(out.join("sea")).unwrap();
+    for (name, number) in [("sea/c.png", 3), ("d.png", 4)] {
+        fs::write(out.join(name), picture(number)).unwrap();
+    }
+    symlink(out.join("sea"), walls.at("sea")).unwrap();
+    symlink(out.join("d.png"), walls.at("d.png")).unwrap();
+    walls.daemon.start();
+    let all = [("a.png", 1), ("b.png", 2), ("d.png", 4), ("sea/c.png", 3)];
+    walls.wait_for(&all);
+    // The disk is away as long as the links are there.
+    assert!(
+        Command::new("umount")
+            .arg("-l")
+            .arg(&out)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let message = || walls.state()["message"].clone();
+    wait_until("both files are away", || {
+        message() == "2 files are missing; their images are kept"
+    });
+    fs::remove_file(walls.at("d.png")).unwrap();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2), ("sea/c.png", 3)]);
+    fs::remove_file(walls.at("sea")).unwrap();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+}
+
+#[test]
+fn image_whose_last_file_is_on_an_unmounted_disk_is_missing() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
+    let (out, place) = (walls.daemon.root().join("out"), walls.at("out"));
+    for directory in [&out, &place] {
+        fs::create_dir(directory).unwrap();
+    }
+    let Some(_disk) = Mount::new(&out) else {
+        return left_out("a directory that is mounted", "this user may not mount");
+    };
+    bind(&out, &place);
+    let _bound = Mount(&place);
+    walls.draw("out/a.png", 1);
+    walls.daemon.start();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    wait_until("the second file", || walls.state()["copies"] == 1);
+    let id = walls.id("a.png");
+    assert!(
+        Command::new("umount")
+            .arg("-l")
+            .arg(&place)
+            .status()
+            .unwrap()
+            .success()
+    );
+    fs::remove_file(walls.at("a.png")).unwrap();
+    wait_until("the image is kept", || {
+        walls.state()["message"] == "1 file is missing; its image is kept"
+    });
+    bind(&out, &place);
+    walls.wait_for(&[("b.png", 2), ("out/a.png", 1)]);
+    wait_until("nothing is missing", || walls.state()["message"].is_null());
+    assert_eq!(walls.id("out/a.png"), id);
 }
 
 #[test]
