@@ -2,8 +2,11 @@
 //! library do the work. Never waits for a file on a disk that does not answer.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
@@ -31,6 +34,9 @@ use crate::wire::{
 /// How often one request tries again if its file may have been renamed, and renamed back, since it was
 /// looked for.
 pub(crate) const TRIES: usize = 3;
+/// The longest wait for the row of a file that was replaced, and the delay between two checks.
+const REPLACED: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The size of still pictures: larger than any screen that one is likely to be shown on.
 const SIZE: Resolution = Resolution::P2160;
 
@@ -265,6 +271,24 @@ impl Library {
         } else {
             Ok(())
         }
+    }
+
+    /// Waits until the library knows which file has the path of an image in place, if that was replaced:
+    /// the row of the image may be about to follow its file to another path.
+    pub(crate) fn wait_for_replaced(&self, image: &Image) -> Result<(), Error> {
+        let end = Instant::now() + REPLACED;
+        while image.in_place && Instant::now() < end {
+            let known = self.store.read(|c| watched::get(c, &image.path))?;
+            let now = fs::metadata(&image.path).ok();
+            if known
+                .zip(now)
+                .is_none_or(|(known, now)| known.stamp.inode == now.ino())
+            {
+                break;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
     }
 
     /// The row of an image, if there is one. Has the file of one in place looked at: a network disk

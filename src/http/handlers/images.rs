@@ -101,6 +101,7 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
             return Err(lost(&image));
         }
         api.library.answers(&image)?;
+        api.library.wait_for_replaced(&image)?;
         let answer = file(request, &image.path, image.format.content_type());
         let now = match &answer {
             Ok(_) => Some(find(api, image.id)?).filter(|now| now.path != image.path),

@@ -195,6 +195,27 @@ fn watched_file_that_is_rewritten_in_pieces_keeps_its_image() {
 }
 
 #[test]
+fn raw_file_of_an_image_is_its_own_right_after_a_swap_or_an_edit() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let ids = [walls.id("a.png"), walls.id("b.png")];
+    let client = walls.daemon.client();
+    let raw = |id: i64| client.get(&format!("/images/{id}/raw"));
+    for _ in 0..4 {
+        walls.rename("a.png", ".away");
+        walls.rename("b.png", "a.png");
+        walls.rename(".away", "b.png");
+        for (id, number) in ids.into_iter().zip([1, 2]) {
+            let answer = raw(id);
+            assert!(answer.status == 200 && answer.body == picture(number));
+        }
+    }
+    walls.draw(".saved", 3);
+    walls.rename(".saved", "a.png");
+    let answer = raw(ids[0]);
+    assert!(answer.status == 200 && answer.body == picture(3));
+}
+
+#[test]
 fn watched_files_that_swap_names_keep_their_images() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let (one, two) = (walls.id("a.png"), walls.id("b.png"));
