@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::protocol::{Error, Job, Reply};
 use super::worker::{Settings, Worker};
+use crate::paths;
 use crate::sys::{Cancel, lock, unpoisoned};
 use crate::thread::{Spawner, Thread};
 
@@ -107,7 +108,11 @@ impl Pool {
     ) -> Result<T, Error> {
         let mut line = serde_json::to_vec(job).map_err(|error| Error::Broke(error.to_string()))?;
         line.push(b'\n');
+        let path = Path::new(&job.path);
         let _seat = self.shared.seat(purpose)?;
+        if paths::hangs(path) {
+            return Err(Error::Silent);
+        }
         let cancels: Vec<_> = cancel
             .into_iter()
             .chain([self.shared.end_of(purpose)])
@@ -129,8 +134,11 @@ impl Pool {
                 }
                 Ok(Reply::Failed(error)) | Err(error) => {
                     if let Error::Broke(why) = &error {
-                        let path = Path::new(&job.path).display();
-                        log::warn!("the decoder of {path} crashed: {why}");
+                        log::warn!("the decoder of {} crashed: {why}", path.display());
+                    }
+                    if error == Error::Silent {
+                        // If its disk hangs, the next jobs there fail at once.
+                        paths::answers(path);
                     }
                     return Err(error);
                 }

@@ -87,7 +87,7 @@ fn leave(directory: &Path, thread: Thread) {
 }
 
 /// Whether a look hangs in a directory or above it.
-fn hangs(directory: &Path) -> bool {
+pub(crate) fn hangs(directory: &Path) -> bool {
     let mut hung = lock(&HUNG);
     hung.retain(|(_, thread)| !thread.has_ended());
     hung.len() >= HUNG_MAX || hung.iter().any(|(at, _)| directory.starts_with(at))
