@@ -75,10 +75,22 @@ pub(super) fn write(
         return Ok(Written::Overtaken);
     }
     backup.map_or(Ok(()), Replacement::land)?;
-    new.land()?;
+    let written = land(new, seen)?;
     // The rename is done, even if the directory could not be flushed.
     flush_directory(directory_of(&target)).ok();
-    Ok(Written::Yes)
+    Ok(written)
+}
+
+/// Exchanges the files: an edit that was saved since the last look comes out, and goes back.
+fn land(new: Replacement, seen: Option<&str>) -> io::Result<Written> {
+    if new.exchange().is_err() {
+        // There is no file yet, or its file system cannot do that.
+        return new.land().map(|()| Written::Yes);
+    }
+    if read(new.path()).is_ok_and(|found| found.as_deref() == seen) {
+        return Ok(Written::Yes);
+    }
+    new.land().map(|()| Written::Overtaken)
 }
 
 /// The file that [`write`] replaces for a path, and the mode that it will have. Fails if the write
@@ -183,6 +195,28 @@ mod tests {
             write(&path, "new", Some("theirs"), None).unwrap(),
             Written::Yes
         );
+    }
+
+    #[test]
+    fn edit_that_is_saved_after_the_last_look_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        let check = |found: &[u8], seen, expected: (Written, &[u8])| {
+            fs::write(&path, found).unwrap();
+            let new = Replacement::create(&path).unwrap();
+            new.fill(b"new", 0o600).unwrap();
+            let written = land(new, seen).unwrap();
+            assert_eq!((written, &*fs::read(&path).unwrap()), expected);
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        };
+        check(b"seen", Some("seen"), (Written::Yes, b"new"));
+        for theirs in [&b"theirs"[..], b"", b"\xff"] {
+            check(theirs, Some("seen"), (Written::Overtaken, theirs));
+            check(theirs, None, (Written::Overtaken, theirs));
+        }
+        fs::remove_file(&path).unwrap();
+        let new = Replacement::create(&path).unwrap();
+        assert_eq!(land(new, Some("seen")).unwrap(), Written::Yes);
     }
 
     #[test]

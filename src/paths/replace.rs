@@ -9,6 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 /// Prefix of a new file's name before the rename: hides it from programs that read all files of a
 /// directory, or all with an extension.
 pub(crate) const TEMPORARY: &str = ".new-";
@@ -61,6 +63,12 @@ impl Replacement {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Exchanges the file with its target, which must exist. Not all file systems can do that.
+    pub(crate) fn exchange(&self) -> io::Result<()> {
+        let (one, other) = (&self.path, &self.target);
+        Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
     }
 
     pub(crate) fn land(mut self) -> io::Result<()> {
