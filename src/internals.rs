@@ -103,6 +103,10 @@ pub mod store {
         pub use crate::store::folders::{Refusal, insert};
     }
 
+    pub mod migrations {
+        pub use crate::store::migrations::{STEPS, run};
+    }
+
     pub mod images {
         pub use crate::digest::Checksum;
         pub use crate::store::images::{NewImage, after, by_ids, files, ids, insert};

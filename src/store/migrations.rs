@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::Error;
 
 /// Step `n` migrates version `n` to `n + 1`. Released steps never change.
-pub(super) const STEPS: &[&str] = &[
+pub const STEPS: &[&str] = &[
     include_str!("schema.sql"),
     "ALTER TABLE loose_file RENAME TO pending_file",
     "ALTER TABLE scene RENAME TO assignments;
@@ -191,7 +191,7 @@ pub(super) const STEPS: &[&str] = &[
 ];
 
 /// Applies all missing migrations, each in its own transaction.
-pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {
+pub fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {
     // Otherwise a table that is rebuilt would take the rows with it that refer to its own.
     connection.pragma_update(None, "foreign_keys", false)?;
     let migrated = run_unchecked(connection, steps);

@@ -18,7 +18,7 @@ pub(crate) mod filter;
 pub(crate) mod folders;
 pub(crate) mod history;
 pub(crate) mod images;
-mod migrations;
+pub(crate) mod migrations;
 pub(crate) mod monitors;
 mod page;
 mod palettes;

@@ -22,6 +22,7 @@ mod filters;
 mod formats;
 mod import;
 mod import_kill;
+mod migration_kill;
 mod missing;
 mod model;
 mod records;
