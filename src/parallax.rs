@@ -63,7 +63,7 @@ impl Parallax {
             wanted: match driver {
                 ParallaxDriver::Auto | ParallaxDriver::Off => None,
                 ParallaxDriver::Hyprland => Some(Protocol::Hyprland),
-                ParallaxDriver::Sway => Some(Protocol::I3),
+                ParallaxDriver::Sway => Some(Protocol::Sway),
             },
             topics: &WORKSPACES,
             none: Box::new(|| ()),

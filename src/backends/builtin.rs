@@ -50,6 +50,8 @@ const TAKES: Takes = Takes {
 pub(super) struct Builtin {
     context: Context,
     processes: Processes,
+    /// The next pictures need new surfaces.
+    renew: bool,
 }
 
 /// The answer to a question; an error says why the process must be replaced.
@@ -60,6 +62,7 @@ impl Builtin {
         Self {
             processes: Processes::taken_over(&context),
             context,
+            renew: false,
         }
     }
 
@@ -163,13 +166,13 @@ impl Backend for Builtin {
             return Ok(());
         }
         self.processes.reap();
-        let asked = self
-            .processes
-            .newest()
-            .map(|process| match connect(&socket_of(process)) {
+        let renew = mem::take(&mut self.renew);
+        let asked = self.processes.newest().filter(|_| !renew).map(|process| {
+            match connect(&socket_of(process)) {
                 Ok(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
                 Err(_) => Ok(Err("it is not listening".to_owned())),
-            });
+            }
+        });
         match asked
             .transpose()
             .map_err(|error| error.name_picture(placements, &request))?
@@ -186,6 +189,10 @@ impl Backend for Builtin {
         }
         self.tidy(request);
         Ok(())
+    }
+
+    fn renew(&mut self) {
+        self.renew = true;
     }
 
     fn clear(&mut self) -> Result<(), Error> {

@@ -90,6 +90,17 @@ pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
     }
 }
 
+/// Whether such a program was started after a process of ours, so that its surfaces may lie above ours.
+pub(crate) fn is_any_newer(backends: &Backends) -> bool {
+    let ours = backends.records.all_running();
+    let is_newer = |theirs: Identity| {
+        let mut ours = ours.iter();
+        ours.any(|(.., ours)| theirs.start_time > ours.start_time)
+    };
+    let theirs = find(backends).into_iter().filter_map(|one| one.pid);
+    theirs.filter_map(Identity::from_pid).any(is_newer)
+}
+
 /// Whether we have started this process, or it has ended.
 fn is_ours(pid: i32, records: &ProcessRecords) -> bool {
     let is_it = |who| records.all_running().iter().any(|(.., ours)| *ours == who);

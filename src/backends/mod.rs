@@ -28,6 +28,7 @@ mod wal_qt;
 pub(crate) use builtin::clear_root;
 pub use context::Backends;
 pub(crate) use fit_and_transition::{fill_color, fit_word, transition_words};
+pub(crate) use foreign::is_any_newer as is_any_background_newer;
 pub(crate) use registry::{REGISTRY, Registration, registration};
 pub(crate) use unavailable_reason::{UnavailableReason, not_installed, other_session};
 pub(crate) use wal_qt::Client as WalQtClient;

@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ const TAKES: Takes = Takes {
 pub(super) struct Swaybg {
     context: Context,
     processes: Processes,
+    /// The next pictures need a new process.
+    renew: bool,
 }
 
 impl Swaybg {
@@ -53,6 +56,7 @@ impl Swaybg {
         Self {
             processes: Processes::taken_over(&context),
             context,
+            renew: false,
         }
     }
 
@@ -104,8 +108,9 @@ impl Backend for Swaybg {
             return Err(Error::Cancelled);
         }
         let (launch, files) = self.launch(placements, cancel)?;
+        let renew = mem::take(&mut self.renew);
         let same = |process: &BackendProcess| {
-            let is_it = process.record().is(&launch) && process.child().is_running();
+            let is_it = !renew && process.record().is(&launch) && process.child().is_running();
             is_it && !has_failed(process)
         };
         if let Some(kept) = self.processes.take(same) {
@@ -125,6 +130,10 @@ impl Backend for Swaybg {
         self.processes.replace(new);
         self.context.copies.tidy(&files);
         Ok(())
+    }
+
+    fn renew(&mut self) {
+        self.renew = true;
     }
 
     fn clear(&mut self) -> Result<(), Error> {

@@ -128,6 +128,14 @@ impl Handle {
         });
     }
 
+    /// Another program has put a background over the wallpapers: shows them again above it.
+    pub(crate) fn bury(&self) {
+        self.note(Changes {
+            buried: true,
+            ..Changes::default()
+        });
+    }
+
     /// Reports which workspaces are visible. Monitors that are not listed keep theirs, unless `are_all`.
     pub(crate) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) {
         if self.status.show_workspaces(are_all, visible) {

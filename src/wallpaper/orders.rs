@@ -54,7 +54,7 @@ impl View<'_> {
         }
         let ticket = self.ticket(key);
         let draft = self.draft(key, slot, ticket);
-        let is_buried = self.is_buried(key, slot);
+        let is_buried = slot.is_buried || self.is_buried(key, slot);
         let is_due = slot.is_due() || is_buried;
         let differs = draft.scene != slot.shown;
         let is_idle = draft.scene.is_empty() && slot.shown.is_empty() && !slot.is_unknown;
@@ -192,7 +192,7 @@ impl View<'_> {
         self.is_cleared || outputs.all(is_safe)
     }
 
-    /// Whether a picture that is not visible yet may lie beneath the surfaces of a worker that has
+    /// Whether a picture that is not visible yet may lie beneath the surfaces of another worker that has
     /// restarted since.
     fn is_buried(&self, key: &WorkerKey, slot: &Slot) -> bool {
         let lies_above = |(other, above): (&WorkerKey, &Slot), output: &String| {

@@ -44,6 +44,8 @@ pub(super) struct Slot {
     pub(super) done: u64,
     /// The newest reason to show everything again, even if nothing differs.
     due: u64,
+    /// Another program has drawn over it, so that it needs new surfaces.
+    pub(super) is_buried: bool,
     /// The last report, and the last that may have made new surfaces.
     pub(super) reported: u64,
     pub(super) surfaced: u64,
@@ -101,6 +103,7 @@ impl Slot {
 
     fn report(&mut self, order: &Order, number: u64) {
         self.reported = number;
+        self.is_buried &= !order.renew;
         if order.renew || order.scene != self.shown {
             self.surfaced = number;
         }
@@ -256,6 +259,12 @@ impl Slots {
         for (_, slot) in self.all.iter_mut().filter(|(key, _)| is_due(key)) {
             slot.due = number;
         }
+    }
+
+    /// Notes that another program has drawn over everything.
+    pub(super) fn bury(&mut self) {
+        let shown = self.all.values_mut().filter(|slot| !slot.shown.is_empty());
+        shown.for_each(|slot| slot.is_buried = true);
     }
 
     /// Notes an event from outside.

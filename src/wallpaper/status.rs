@@ -87,6 +87,8 @@ pub(super) struct Changes {
     pub(super) covered: Option<BTreeSet<String>>,
     /// Other workspaces are visible, or the wallpapers of workspaces have changed.
     pub(super) workspaces: bool,
+    /// All pictures need new surfaces.
+    pub(super) buried: bool,
     /// Settings have changed, or images other than those that were rewritten.
     pub(super) anything: bool,
 }
@@ -257,6 +259,7 @@ impl SharedStatus {
         noted.paused = changes.paused.or(noted.paused);
         noted.workspaces |= changes.workspaces;
         noted.covered = changes.covered.or(noted.covered.take());
+        noted.buried |= changes.buried;
         noted.anything |= changes.anything;
     }
 

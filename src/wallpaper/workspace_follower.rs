@@ -1,20 +1,27 @@
-//! The thread `workspaces`: reports which workspace each monitor shows to the reconciler.
+//! The thread `workspaces`: reports to the reconciler which workspace each monitor shows, if the section
+//! `[workspaces]` has entries, and which programs sway has started over the wallpaper.
 //!
-//! It runs only while the section `[workspaces]` has entries, and wakes only when the compositor reports
-//! a change.
+//! It wakes only when the compositor reports a change.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
 
 use super::Handle;
-use crate::backends::Backends;
-use crate::compositor::ipc::{self, Following, Source, Toggle, WORKSPACES};
+use crate::backends::{Backends, is_any_background_newer};
+use crate::compositor::ipc::{self, Following, Protocol, Source, Toggle, WORKSPACES};
+use crate::sys::{Cancel, poll_until};
 
-/// Starts and ends the thread as the settings say.
+/// The time from a reload of sway until its background program has surfaces.
+const RELOADED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Starts and ends the thread, and follows what the settings say.
 pub(crate) struct WorkspaceFollower {
     backends: Backends,
     wallpaper: Handle,
-    toggle: Toggle<()>,
+    /// Whether the workspaces have wallpapers.
+    toggle: Toggle<bool>,
 }
 
 impl WorkspaceFollower {
@@ -27,11 +34,12 @@ impl WorkspaceFollower {
         }
     }
 
-    /// Starts or ends the thread according to the settings.
+    /// Starts the thread, again if the settings say so.
     pub(crate) fn on_settings(&self) {
-        let wanted = (!(self.backends.settings)().workspaces.is_empty()).then_some(());
-        self.toggle.set(wanted, |()| self.follow());
-        if wanted.is_none() {
+        let have_wallpapers = !(self.backends.settings)().workspaces.is_empty();
+        self.toggle
+            .set(Some(have_wallpapers), |&wanted| self.follow(wanted));
+        if !have_wallpapers {
             self.wallpaper.show_workspaces(true, Vec::new());
         }
         self.wallpaper.workspaces_changed();
@@ -42,13 +50,17 @@ impl WorkspaceFollower {
         self.toggle.end(deadline)
     }
 
-    fn follow(&self) -> io::Result<Following> {
-        self.wallpaper.expect_workspaces();
+    fn follow(&self, have_wallpapers: bool) -> io::Result<Following> {
+        if have_wallpapers {
+            self.wallpaper.expect_workspaces();
+        }
+        let backends = self.backends.clone();
         let (wallpaper, none) = (self.wallpaper.clone(), self.wallpaper.clone());
         let source = Source {
             outputs: self.backends.outputs.clone(),
             env: self.backends.dirs.env().clone(),
-            wanted: None,
+            // Otherwise only reloads are of interest.
+            wanted: (!have_wallpapers).then_some(Protocol::Sway),
             topics: &WORKSPACES,
             none: Box::new(move || none.show_workspaces(true, Vec::new())),
         };
@@ -58,11 +70,27 @@ impl WorkspaceFollower {
             source,
             move |connection, cancel| {
                 let (are_all, visible) = connection.next(cancel)?;
-                wallpaper.show_workspaces(are_all, visible);
+                if have_wallpapers {
+                    wallpaper.show_workspaces(are_all, visible);
+                }
+                if connection.take_reload() {
+                    show_above(&wallpaper, &backends, cancel)?;
+                }
                 Ok(())
             },
         )
         // Nothing waits for a follower that did not start.
         .inspect_err(|_| self.wallpaper.show_workspaces(true, Vec::new()))
     }
+}
+
+/// Shows the wallpapers above a background that sway has started at a reload.
+fn show_above(wallpaper: &Handle, backends: &Backends, cancel: &Cancel) -> io::Result<()> {
+    let until = Instant::now() + RELOADED_WITHIN;
+    let is_cancelled = poll_until(&mut [PollFd::new(cancel, PollFlags::IN)], Some(until))?;
+    if !is_cancelled && is_any_background_newer(backends) {
+        log::info!("sway has started another background: showing the wallpapers above it");
+        wallpaper.bury();
+    }
+    Ok(())
 }

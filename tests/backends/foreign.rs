@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use murald::internals::process::Identity;
@@ -9,6 +11,10 @@ use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::support::{Ended, TestDaemon};
+use crate::wall::{Pixels, near};
+
+const OURS: [u8; 3] = [9, 99, 199];
+const THEIRS: [u8; 3] = [220, 40, 20];
 
 /// The conflicts of a backend in `GET /backends`.
 fn conflicts(daemon: &TestDaemon, backend: &str) -> Vec<Value> {
@@ -23,11 +29,24 @@ fn conflicts(daemon: &TestDaemon, backend: &str) -> Vec<Value> {
 }
 
 fn picture(daemon: &TestDaemon) -> PathBuf {
-    let file = daemon.root().join("a.png");
-    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199]))
-        .save(&file)
-        .unwrap();
+    plain(daemon, "a.png", OURS)
+}
+
+fn plain(daemon: &TestDaemon, name: &str, color: [u8; 3]) -> PathBuf {
+    let file = daemon.root().join(name);
+    let picture = image::RgbImage::from_pixel(64, 36, image::Rgb(color));
+    picture.save(&file).unwrap();
     file
+}
+
+/// Waits until an output shows our picture.
+#[track_caller]
+fn see_ours(desktop: &Desktop, daemon: &TestDaemon) {
+    let shot = daemon.root().join("shot.png");
+    wait_until("our picture", || {
+        desktop.shot(&shot, "HEADLESS-1");
+        near(Pixels::read(&shot).part(50, 50), OURS)
+    });
 }
 
 /// The answer.
@@ -54,7 +73,8 @@ fn background_of_sways_configuration_is_reported() {
     let configuration = Path::new(desktop.var("DESKTOP_DIR").unwrap()).join("sway.conf");
     let mut options = fs::OpenOptions::new();
     let mut sway = options.append(true).open(&configuration).unwrap();
-    let line = format!("output * bg {} fill", file.display());
+    let other = plain(&daemon, "b.png", THEIRS);
+    let line = format!("output * bg {} fill", other.display());
     sway.write_all(format!("\n# exec swaybg\n{line}\n").as_bytes())
         .unwrap();
     desktop.output("swaymsg", &["reload"]);
@@ -65,6 +85,9 @@ fn background_of_sways_configuration_is_reported() {
         panic!("not one conflict")
     };
     assert_eq!(conflict["program"], "swaybg");
+    // Sway until 1.9 puts newer surfaces below, so that ours have stayed above; later ones cover ours,
+    // which are shown again.
+    see_ours(&desktop, &daemon);
     assert!(
         conflicts(&daemon, "feh").is_empty(),
         "that is for another session"
@@ -106,6 +129,79 @@ fn background_of_sways_configuration_is_reported() {
         assert_eq!(answer["warnings"], json!([warning]), "{path}");
     }
     assert!(Identity::from_pid(pid).is_some(), "it is not ours to end");
+}
+
+/// A program that speaks sway's protocol, and claims a version.
+struct Sway(UnixListener);
+
+impl Sway {
+    fn at(path: &Path) -> Self {
+        Self(UnixListener::bind(path).unwrap())
+    }
+
+    /// Waits for the daemon's connection.
+    fn accept(&self, minor: u32) -> UnixStream {
+        let (mut daemon, _) = self.0.accept().unwrap();
+        send(&mut daemon, 2, &json!({ "success": true }));
+        send(&mut daemon, 7, &json!({ "major": 1, "minor": minor }));
+        send(&mut daemon, 1, &json!([]));
+        daemon
+    }
+}
+
+fn send(daemon: &mut UnixStream, kind: u32, body: &Value) {
+    let body = body.to_string();
+    let head = [u32::try_from(body.len()).unwrap(), kind].map(u32::to_ne_bytes);
+    let message = [b"i3-ipc", &*head.concat(), body.as_bytes()].concat();
+    daemon.write_all(&message).unwrap();
+}
+
+/// The processes of our backends.
+fn ours(daemon: &TestDaemon) -> Vec<i64> {
+    let children = daemon.client().get("/debug").ok()["children"].clone();
+    let backends = children.as_array().unwrap().iter();
+    backends.map(|one| one["pid"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn wallpaper_is_shown_again_once_after_a_reload_that_covers_it() {
+    for backend in ["builtin", "swaybg"] {
+        let desktop = Desktop::wayland(&["640x360"]);
+        let mut daemon = TestDaemon::on(&desktop);
+        let socket = daemon.root().join("sway");
+        let sway = Sway::at(&socket);
+        daemon.env("SWAYSOCK", socket);
+        daemon.configure(&format!("[backend]\ntype = '{backend}'\n"));
+        daemon.start();
+        let id = daemon.import(&[&picture(&daemon)])[0];
+        set(&daemon, id);
+        let first = ours(&daemon);
+        assert_eq!(first.len(), 1);
+        // The daemon connects again once it has handled the reload.
+        let reload = |mut connection: UnixStream, minor: u32| {
+            send(&mut connection, 1 << 31, &json!({ "change": "reload" }));
+            send(&mut connection, 1, &json!([]));
+            connection.shutdown(Shutdown::Write).unwrap();
+            sway.accept(minor)
+        };
+        let connection = reload(sway.accept(10), 7);
+        assert_eq!(ours(&daemon), first, "{backend}: nothing covers it");
+        let theirs = desktop.command("swaybg").args(["-c", "#c01020"]).spawn();
+        let _theirs = Ended(theirs.unwrap());
+        wait_until("their background", || {
+            !conflicts(&daemon, backend).is_empty()
+        });
+        let connection = reload(connection, 10);
+        assert_eq!(ours(&daemon), first, "{backend}: sway 1.7 puts it below");
+        let connection = reload(connection, 10);
+        wait_until("our new surfaces", || {
+            let now = ours(&daemon);
+            now.len() == 1 && now != first
+        });
+        let second = ours(&daemon);
+        drop(reload(connection, 10));
+        assert_eq!(ours(&daemon), second, "{backend}: the other one is older");
+    }
 }
 
 /// Sway starts such a swaybg if its configuration has no background.

@@ -318,12 +318,6 @@ impl Backend for WalQt {
         Ok(())
     }
 
-    /// Only one host can run, so it ends before the next one starts.
-    fn renew(&mut self) {
-        self.host.ours.end_all();
-        self.forget();
-    }
-
     /// Warns of outputs without a picture, which the host's windows cover with black.
     fn warnings(&mut self) -> Vec<String> {
         let outputs = self.context.shared.outputs.list();

@@ -133,8 +133,8 @@ mod tests {
             for (stream, name) in listener.incoming().zip(["first", "second"]) {
                 let mut stream = stream.unwrap();
                 let all = format!(r#"[{{"output":"A","name":"{name}","num":1,"visible":true}}]"#);
-                // The subscription, and the request for the visible workspaces.
-                stream.read_exact(&mut [0; 41]).unwrap();
+                // The subscription, and the requests for the version and the visible workspaces.
+                stream.read_exact(&mut [0; 55]).unwrap();
                 let head = [(all.len() as u32).to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
                 stream
                     .write_all(&[b"i3-ipc", &*head, all.as_bytes()].concat())

@@ -14,6 +14,9 @@ const HEAD: usize = MAGIC.len() + 8;
 const GET_WORKSPACES: u32 = 1;
 const SUBSCRIBE: u32 = 2;
 const GET_TREE: u32 = 4;
+const GET_VERSION: u32 = 7;
+/// From this version of sway on, newer surfaces of a layer lie above older ones.
+const NEWER_IS_ABOVE: (u64, u64) = (1, 10);
 /// Events have the highest bit set.
 const WORKSPACE_EVENT: u32 = 1 << 31;
 const WINDOW_EVENT: u32 = WORKSPACE_EVENT | 3;
@@ -27,6 +30,9 @@ pub(crate) struct I3 {
     is_asked: bool,
     /// The pending answer may be outdated, so it will be requested again.
     is_stale: bool,
+    /// The compositor puts newer surfaces of a layer above older ones.
+    newer_is_above: bool,
+    was_reloaded: bool,
 }
 
 impl I3 {
@@ -34,11 +40,14 @@ impl I3 {
     pub(super) fn connect(mut feed: Feed, events: &[&str]) -> io::Result<Self> {
         // The subscription comes first, so that no change is missed in between.
         feed.send(&message(SUBSCRIBE, &serde_json::to_vec(events)?))?;
+        feed.send(&message(GET_VERSION, b""))?;
         feed.send(&message(GET_WORKSPACES, b""))?;
         Ok(Self {
             feed,
             is_asked: true,
             is_stale: false,
+            newer_is_above: false,
+            was_reloaded: false,
         })
     }
 
@@ -76,10 +85,22 @@ impl I3 {
                     return Ok((false, visible(&body["current"]).into_iter().collect()));
                 }
                 // A workspace that moves to another output makes others visible on both outputs.
-                WORKSPACE_EVENT => self.ask(GET_WORKSPACES)?,
+                WORKSPACE_EVENT => {
+                    self.was_reloaded |= body["change"] == "reload";
+                    self.ask(GET_WORKSPACES)?;
+                }
+                GET_VERSION => {
+                    let number = |key: &str| body[key].as_u64().unwrap_or(0);
+                    self.newer_is_above = (number("major"), number("minor")) >= NEWER_IS_ABOVE;
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Whether there was a reload since the last call after which newer surfaces lie above ours.
+    pub(super) fn take_reload(&mut self) -> bool {
+        std::mem::take(&mut self.was_reloaded) && self.newer_is_above
     }
 
     /// Waits until this may have changed, and returns the outputs on which a window is full screen.
@@ -239,11 +260,40 @@ mod tests {
         let mut asked = Vec::new();
         io::Read::read_to_end(&mut sway, &mut asked).unwrap();
         let body = br#"["window"]"#;
-        let subscribed = [message(SUBSCRIBE, body), message(GET_WORKSPACES, b"")].concat();
+        let first = [GET_VERSION, GET_WORKSPACES].map(|question| message(question, b""));
+        let subscribed = [message(SUBSCRIBE, body), first.concat()].concat();
         assert_eq!(
             asked,
             [subscribed, message(GET_TREE, b"").repeat(2)].concat()
         );
+    }
+
+    #[test]
+    fn reload_counts_if_newer_surfaces_lie_above() {
+        let check = |version: &[u8], expected: bool| {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("sway");
+            let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            let mut i3 = I3::connect(Feed::connect(&path).unwrap(), &["workspace"]).unwrap();
+            let mut sway = listener.accept().unwrap().0;
+            let mut said = message(GET_VERSION, version);
+            said.extend(message(GET_WORKSPACES, b"[]"));
+            said.extend(message(WORKSPACE_EVENT, br#"{"change":"reload"}"#));
+            said.extend(message(GET_WORKSPACES, b"[]"));
+            io::Write::write_all(&mut sway, &said).unwrap();
+            let cancel = Cancel::new().unwrap();
+            let mut next = || {
+                i3.next(&cancel).unwrap();
+                i3.take_reload()
+            };
+            assert_eq!((next(), next()), (false, expected));
+            assert!(!i3.take_reload());
+        };
+        check(br#"{"major":1,"minor":7}"#, false);
+        check(br#"{"major":1,"minor":9}"#, false);
+        check(br#"{"major":1,"minor":10}"#, true);
+        check(br#"{"major":2,"minor":0}"#, true);
+        check(b"null", false);
     }
 
     #[test]

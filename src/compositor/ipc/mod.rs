@@ -33,11 +33,12 @@ use crate::sys::Cancel;
 pub(crate) use feed::Visible;
 pub(crate) use follow::{Following, Source, Toggle, start};
 
-/// The protocols of these sockets; sway speaks i3's.
+/// The programs with these sockets; sway speaks i3's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Hyprland,
     I3,
+    Sway,
 }
 
 /// The events that a client follows, by the names of each protocol.
@@ -106,6 +107,13 @@ impl Connection {
             Self::I3(i3) => i3.next(cancel),
             Self::Toplevels(_) => Err(io::ErrorKind::Unsupported.into()),
         }
+    }
+
+    /// Whether the compositor was reloaded since the last call, and may have put another background over
+    /// ours.
+    pub(crate) fn take_reload(&mut self) -> bool {
+        let Self::I3(i3) = self else { return false };
+        i3.take_reload()
     }
 
     /// Whether there is input that was not read yet.
@@ -180,7 +188,7 @@ impl Candidate {
     fn open(self, feed: Feed, topics: &'static Topics) -> Option<Connection> {
         log::info!("following the workspaces at {}", self.socket.display());
         match self.protocol {
-            Protocol::I3 => I3::connect(feed, topics.i3).map(Connection::I3).ok(),
+            Protocol::I3 | Protocol::Sway => I3::connect(feed, topics.i3).map(Connection::I3).ok(),
             Protocol::Hyprland => {
                 let requests = self.socket.with_file_name(REQUESTS);
                 Some(Connection::Hyprland(Hyprland::new(
@@ -222,6 +230,7 @@ fn candidates(wanted: Option<Protocol>, session: &Session, env: &Env) -> Vec<Can
         }
     };
     match session {
+        Session::X11 { .. } if wanted.is_some_and(|wanted| wanted != Protocol::I3) => {}
         Session::X11 { display } => {
             let told = || x_server::root_text(display, "I3_SOCKET_PATH").map(PathBuf::from);
             let named = set("I3SOCK").into_iter().chain(told());
@@ -238,13 +247,13 @@ fn candidates(wanted: Option<Protocol>, session: &Session, env: &Env) -> Vec<Can
                 );
             }
             if let Some(named) = set("SWAYSOCK") {
-                add(Protocol::I3, named, true);
+                add(Protocol::Sway, named, true);
             }
             for instance in entries(hyprland) {
                 add(Protocol::Hyprland, instance.path().join(EVENTS), false);
             }
             for entry in entries(runtime).filter(|entry| is_sway_socket(&entry.file_name())) {
-                add(Protocol::I3, entry.path(), false);
+                add(Protocol::Sway, entry.path(), false);
             }
         }
     }

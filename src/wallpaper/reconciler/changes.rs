@@ -32,7 +32,7 @@ impl Reconciler {
             .for_each(|reason| pause.set(reason));
         pause.covered = changes.covered.or(pause.covered.take());
         let is_noted = changes.anything || changes.workspaces;
-        if !is_noted && changes.rewritten.is_empty() {
+        if !is_noted && !changes.buried && changes.rewritten.is_empty() {
             return self.apply_pause();
         }
         self.note_event();
@@ -45,6 +45,9 @@ impl Reconciler {
         let now = self.selection();
         let activated = self.inputs.activated;
         self.inputs.activated = activated.filter(|activated| activated.settings == now);
+        if changes.buried {
+            self.slots.bury();
+        }
         // A picture that is being shown just now may use the old settings.
         self.slots
             .note_due(|key| changes.backends.contains(&key.backend));

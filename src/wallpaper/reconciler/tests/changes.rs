@@ -52,6 +52,38 @@ fn still_stays_on_each_monitor_until_the_video_over_it_is_visible() {
 }
 
 #[test]
+fn pictures_that_another_program_covers_get_new_surfaces_once() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
+    let (still, video) = (desk.room.add("still"), desk.video("video"));
+    let bury = || Changes {
+        buried: true,
+        ..Changes::default()
+    };
+    assert_eq!(desk.change(bury()), [""; 0], "nothing is shown");
+    desk.set(still, &["A"]).unwrap();
+    desk.set(video, &["B"]).unwrap();
+    desk.orders();
+    let renewed = [
+        "mpvpaper on B renewed".to_owned(),
+        format!("mpvpaper on B: B={video}"),
+        "swaybg renewed".to_owned(),
+        format!("swaybg: A={still}"),
+    ];
+    assert_eq!(desk.change(bury()), renewed);
+    desk.reconcile();
+    assert_eq!(desk.orders(), [""; 0]);
+    // An order that was sent before does not count.
+    let answer = desk.ask(still, &["A"]);
+    desk.reconciler.status.note(bury());
+    desk.reconciler.on_settings();
+    desk.settle();
+    answer.try_recv().unwrap().unwrap();
+    let orders = desk.orders();
+    assert_eq!(orders[..3], renewed[..3]);
+    assert_eq!(orders[3..], [&*renewed[3], &*renewed[3]]);
+}
+
+#[test]
 fn waiting_video_is_restarted_above_a_still_whose_backend_restarts() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
     let (still, video) = (desk.room.add("still"), desk.video("video"));
