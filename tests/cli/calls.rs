@@ -19,6 +19,8 @@ fn wrong_arguments_are_found_without_a_daemon() {
         &["images", "select"],
         &["images", "delete"],
         &["playlist", "add", "evenings"],
+        &["playlist", "create", "fixed", "--fixed"],
+        &["playlist", "create", "fixed", "--type", "manual"],
         &["playlist", "create", "v", "a@08:00", "--interval", "5m"],
         &["playlist", "edit", "v", "--type", "manual", "--interval=5m"],
     ] {

@@ -27,7 +27,7 @@ fn novice_sets_a_picture_and_tries_commands() {
     bash.types("murald rm that", "images delete");
     bash.types("murald set thta.jpg", "that (1)");
     bash.types("murald library", "needs a command: ");
-    bash.types("murald playlist create mine", "no images given");
+    bash.types("murald playlist create mine; echo code=$?", "code=2");
     bash.types("murald next; echo code=$?", "code=1");
     bash.types(
         "murald set ~/Pictures/this.png",
