@@ -220,6 +220,10 @@ fn all_files_that_vanish_at_once_are_away_but_a_single_one_is_missing() {
     assert_eq!(lost(&rows, false), "1 is away, 2 is away");
     assert_eq!(lost(&rows, true), "1 is missing, 2 is missing");
     assert_eq!(lost(&rows[..1], false), "1 is missing");
+    // The same for the row of a waiting image whose own path was looked for.
+    let waiting = rows[..1].to_vec();
+    let twice = compare(&rows[..1], waiting, &HashMap::new(), &found, false, NOW);
+    assert_eq!(in_words(&twice), "1 is missing");
 }
 
 #[test]
