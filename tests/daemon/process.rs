@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::support::{PATIENCE, TestDaemon};
+use crate::support::{Ended, PATIENCE, TestDaemon};
 
 /// Runs `murald start`, which must fail by itself.
 fn failed_start(daemon: &TestDaemon) -> Output {
@@ -133,6 +133,28 @@ fn socket_is_private_whatever_the_umask() {
     child.kill().unwrap();
     child.wait().unwrap();
     daemon.start();
+}
+
+/// The window of Waypaper Engine starts its daemon so, and finds the socket in the configuration file.
+#[test]
+fn link_without_arguments_starts_the_daemon_at_the_socket_of_its_configuration() {
+    let daemon = TestDaemon::new();
+    let link = daemon.root().join("waypaper-daemon");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_murald"), &link).unwrap();
+    let mut command = daemon.command(&link);
+    let errors = fs::File::create(daemon.root().join("errors")).unwrap();
+    let _ended = Ended(
+        command
+            .stdout(Stdio::null())
+            .stderr(errors)
+            .spawn()
+            .unwrap(),
+    );
+    wait_until("the socket", || daemon.socket().exists());
+    assert_eq!(daemon.client().get("/healthz").ok()["status"], "ok");
+    let text = fs::read_to_string(daemon.config_file()).unwrap();
+    let line = format!("\nsocket_path = \"{}\"\n", daemon.socket().display());
+    assert!(text.contains(&line), "{text}");
 }
 
 /// Runs as root, or with a sudo that needs no password; test machines have one of them.
