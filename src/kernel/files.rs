@@ -254,17 +254,12 @@ impl Subscriber {
             refused: None,
         }
     }
-
-    /// Ends all watches.
-    pub(crate) fn pause(&self) {
-        self.files.forget(self.id, None);
-    }
 }
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
         lock(&self.files.state).subscribers.remove(&self.id);
-        self.pause();
+        self.files.forget(self.id, None);
     }
 }
 
@@ -453,9 +448,8 @@ mod tests {
         fs::remove_file(&file).unwrap();
         assert_eq!(one.heard(), [file]);
         assert_eq!(two.heard(), NOTHING);
-        one.subscriber.pause();
+        drop(one);
         fs::write(real.join("b"), "x").unwrap();
-        assert_eq!(one.heard(), NOTHING);
         assert_eq!(three.heard(), [real.join("b")]);
     }
 }

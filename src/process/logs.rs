@@ -1,7 +1,7 @@
 //! Keeps the logs of backends short, on the thread `logs`.
 //!
-//! It sleeps unless a backend writes to its log. While one keeps writing, it wakes at most twenty times
-//! a second.
+//! It sleeps unless a backend writes to its log. While one keeps writing, it checks the logs ten times a
+//! second.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -67,7 +67,9 @@ struct Logs {
 impl Logs {
     fn watch(&mut self) -> io::Result<()> {
         let mut watches = self.files.watch();
-        watches.directory(&self.directory, WatchFlags::MODIFY);
+        // Further writes until the next check cause no event.
+        let once = WatchFlags::MODIFY | WatchFlags::ONESHOT;
+        watches.directory(&self.directory, once);
         watches.finish()
     }
 
@@ -80,8 +82,6 @@ impl Logs {
             if poll_until(&mut fds, None).is_err() || stop.is_cancelled() {
                 return;
             }
-            // Further writes wake nothing until the check.
-            self.files.pause();
             let check = Instant::now() + LOG_PAUSE;
             if poll_until(&mut [PollFd::new(stop, PollFlags::IN)], Some(check)).unwrap_or(true) {
                 return;

@@ -2,8 +2,9 @@
 //! instances the daemon has.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -109,4 +110,21 @@ fn daemon_has_one_inotify_instance_for_all_that_it_watches() {
         lost.is_some_and(|at| log[at..].contains("waiting for one"))
     });
     assert_eq!(instances(daemon.pid()), 1, "while a compositor is sought");
+}
+
+#[test]
+fn daemon_does_not_wake_up_for_each_line_of_a_log() {
+    let daemon = TestDaemon::started();
+    rests(&[daemon.pid()]);
+    let runtime = daemon.socket().parent().unwrap().join("murald");
+    let logs = fs::read_dir(runtime).unwrap().next().unwrap().unwrap();
+    let mut log = fs::File::create(logs.path().join("loud.log")).unwrap();
+    let (begun, before) = (Instant::now(), sleeps(&[daemon.pid()]));
+    while begun.elapsed() < Duration::from_secs(3) {
+        log.write_all(&[b'x'; 4000]).unwrap();
+    }
+    // Ten checks a second, with four sleeps each.
+    let woken = sleeps(&[daemon.pid()]) - before;
+    let most = begun.elapsed().as_millis() / 25 + 20;
+    assert!(u128::from(woken) < most, "{woken} of {most}");
 }
