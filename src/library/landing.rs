@@ -439,8 +439,8 @@ impl LibraryFiles {
     }
 }
 
-/// The name of an image whose copy is replaced by one with this row, which keeps what the user has chosen
-/// for a page. The name of a page follows its title, unless the user has chosen another one.
+/// The name of an image whose copy is replaced by one with this row. A page keeps what the user has
+/// chosen for it; its name follows its title, unless the user has chosen another one.
 fn keep_choices(before: &Image, row: &mut NewImage) -> Result<Name, Error> {
     let mut name = Name {
         stem: before.name.clone(),

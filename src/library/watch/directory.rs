@@ -392,24 +392,18 @@ impl DirectoryThread {
     fn hold_back(&mut self, found: &Found, difference: &mut Difference) {
         let now = Instant::now();
         let before = std::mem::take(&mut self.changed);
-        let mut due = None;
-        let is_page = |path: &Path| found.packages.contains_key(path);
         let mut is_quiet = |(path, stamp): &(PathBuf, Stamp)| {
             let known = before.get(path).filter(|(known, _)| known.same(stamp));
             let since = known.map_or(now, |(_, since)| *since);
             self.changed.insert(path.clone(), (*stamp, since));
-            due = due
-                .into_iter()
-                .chain([since + QUIET])
-                .filter(|at| *at > now)
-                .min();
             since + QUIET <= now
         };
         for files in [&mut difference.first, &mut difference.read] {
-            files.retain(|file| !is_page(&file.0) || is_quiet(file));
+            files.retain(|file| !found.packages.contains_key(&file.0) || is_quiet(file));
         }
-        if let Some(due) = due {
-            self.wish_for(Scope::All, due);
+        let ends = self.changed.values().map(|(_, since)| *since + QUIET);
+        if let Some(next) = ends.filter(|end| *end > now).min() {
+            self.wish_for(Scope::All, next);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -36,23 +37,24 @@ impl Walls {
     }
 }
 
-/// The files of a package, by their paths in it, without its manifest.
-fn content(package: &Path) -> Vec<(PathBuf, String)> {
+/// The files of a package, by their paths in it, without its manifest. An error if it is renamed just now.
+fn content(package: &Path) -> io::Result<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
     let mut pending = vec![package.to_owned()];
     while let Some(directory) = pending.pop() {
-        for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
             let path = entry.path();
             if path.is_dir() {
                 pending.push(path);
             } else if entry.file_name() != "project.json" {
                 let inside = path.strip_prefix(package).unwrap().to_owned();
-                found.push((inside, fs::read_to_string(path).unwrap()));
+                found.push((inside, fs::read_to_string(path)?));
             }
         }
     }
     found.sort();
-    found
+    Ok(found)
 }
 
 #[test]
@@ -113,7 +115,8 @@ fn page_that_is_copied_slowly_is_one_image_and_follows_its_package() {
     }
     let copy = |image: &Value| PathBuf::from(image["web_meta"]["package_root"].as_str().unwrap());
     let is_whole = || {
-        let same = |image: Value| content(&copy(&image)) == content(&walls.at("pack"));
+        let whole = content(&walls.at("pack")).unwrap();
+        let same = |image: Value| content(&copy(&image)).is_ok_and(|files| files == whole);
         pages().next().is_some_and(same)
     };
     wait_until("the whole package", is_whole);
