@@ -7,6 +7,7 @@
 
 use super::edits::{Renewed, renew};
 use super::player::Player;
+use super::requests::write_place;
 use super::running::RunningPlaylist;
 use super::schedule::{Due, LATE};
 use super::skips::{kind, may_skip};
@@ -232,7 +233,8 @@ impl Player {
             ..Wish::new(&spec, state, images)
         };
         let state = state.clone();
-        let number = self.wish(&spec, &state, &wish);
+        let with_rows = write_place(id, state.clone(), false);
+        let number = self.wish(&spec, &state, &wish, with_rows);
         self.wishes.keep(number, wish);
     }
 

@@ -29,6 +29,12 @@ impl PlaybackState {
         }
     }
 
+    /// Whether a monitor can be one of both playlists.
+    pub(super) fn shares_monitors(&self, other: &Self) -> bool {
+        let is_shared = |name: &String| other.monitors.contains(name);
+        self.everywhere || other.everywhere || self.monitors.iter().any(is_shared)
+    }
+
     /// How many items a step takes.
     pub(super) fn stride(&self, connected: &[String]) -> usize {
         match self.mode {

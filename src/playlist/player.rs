@@ -83,7 +83,8 @@ impl Player {
         self.receive(mailbox, alarm);
         let running = self.running.values_mut();
         running.for_each(|one| one.fail_steps(&|| Error::Ending));
-        self.cancel_starts(&|_, _| true, &|_| Error::Ending);
+        let starts = std::mem::take(&mut self.starts).into_values();
+        starts.for_each(|start| (start.client)(Err(Error::Ending)));
         self.light.refuse_waiting();
     }
 

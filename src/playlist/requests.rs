@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::player::Player;
 use super::skips::{kind, skip};
@@ -15,8 +16,14 @@ use crate::wallpaper::{self, Applied, Ask, Request, Targets, WithRows};
 use crate::wire::{Event, Mode, SkippedItem, Source};
 
 impl Player {
-    /// Requests a picture; returns the number of the wish.
-    pub(super) fn wish(&mut self, spec: &PlaylistSpec, state: &PlaybackState, wish: &Wish) -> u64 {
+    /// Requests a picture, and that `with_rows` is written with it; returns the number of the wish.
+    pub(super) fn wish(
+        &mut self,
+        spec: &PlaylistSpec,
+        state: &PlaybackState,
+        wish: &Wish,
+        with_rows: WithRows,
+    ) -> u64 {
         let is_asked = |name: &String| wish.monitors.contains(name);
         let all = state.everywhere && self.wallpapers.connected().iter().all(is_asked);
         let named = || Targets::from_names(wish.monitors.iter().cloned());
@@ -30,7 +37,7 @@ impl Player {
             joins: wish.silent,
             ..Request::new(ask, targets, Source::Playlist)
         };
-        request.with_rows = Some(place(state, wish));
+        request.with_rows = Some(with_rows);
         request.source.playlist_id = Some(spec.id);
         request.source.playlist_name = Some(spec.name.clone());
         self.wishes.last += 1;
@@ -147,11 +154,8 @@ impl Player {
 }
 
 /// Writes the place of a playlist, unless it was stopped or started again since the wish. A change of
-/// its own has moved it already.
-fn place(state: &PlaybackState, wish: &Wish) -> WithRows {
-    let id = wish.playlist;
-    let is_step = wish.is_step;
-    let place = state.clone();
+/// its own has moved it already; a step has not.
+pub(super) fn write_place(id: i64, place: PlaybackState, is_step: bool) -> WithRows {
     Arc::new(move |c, applied| {
         let is_running = playlists::running(c)?.contains(&id);
         let known = playlists::state::<PlaybackState>(c, id)?.filter(|_| is_running);
@@ -163,5 +167,28 @@ fn place(state: &PlaybackState, wish: &Wish) -> WithRows {
         }
         known.note_shown(applied);
         playlists::save(c, id, true, &known)
+    })
+}
+
+/// Writes that a playlist runs and that those on its monitors have stopped, unless its start was
+/// cancelled.
+pub(super) fn write_start(
+    id: i64,
+    after: PlaybackState,
+    is_cancelled: Arc<AtomicBool>,
+) -> WithRows {
+    Arc::new(move |c, applied| {
+        if is_cancelled.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        for other in playlists::running(c)? {
+            let state = playlists::state::<PlaybackState>(c, other)?;
+            if state.is_some_and(|state| state.shares_monitors(&after)) {
+                playlists::stop(c, other)?;
+            }
+        }
+        let mut started = after.clone();
+        started.note_shown(applied);
+        playlists::save(c, id, true, &started)
     })
 }

@@ -2,6 +2,7 @@
 //! except for answering them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::error::{Error, Reply};
@@ -73,6 +74,8 @@ pub(super) struct Step {
     pub(super) lost: bool,
     /// The result, until those of the steps before are known.
     pub(super) result: Option<Outcome>,
+    /// For a start: its picture may still be shown, but does not make the playlist run.
+    pub(super) is_cancelled: Arc<AtomicBool>,
     pub(super) client: Reply<Moved>,
 }
 
@@ -103,11 +106,7 @@ impl Step {
 
     /// Whether this start takes the monitors of a playlist, or starts that playlist again.
     pub(super) fn takes(&self, id: i64, state: &PlaybackState) -> bool {
-        let is_shared = |name: &String| self.after.monitors.contains(name);
-        id == self.spec.id
-            || self.after.everywhere
-            || state.everywhere
-            || state.monitors.iter().any(is_shared)
+        id == self.spec.id || state.shares_monitors(&self.after)
     }
 
     pub(super) fn not_running(&self) -> Error {

@@ -3,6 +3,7 @@
 //! Until then, those playlists are listed as running and change nothing. If the start fails, they go on.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use super::error::Error;
 use super::player::Player;
@@ -86,8 +87,6 @@ impl Player {
         ids.filter(|id| !self.running.contains_key(id)).collect()
     }
 
-    /// Cancels starts. A cancelled picture is shown nevertheless, so the playlists on its monitors have
-    /// to show their images again.
     pub(super) fn cancel_starts(
         &mut self,
         which: &dyn Fn(u64, &Step) -> bool,
@@ -98,13 +97,26 @@ impl Player {
             starts.partition(|(number, start)| which(*number, start));
         self.starts = left;
         for start in cancelled.into_values() {
-            for id in self.displaced(&start) {
-                let covered = self.running.entry(id);
-                covered.and_modify(|one| one.state.shown_on.clear());
-            }
             let error = error(&start);
-            (start.client)(Err(error));
+            self.cancel(start, error);
         }
+    }
+
+    /// Cancels a start. Its picture is shown nevertheless, so the playlists on its monitors have to show
+    /// their images again. It may have been written together with its picture, so what runs is written
+    /// again.
+    fn cancel(&mut self, start: Step, error: Error) {
+        start.is_cancelled.store(true, Ordering::Relaxed);
+        let id = start.spec.id;
+        if let Err(error) = self.store.note(|c| playlists::stop(c, id)) {
+            log::error!("cannot save that playlist {id} does not run: {error}");
+        }
+        for other in self.displaced(&start) {
+            let covered = self.running.entry(other);
+            covered.and_modify(|one| one.state.shown_on.clear());
+        }
+        self.save(&self.running_ids());
+        (start.client)(Err(error));
     }
 
     pub(super) fn conclude_start(&mut self, number: u64, mut start: Step, result: Outcome) {
@@ -140,7 +152,7 @@ impl Player {
         self.cancel_starts(&is_older, &Step::not_running);
         let displaced = self.displaced(&start);
         if let Err(error) = self.write_start(&mut start, &displaced, &result) {
-            return (start.client)(Err(error));
+            return self.cancel(start, error);
         }
         for other in displaced {
             self.remove(other);

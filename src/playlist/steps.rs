@@ -5,10 +5,13 @@
 //! next. If the newest step fails, the playlist stays where it was.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::edits::{Renewed, renew};
 use super::error::{Error, Reply};
 use super::player::Player;
+use super::requests::{write_place, write_start};
 use super::running::{Action, Aim, Moved, Plan, RunningPlaylist, Step, is_gone};
 use super::schedule::Due;
 use super::skips::may_skip;
@@ -100,13 +103,18 @@ impl Player {
         let wish = Wish {
             monitors,
             missing,
-            is_step: true,
             skipped,
             ..Wish::new(&spec, &after, images)
         };
-        let number = self.wish(&spec, &after, &wish);
         let id = spec.id;
         let is_start = matches!(aim, Aim::Start { .. });
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let with_rows = if is_start {
+            write_start(id, after.clone(), Arc::clone(&is_cancelled))
+        } else {
+            write_place(id, after.clone(), true)
+        };
+        let number = self.wish(&spec, &after, &wish, with_rows);
         let step = Step {
             number,
             wish,
@@ -115,6 +123,7 @@ impl Player {
             after,
             lost: false,
             result: None,
+            is_cancelled,
             client,
         };
         if is_start {

@@ -27,8 +27,6 @@ pub(super) struct Wish {
     pub(super) index: usize,
     /// In mode `each`, one for each monitor; they repeat if they are fewer.
     pub(super) images: Vec<i64>,
-    /// A client steps the playlist; it moves once the picture is shown.
-    pub(super) is_step: bool,
     /// The change was due earlier: the machine was suspended, or no daemon ran.
     pub(super) missed: bool,
     /// Publishes no event: a monitor only joins the others.

@@ -283,6 +283,13 @@ pub(crate) fn save(
     Ok(())
 }
 
+/// Writes that a playlist does not run; its state stays.
+pub(crate) fn stop(connection: &Connection, id: i64) -> Result<(), Error> {
+    let sql = "UPDATE playback SET running = 0 WHERE playlist_id = ?1";
+    connection.prepare_cached(sql)?.execute([id])?;
+    Ok(())
+}
+
 /// Returns a playlist's last saved state; `None` if it never ran or the state cannot be read.
 pub(crate) fn state<T: DeserializeOwned>(
     connection: &Connection,

@@ -142,6 +142,28 @@ fn place_of_a_playlist_is_written_together_with_its_picture() {
     assert_eq!(active(&daemon)[0]["current_image_id"], ids[0]);
 }
 
+#[test]
+fn start_of_a_playlist_is_written_together_with_its_picture() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (daemon, ids) = daemon(&desktop, 4);
+    let by_hand = json!({ "type": "manual" });
+    let [one, two] = [("one", 0), ("two", 2)]
+        .map(|(name, at)| make(&daemon, name, by_hand.clone(), &ids[at..at + 2]));
+    start(&daemon, one, &[]);
+    let database = rusqlite::Connection::open(daemon.database()).unwrap();
+    std::thread::scope(|scope| {
+        let starts = scope.spawn(|| {
+            for id in [two, one].into_iter().cycle().take(12) {
+                start(&daemon, id, &[]);
+            }
+        });
+        while !starts.is_finished() {
+            assert_eq!(disagreement(&database), None, "row and place");
+        }
+    });
+    assert_eq!(active(&daemon)[0]["playlist_id"], one);
+}
+
 fn test_outputs(desktop: &Desktop) -> Vec<String> {
     let daemon = TestDaemon::started_on(desktop);
     let monitors = daemon.client().get("/monitors").ok();

@@ -482,7 +482,72 @@ fn too_many_queued_steps_are_refused() {
     assert!(answers[..64].iter().all(Result::is_ok));
 }
 
-/// The rows of the picture are written, and the daemon is killed before the player hears of that.
+/// The rows of the picture are written, and the player has not heard of that yet.
+fn write_rows(fixture: &Fixture) {
+    fixture.asked();
+    let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
+    assert_eq!(held.len(), 1);
+    for (request, reply) in held {
+        let wallpapers = &fixture.wallpapers;
+        wallpapers.answer_as(Behaviour::Shows, request, reply);
+    }
+}
+
+fn start(id: i64, on: &[&str]) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
+    let monitors = names(on);
+    let mode = Mode::Individual;
+    move |player: &mut Player, reply| player.begin(id, Aim::Start { monitors, mode }, reply)
+}
+
+#[test]
+fn start_that_was_written_runs_after_a_kill_instead_of_those_on_its_monitors() {
+    let mut fixture = fixture();
+    let [everywhere, on_a, on_b] =
+        [0, 1, 2].map(|image| fixture.make(PlaylistType::Manual, &[image, 3], &[]));
+    let kill = |fixture: &mut Fixture| {
+        write_rows(fixture);
+        fixture.restart(Duration::ZERO, "boot");
+        assert_eq!(fixture.asked(), NONE, "it is shown already");
+        let active = fixture.active().into_iter();
+        active.map(|one| one.playlist_id).collect::<Vec<_>>()
+    };
+    fixture.behaviour(Behaviour::Silent);
+    fixture.begin(start(everywhere, &[]));
+    assert_eq!(kill(&mut fixture), [everywhere]);
+    fixture.begin(start(on_a, &["A"]));
+    assert_eq!(kill(&mut fixture), [on_a]);
+    fixture.begin(start(on_b, &["B"]));
+    assert_eq!(kill(&mut fixture), [on_a, on_b]);
+}
+
+#[test]
+fn start_that_is_cancelled_when_it_was_written_does_not_run_after_a_kill() {
+    let (stopped, emptied, late) = (0, 1, 2);
+    for end in [stopped, emptied, late] {
+        let mut fixture = fixture();
+        let old = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+        let new = fixture.make(PlaylistType::Manual, &[2, 3], &[]);
+        fixture.start(old, &[]).unwrap();
+        fixture.behaviour(Behaviour::Silent);
+        let answer = fixture.begin(start(new, &[]));
+        if end != late {
+            write_rows(&fixture);
+        }
+        if end == emptied {
+            fixture.edit(new, Some(&[]), NewConfiguration::default());
+        } else {
+            fixture.act(new, Action::Stop).unwrap();
+        }
+        if end == late {
+            fixture.release(Behaviour::Shows);
+        }
+        assert!(answer.try_recv().unwrap().is_err());
+        fixture.restart(SECOND, "boot");
+        let active = fixture.active();
+        assert_eq!((active.len(), active[0].playlist_id), (1, old), "{end}");
+    }
+}
+
 #[test]
 fn picture_that_was_written_is_the_place_after_a_kill() {
     let mut fixture = fixture();
@@ -490,13 +555,7 @@ fn picture_that_was_written_is_the_place_after_a_kill() {
     fixture.start(id, &[]).unwrap();
     fixture.behaviour(Behaviour::Silent);
     let kill = |fixture: &mut Fixture| {
-        fixture.asked();
-        let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
-        assert_eq!(held.len(), 1);
-        for (request, reply) in held {
-            let wallpapers = &fixture.wallpapers;
-            wallpapers.answer_as(Behaviour::Shows, request, reply);
-        }
+        write_rows(fixture);
         fixture.restart(Duration::ZERO, "boot");
         assert_eq!(fixture.asked(), NONE, "it is shown already");
         let active = fixture.active();
