@@ -127,6 +127,26 @@ pub(crate) fn at(
     Ok(row::all(statement.query(values)?, from_row)?.pop())
 }
 
+/// Whether a client has set what a monitor shows since `set_at`, and a playlist has not changed since.
+pub(crate) fn is_by_hand(
+    connection: &Connection,
+    (monitor, set_at): (&str, Timestamp),
+    playlist: Option<i64>,
+) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM history WHERE set_at = :time AND source <> 'playlist' AND {NAMED}) \
+         AND NOT EXISTS (SELECT 1 FROM history WHERE set_at > :time AND playlist_id = :playlist)"
+    );
+    let values = named_params! {
+        ":time": set_at.as_micros(),
+        ":monitor": monitor,
+        ":playlist": playlist,
+    };
+    Ok(connection
+        .prepare_cached(&sql)?
+        .query_row(values, |row| row.get(0))?)
+}
+
 /// Removes all entries and returns their number.
 pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
     connection.execute("DELETE FROM walk", [])?;

@@ -31,6 +31,8 @@ pub(super) struct Feasible {
     /// For a step back: each monitor, and the history entry that it goes back to.
     pub(super) walk: Vec<(String, i64)>,
     pub(super) applied: Applied,
+    /// The monitors that a playlist leaves to other requests.
+    pub(super) left: Vec<String>,
     /// The connected monitors, which count as seen once the request is written.
     pub(super) connected: Vec<String>,
 }
@@ -220,12 +222,33 @@ impl WorldState {
             .iter()
             .map(|output| output.name.clone())
             .collect();
+        let mut left = Vec::new();
+        for name in applied.monitors.iter().filter(|_| request.joins) {
+            let place = (name.as_str(), request.source.playlist_id);
+            if wishes.contains_key(name) || self.is_by_hand(store, place)? {
+                left.push(name.clone());
+            }
+        }
         Ok(Feasible {
+            left,
             pictures,
             for_all,
             walk,
             applied,
             connected,
+        })
+    }
+
+    /// Whether a picture was set by hand on a monitor after the last change of a playlist.
+    fn is_by_hand(
+        &self,
+        store: &Store,
+        (monitor, playlist): (&str, Option<i64>),
+    ) -> Result<bool, store::Error> {
+        let set_at = self.row(monitor).map(|row| row.set_at);
+        store.read(|c| match set_at {
+            Some(time) => store::history::is_by_hand(c, (monitor, time), playlist),
+            None => Ok(false),
         })
     }
 

@@ -49,7 +49,8 @@ pub struct Request {
     pub source: HistorySource,
     /// A hook sent the request, so no hook runs for it.
     pub by_hook: bool,
-    /// A playlist adds a monitor: another request that waits for the monitor comes first.
+    /// A playlist adds a monitor: another request that waits for the monitor comes first, and a picture
+    /// that was set there by hand stays until the playlist changes.
     pub joins: bool,
     /// A playlist writes its place.
     pub(crate) with_rows: Option<WithRows>,

@@ -166,7 +166,7 @@ impl Tickets {
             };
             let part = Part {
                 state: State::Waits,
-                is_overtaken: request.joins && wishes.contains_key(monitor),
+                is_overtaken: feasible.left.contains(monitor),
                 is_replaced: false,
                 back,
             };

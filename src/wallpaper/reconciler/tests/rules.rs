@@ -215,6 +215,36 @@ fn picture_of_a_playlist_for_a_new_monitor_does_not_replace_what_waits_there() {
     assert_eq!(desk.room.rows(), rows.into());
 }
 
+/// The playlist hears of a new monitor late, when a client has set a picture there.
+#[test]
+fn picture_of_a_playlist_for_a_new_monitor_does_not_replace_what_was_set_there_since_its_last_change()
+ {
+    let mut desk = desk(&["A", "B"]);
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    let playlist = |desk: &mut Desk, monitors: &[&str], joins| {
+        let (reply, answer) = reply();
+        let mut request = Request {
+            joins,
+            ..request(Ask::Image(two), monitors)
+        };
+        request.source.kind = Source::Playlist;
+        request.source.playlist_id = Some(7);
+        desk.reconciler.set(request, reply);
+        desk.settle();
+        answer.try_recv().unwrap().unwrap().outcome.as_str()
+    };
+    let shown = |desk: &Desk| ["A", "B"].map(|name| desk.room.rows().get(name).copied());
+    assert_eq!(playlist(&mut desk, &["A"], false), "set");
+    desk.set(one, &["B"]).unwrap();
+    assert_eq!(playlist(&mut desk, &["B"], true), "superseded");
+    assert_eq!(playlist(&mut desk, &["A", "B"], true), "set");
+    assert_eq!(shown(&desk), [Some(two), Some(one)]);
+    // The next change of the playlist takes the monitor.
+    assert_eq!(playlist(&mut desk, &["A"], false), "set");
+    assert_eq!(playlist(&mut desk, &["B"], true), "set");
+    assert_eq!(shown(&desk), [Some(two), Some(two)]);
+}
+
 #[test]
 fn failed_order_fails_no_request_that_waits_for_another_worker() {
     let mut desk = desk(&["A", "B"]);
