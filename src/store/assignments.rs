@@ -102,7 +102,7 @@ pub(super) fn image_or_color(id: i64) -> [Option<i64>; 2] {
     }
 }
 
-/// Inserts or replaces a monitor's row. If `set_at` is unchanged, the stored sound stays: only
+/// Inserts or replaces a monitor's row, as the monitor shows its picture. If `set_at` is unchanged, the stored sound stays: only
 /// [`set_sound`] changes it.
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     let [image, color] = image_or_color(assignment.image_id);
@@ -129,7 +129,7 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
             ":position": assignment.position.map(|position| position.to_string()),
             ":sound": assignment.sound.map(|sound| serde_json::json!(sound).to_string()),
         })?;
-    Ok(())
+    super::workspaces::remove_stand_in(connection, &assignment.monitor)
 }
 
 /// Stores the sound of an image for a monitor, and for the workspaces that show it there.

@@ -1,5 +1,5 @@
-//! Stores the images that workspaces show on monitors instead of the monitors' assignments.
-//! The functions run in the caller's transaction.
+//! Stores the images that monitors show instead of their assignments: for workspaces, and while the
+//! file of an assignment cannot be read. The functions run in the caller's transaction.
 
 use rusqlite::{Connection, Row, named_params};
 
@@ -45,8 +45,17 @@ impl WorkspacePicture {
     }
 }
 
-/// Returns all of them, sorted by monitor.
+/// In place of a workspace: the image stands in for one whose file cannot be read.
+const STAND_IN: &str = "";
+
+/// Returns those of workspaces, sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
+    let mut all = with_stand_ins(connection)?;
+    all.retain(|picture| picture.workspace != STAND_IN);
+    Ok(all)
+}
+
+fn with_stand_ins(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
     let sql = "SELECT workspace, monitor, ifnull(image_id, color_id), backend, set_at, sound \
                FROM workspace_picture LEFT JOIN workspace_sound USING (workspace, image_id) ORDER BY monitor";
     row::all(connection.prepare_cached(sql)?.query([])?, from_row)
@@ -69,14 +78,35 @@ pub(crate) fn sound(
 
 /// Replaces all stored images of workspaces.
 pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Result<(), Error> {
-    connection.execute("DELETE FROM workspace_picture", [])?;
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO workspace_picture (workspace, monitor, image_id, color_id, backend, set_at) \
-         VALUES (:workspace, :monitor, :image_id, :color_id, :backend, :set_at)",
-    )?;
-    for WorkspacePicture { workspace, row } in all {
-        let [image, color] = assignments::image_or_color(row.image_id);
-        insert.execute(named_params! {
+    let sql = "DELETE FROM workspace_picture WHERE workspace <> ?1";
+    connection.execute(sql, [STAND_IN])?;
+    let mut all = all.iter();
+    all.try_for_each(|WorkspacePicture { workspace, row }| put(connection, workspace, row))
+}
+
+/// Stores the image that stands in for an assignment, until the monitor's assignment is written.
+pub(crate) fn put_stand_in(connection: &Connection, row: &Assignment) -> Result<(), Error> {
+    put(connection, STAND_IN, row)
+}
+
+/// Removes the image that stands in for the assignment of a monitor.
+pub(super) fn remove_stand_in(connection: &Connection, monitor: &str) -> Result<(), Error> {
+    let sql = "DELETE FROM workspace_picture WHERE monitor = ?1 AND workspace = ?2";
+    connection
+        .prepare_cached(sql)?
+        .execute([monitor, STAND_IN])?;
+    Ok(())
+}
+
+fn put(connection: &Connection, workspace: &str, row: &Assignment) -> Result<(), Error> {
+    let [image, color] = assignments::image_or_color(row.image_id);
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO workspace_picture \
+             (workspace, monitor, image_id, color_id, backend, set_at) \
+             VALUES (:workspace, :monitor, :image_id, :color_id, :backend, :set_at)",
+        )?
+        .execute(named_params! {
             ":workspace": workspace,
             ":monitor": row.monitor,
             ":image_id": image,
@@ -84,17 +114,15 @@ pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Resu
             ":backend": row.backend,
             ":set_at": row.set_at.as_micros(),
         })?;
-    }
     Ok(())
 }
 
-/// Returns the wallpaper of each monitor: the image of its workspace, or else its assignment.
+/// Returns the wallpaper of each monitor: the image that it shows instead of its assignment, or else
+/// the assignment.
 pub(crate) fn shown(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let rows = assignments::all(connection)?;
-    Ok(over(
-        rows,
-        all(connection)?.into_iter().map(|picture| picture.row),
-    ))
+    let instead = with_stand_ins(connection)?.into_iter();
+    Ok(over(rows, instead.map(|picture| picture.row)))
 }
 
 /// Replaces the assignments of monitors whose workspaces have their own images.

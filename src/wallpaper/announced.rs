@@ -46,7 +46,7 @@ impl Announced {
         let mut news: Vec<Picture> = Vec::new();
         for (monitor, wanted) in desired {
             let is_settled = wanted.ticket.is_none() && !tickets.concern(monitor);
-            if is_settled && is_shown(wanted, slots) && is_its_own(wanted, world) {
+            if is_settled && is_shown(wanted, slots) {
                 self.add(&mut news, wanted, world);
             }
         }
@@ -65,7 +65,7 @@ impl Announced {
             return;
         };
         let backend = key.backend;
-        let of_workspace = world.hidden_by(monitor).is_some();
+        let instead = world.shown_instead(&wanted.row);
         let row = Assignment {
             backend: backend.to_string(),
             ..wanted.row.clone()
@@ -73,7 +73,7 @@ impl Announced {
         let look = |row: &Assignment| (row.mode, row.fit, row.position);
         let group = news.iter_mut().find(|group| {
             group.image.id == id
-                && (group.backend, group.of_workspace) == (backend, of_workspace)
+                && (group.backend, group.instead) == (backend, instead)
                 && look(&group.rows[0]) == look(&row)
         });
         match group {
@@ -82,7 +82,7 @@ impl Announced {
                 image: Arc::clone(image),
                 backend,
                 rows: vec![row],
-                of_workspace,
+                instead,
             }),
         }
     }
@@ -114,11 +114,4 @@ fn is_shown(wanted: &Wanted, slots: &Slots) -> bool {
     slots.get(&wanted.key).is_some_and(|slot| {
         slot.done > 0 && slot.shown.get(&wanted.row.monitor) == Some(&wanted.placement)
     })
-}
-
-/// Whether the picture does not only stand in for one that cannot be read.
-fn is_its_own(wanted: &Wanted, world: &WorldState) -> bool {
-    let monitor = &wanted.row.monitor;
-    let own = world.row(monitor);
-    world.hidden_by(monitor).is_some() || own.is_none_or(|row| row.image_id == wanted.row.image_id)
 }

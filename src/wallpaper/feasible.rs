@@ -211,7 +211,7 @@ impl WorldState {
                 image: Arc::new(image),
                 backend,
                 rows,
-                of_workspace: false,
+                instead: None,
             });
         }
         let applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;

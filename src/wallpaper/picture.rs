@@ -26,8 +26,9 @@ pub(super) struct Picture {
     /// The rows to write once the picture is shown; at least one. For a picture that is shown again,
     /// only the backend in them is new.
     pub(super) rows: Vec<Assignment>,
-    /// A workspace shows it in place of the assignment.
-    pub(super) of_workspace: bool,
+    /// Why it is shown in place of the assignment: for a workspace, or because the assigned file cannot
+    /// be read (`restore`).
+    pub(super) instead: Option<Source>,
 }
 
 impl Picture {
@@ -73,19 +74,18 @@ impl Picture {
     }
 
     /// Writes which backend shows the picture now, without a history entry; returns the change to
-    /// publish. Writes nothing for the picture of a workspace.
+    /// publish. The pictures of workspaces are written elsewhere.
     pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
-        if self.of_workspace {
-            return Ok(self.changed(Source::Workspace, BTreeMap::new()));
-        }
-        store.write(|transaction| {
-            self.rows
-                .iter()
-                .try_for_each(|row| store::assignments::put(transaction, row))
-        })?;
+        let put = match self.instead {
+            None => store::assignments::put,
+            Some(Source::Restore) => store::workspaces::put_stand_in,
+            Some(_) => |_: &Connection, _: &Assignment| Ok(()),
+        };
+        store.write(|transaction| self.rows.iter().try_for_each(|row| put(transaction, row)))?;
         let own = |row: &Assignment| (row.monitor.clone(), row.image_id);
         let each = self.rows.iter().filter(|row| row.mode == Mode::Each);
-        Ok(self.changed(Source::Restore, each.map(own).collect()))
+        let source = self.instead.unwrap_or(Source::Restore);
+        Ok(self.changed(source, each.map(own).collect()))
     }
 
     pub(super) fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {

@@ -12,7 +12,7 @@ use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
-use crate::wire::{Image, MediaType};
+use crate::wire::{Image, MediaType, Source};
 
 use super::backend_choice::{self, Candidate, Choice, NoChoice, Preference};
 use super::fallbacks::Fallbacks;
@@ -281,6 +281,16 @@ impl WorldState {
     /// The assignment of a monitor.
     pub(super) fn row(&self, monitor: &str) -> Option<&Assignment> {
         self.rows.iter().find(|row| row.monitor == monitor)
+    }
+
+    /// Why a picture is shown in place of the monitor's assignment; none if it is the assignment.
+    pub(super) fn shown_instead(&self, shown: &Assignment) -> Option<Source> {
+        if self.hidden_by(&shown.monitor).is_some() {
+            return Some(Source::Workspace);
+        }
+        let own = self.row(&shown.monitor);
+        let is_other = own.is_some_and(|own| own.image_id != shown.image_id);
+        is_other.then_some(Source::Restore)
     }
 
     /// The assignment of a monitor, or the picture of a workspace that hides it.

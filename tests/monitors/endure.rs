@@ -7,11 +7,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, plain, running, see, set, three, watch_for_gaps};
 use crate::support::TestDaemon;
+use crate::support::client::Events;
 
 #[test]
 fn picture_stays_while_the_daemon_restarts() {
@@ -359,6 +360,46 @@ fn swaybg_replaces_a_deleted_picture_at_once() {
 fn builtin_replaces_a_deleted_picture_at_once() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     deleted_picture_is_replaced(&desktop, "builtin");
+}
+
+/// A file in the library is removed by another program, and comes back.
+#[test]
+fn picture_in_place_of_one_whose_file_is_missing_is_reported_until_the_file_is_back() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let daemon = TestDaemon::started_on(&desktop);
+    let [red, green, blue] = three(&daemon);
+    set(&daemon, green, "HEADLESS-1").ok();
+    set(&daemon, red, "HEADLESS-1").ok();
+    let client = daemon.client();
+    let mut events = daemon.events("wallpaper_changed");
+    let restored = |events: &mut Events, image: i64| {
+        let is_it = |event: &Value| event["source"] == "restore" && event["image_id"] == image;
+        while !is_it(&events.wait_for("wallpaper_changed")) {}
+        let shown = &client.get("/wallpaper/current").ok()["monitors"][0];
+        assert_eq!(shown["image_id"], image);
+        let link = daemon.root().join(".local/state/murald/current/HEADLESS-1");
+        let path = &client.get(&format!("/images/{image}")).ok()["path"];
+        assert_eq!(json!(fs::read_link(link).unwrap()), *path);
+        client.get("/why?monitor=HEADLESS-1").ok()[0]["text"].clone()
+    };
+    let file = daemon.images().join("red.png");
+    let aside = daemon.root().join("aside.png");
+    fs::rename(&file, &aside).unwrap();
+    set(&daemon, blue, "HEADLESS-2").ok();
+    let why = restored(&mut events, green);
+    let expected = format!(
+        "HEADLESS-1: green ({green}), shown because the file of red ({red}) cannot be read, drawn by"
+    );
+    assert!(why.as_str().unwrap().starts_with(&expected), "{why}");
+    see(&desktop, &daemon, "HEADLESS-1", GREEN);
+    fs::rename(&aside, &file).unwrap();
+    client.post("/library/scan", &json!({})).ok();
+    let why = restored(&mut events, red);
+    let expected = format!("HEADLESS-1: red ({red}), set manually, ");
+    assert!(why.as_str().unwrap().starts_with(&expected), "{why}");
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    let history = client.get("/images/history").ok();
+    assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::{Api, PLAYER_PATIENCE, respond};
 use crate::backends::registration;
 use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
+use crate::store::assignments::{self, Assignment};
 use crate::store::workspaces::{self, WorkspacePicture};
-use crate::store::{self, Connection, assignments, history, images};
+use crate::store::{self, Connection, history, images};
 use crate::wire::{
     ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
     Source, Timestamp, Why, labelled,
@@ -26,10 +27,15 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     let shown = api.store.read::<_, store::Error>(|connection| {
         let rows = workspaces::shown(connection)?;
         let pictures = workspaces::all(connection)?;
+        let own = assignments::all(connection)?;
         let of = |output: &Output| match rows.iter().find(|row| row.monitor == output.name) {
             Some(row) => {
                 let is_its = |one: &WorkspacePicture| one.row.monitor == output.name;
-                shown(connection, row, pictures.iter().find(|one| is_its(one)))
+                let is_replaced =
+                    |own: &&Assignment| own.monitor == output.name && own.image_id != row.image_id;
+                let replaced = own.iter().find(is_replaced);
+                let picture = pictures.iter().find(|one| is_its(one));
+                shown(connection, (row, replaced), picture)
             }
             None => Ok(None),
         };
@@ -75,6 +81,8 @@ struct Shown {
     set_at: Timestamp,
     /// The workspace that shows it.
     workspace: Option<String>,
+    /// The image whose file cannot be read, and in whose place it is shown: `lake (3)`
+    replaced: Option<String>,
     /// Whether a backend shows it, as far as murald knows.
     is_up: bool,
 }
@@ -82,11 +90,15 @@ struct Shown {
 /// A row without its image is about to be purged.
 fn shown(
     connection: &Connection,
-    row: &assignments::Assignment,
+    (row, replaced): (&Assignment, Option<&Assignment>),
     picture: Option<&WorkspacePicture>,
 ) -> Result<Option<Shown>, store::Error> {
     let Some(image) = images::assigned(connection, row.image_id)? else {
         return Ok(None);
+    };
+    let replaced = match replaced.filter(|_| picture.is_none()) {
+        Some(row) => images::assigned(connection, row.image_id)?,
+        None => None,
     };
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Without an entry, no request set it on this monitor: it follows from the wallpapers of others.
@@ -106,6 +118,7 @@ fn shown(
         source,
         set_at,
         workspace,
+        replaced: replaced.map(|image| labelled(&image.name, image.id)),
         is_up: true,
     }))
 }
@@ -172,6 +185,7 @@ fn text(
             source,
             set_at,
             workspace,
+            replaced,
             is_up,
         }) => {
             let by = match source.kind {
@@ -189,13 +203,17 @@ fn text(
                 }
             };
             let ago = span(*set_at, now);
+            let by = match replaced {
+                Some(lost) => format!("shown because the file of {lost} cannot be read"),
+                None => format!("{by}, {ago} ago"),
+            };
             let what = labelled(&image.name, image.id);
             let missing = if *is_up { "" } else { " (not on the screen)" };
             let told = match image.description.trim_end_matches('.') {
                 "" => String::new(),
                 told => format!(" It shows: {told}."),
             };
-            format!("{monitor}: {what}{missing}, {by}, {ago} ago, drawn by {backend}.{told}")
+            format!("{monitor}: {what}{missing}, {by}, drawn by {backend}.{told}")
         }
     };
     let due = playlist.map_or_else(
