@@ -25,6 +25,7 @@ use crate::color::Rgb;
 use crate::decode;
 use crate::events::EventBus;
 use crate::media::Note;
+use crate::paths::presence;
 use crate::store::{Store, images, watched};
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{
@@ -297,6 +298,8 @@ impl Library {
         let image = self.store.read(|c| images::get(c, id))?;
         if let Some(image) = image.as_ref().filter(|image| image.in_place) {
             self.context.watched.look_at(&image.path);
+            // Waits for a disk that does not answer, so that the reconciler need not.
+            presence(&image.path);
         }
         Ok(image)
     }

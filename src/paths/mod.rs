@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 pub use dirs::Dirs;
 pub(crate) use dirs::from_uri;
 pub use env::Env;
-pub(crate) use presence::{Presence, answers, hangs, presence};
+pub(crate) use presence::{Presence, answers, hangs, late_answers, presence, presences};
 pub(crate) use replace::{
     Replacement, TEMPORARY, flush_directory, make_directories, remove_leftover, remove_unused,
     replace,

@@ -2,24 +2,25 @@
 //! network disk never returns.
 //!
 //! Each look runs on a thread `stat`, which is abandoned if it takes too long. While a look hangs
-//! in a directory, no other is started there. Used only for the user's files and the configuration;
-//! access to murald's own directories may block.
+//! on a disk, no other is started there that would wait as long. Used only for the user's files and
+//! the configuration; access to murald's own directories may block.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::bounded;
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::sys::lock;
 use crate::thread::{self, Thread};
 
-/// Time limit of a look; a disk that has to spin up takes seconds.
+/// Time limit of a look at a file that is asked for; a disk that has to spin up takes seconds.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Maximum number of directories in which looks may hang; beyond it, all files count as not
-/// answering.
+/// The same for a file that nothing asks for now: other work waits for the look.
+const SOON: Duration = Duration::from_millis(500);
+/// Maximum number of disks on which looks may hang; beyond it, all files count as not answering.
 const HUNG_MAX: usize = 32;
 const STACK: usize = 64 << 10;
 
@@ -32,11 +33,21 @@ pub(crate) enum Presence {
     NoAnswer,
 }
 
-static HUNG: Mutex<Vec<(PathBuf, Thread)>> = Mutex::new(Vec::new());
+/// A look that was abandoned: where its disk is mounted, its thread, and when it began.
+type Hung = (PathBuf, Thread, Instant);
+
+static HUNG: Mutex<Vec<Hung>> = Mutex::new(Vec::new());
+static LATE: Mutex<Vec<Sender<()>>> = Mutex::new(Vec::new());
 
 /// Finds out whether a path exists, following links. Returns within seconds.
 pub(crate) fn presence(path: &Path) -> Presence {
-    look(path.parent().unwrap_or(path), path)
+    Look::begin(path, WITHIN).end()
+}
+
+/// Finds out the same about all of these paths at once, within half a second.
+pub(crate) fn presences<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<Presence> {
+    let looks: Vec<Look> = paths.map(|path| Look::begin(path, SOON)).collect();
+    looks.into_iter().map(Look::end).collect()
 }
 
 /// Whether the disk of a path answers. Returns within seconds, usually at once.
@@ -44,53 +55,111 @@ pub(crate) fn answers(path: &Path) -> bool {
     presence(path) != Presence::NoAnswer
 }
 
-fn look(directory: &Path, path: &Path) -> Presence {
-    if hangs(directory) {
-        return Presence::NoAnswer;
-    }
-    let (tell, told) = bounded(1);
-    let seen = path.to_owned();
-    // The caller may not wait any longer.
-    let look = move || drop(tell.send(fs::metadata(seen).map(drop)));
-    let thread = match thread::expendable("stat", STACK, look) {
-        Ok(thread) => thread,
-        // Look on this thread: that threads are exhausted and the disk is dead is unlikely.
-        Err(error) => {
-            log::debug!("cannot start a thread to look at a file: {error}");
-            return there(&fs::metadata(path).map(drop));
+/// Whether looks on the disk of a path hang.
+pub(crate) fn hangs(path: &Path) -> bool {
+    has_hung(path, WITHIN)
+}
+
+/// Gets a message if a disk answers after all.
+pub(crate) fn late_answers() -> Receiver<()> {
+    let (late, answers) = bounded(1);
+    lock(&LATE).push(late);
+    answers
+}
+
+/// A look on its way.
+enum Look {
+    Ended(Presence),
+    Waits {
+        directory: PathBuf,
+        thread: Thread,
+        told: Receiver<Presence>,
+        began: Instant,
+        within: Duration,
+    },
+}
+
+impl Look {
+    fn begin(path: &Path, within: Duration) -> Self {
+        let directory = path.parent().unwrap_or(path);
+        if has_hung(directory, within) {
+            return Self::Ended(Presence::NoAnswer);
         }
-    };
-    match told.recv_timeout(WITHIN) {
-        Ok(seen) => there(&seen),
-        Err(_) => {
-            leave(directory, thread);
-            Presence::NoAnswer
+        // Without room, the answer is sent only if it is waited for.
+        let (tell, told) = bounded(0);
+        let seen = path.to_owned();
+        let look = move || {
+            if tell.send(there(&fs::metadata(seen))).is_err() {
+                lock(&LATE).retain(|late| late.try_send(()) != Err(TrySendError::Disconnected(())));
+            }
+        };
+        match thread::expendable("stat", STACK, look) {
+            Ok(thread) => Self::Waits {
+                directory: directory.to_owned(),
+                thread,
+                told,
+                began: Instant::now(),
+                within,
+            },
+            // Look on this thread: that threads are exhausted and the disk is dead is unlikely.
+            Err(error) => {
+                log::debug!("cannot start a thread to look at a file: {error}");
+                Self::Ended(there(&fs::metadata(path)))
+            }
+        }
+    }
+
+    fn end(self) -> Presence {
+        match self {
+            Self::Ended(presence) => presence,
+            Self::Waits {
+                directory,
+                thread,
+                told,
+                began,
+                within,
+            } => told.recv_deadline(began + within).unwrap_or_else(|_| {
+                leave(&directory, thread, began);
+                Presence::NoAnswer
+            }),
         }
     }
 }
 
-fn there(seen: &io::Result<()>) -> Presence {
+fn there<T>(seen: &io::Result<T>) -> Presence {
     match seen {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Presence::Missing,
         _ => Presence::There,
     }
 }
 
-/// Remembers a thread that hangs, one for each directory.
-fn leave(directory: &Path, thread: Thread) {
+/// Remembers a thread that hangs, one for each disk.
+fn leave(directory: &Path, thread: Thread, began: Instant) {
+    let at = mount_point(directory);
     let mut hung = lock(&HUNG);
-    if hung.iter().any(|(at, _)| at == directory) {
+    if hung.iter().any(|(known, ..)| *known == at) {
         return thread.leave();
     }
     log::warn!("the disk of {} does not answer", directory.display());
-    hung.push((directory.to_owned(), thread));
+    hung.push((at, thread, began));
 }
 
-/// Whether a look hangs in a directory or above it.
-pub(crate) fn hangs(directory: &Path) -> bool {
+/// Where the disk of a directory is mounted; the directory itself on the root file system, and if the
+/// kernel writes the mount point with escapes.
+fn mount_point(directory: &Path) -> PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    let above = points.filter(|point| *point != "/" && directory.starts_with(point));
+    let point = above.max_by_key(|point| point.len());
+    point.map_or_else(|| directory.to_owned(), PathBuf::from)
+}
+
+/// Whether a look on the disk of a directory has hung for this long.
+fn has_hung(directory: &Path, within: Duration) -> bool {
     let mut hung = lock(&HUNG);
-    hung.retain(|(_, thread)| !thread.has_ended());
-    hung.len() >= HUNG_MAX || hung.iter().any(|(at, _)| directory.starts_with(at))
+    hung.retain(|(_, thread, _)| !thread.has_ended());
+    let hangs = |(at, _, began): &Hung| directory.starts_with(at) && began.elapsed() >= within;
+    hung.len() >= HUNG_MAX || hung.iter().any(hangs)
 }
 
 #[cfg(test)]

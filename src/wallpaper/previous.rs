@@ -2,6 +2,8 @@
 //!
 //! Runs on the thread `reconciler`, and only reads.
 
+use std::slice;
+
 use super::missing_file;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store, history, images};
@@ -102,7 +104,9 @@ fn step_back(
             continue;
         }
         let image = images::assigned(connection, row.image_id)?;
-        if let Some(image) = image.filter(|image| !missing_file::lacks_file(image)) {
+        let is_there =
+            |image: &Image| missing_file::without_file(slice::from_ref(image)).is_empty();
+        if let Some(image) = image.filter(is_there) {
             let entry = place;
             return Ok(Some(Before { row, image, entry }));
         }

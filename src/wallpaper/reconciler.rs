@@ -21,6 +21,7 @@ use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
 use crate::events::EventBus;
+use crate::paths::late_answers;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
 use crate::wire::Source;
@@ -99,6 +100,7 @@ impl Reconciler {
         let outputs = self.tools.backends.outputs.subscribe();
         let library = self.inputs.library.receiver().clone();
         let reports = self.workers.reports();
+        let late_answers = late_answers();
         mailbox.wait_for_look(self.tools.backends.outputs.looked());
         self.reconcile();
         self.status.looked.open();
@@ -117,6 +119,7 @@ impl Reconciler {
                 recv(mailbox.end) -> _ => break,
                 recv(reports) -> report => if let Ok(report) = report { self.on_report(report) },
                 recv(outputs) -> _ => self.reconcile(),
+                recv(late_answers) -> _ => self.reconcile(),
                 recv(library) -> message => if let Ok(message) = message { self.on_library(message) },
                 recv(retry) -> _ => self.retry(),
             }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::slice;
 
 use super::Error;
 use super::missing_file;
@@ -259,7 +260,7 @@ impl WorldState {
     fn meaning(&self, store: &Store, written: &str) -> Result<Meaning, store::Error> {
         let found = Meaning::find(store, &self.backends.dirs, written)?;
         let showable = |image: Image| {
-            if missing_file::lacks_file(&image) {
+            if !missing_file::without_file(slice::from_ref(&image)).is_empty() {
                 return Err(format!(
                     "the file of {} ({}) is missing",
                     image.name, image.id

@@ -2,7 +2,7 @@
 //! outputs, and the backends that could be used. Read afresh for every decision, so nothing here
 //! can be stale.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backends::{Backends, Kind, REGISTRY, Registration, registration};
@@ -64,10 +64,7 @@ impl WorldState {
             let images = store::images::all_assigned(connection, &ids)?;
             Ok::<_, store::Error>((rows, fallbacks, images))
         })?;
-        let missing = images
-            .iter()
-            .filter(|image| missing_file::lacks_file(image));
-        let missing: BTreeSet<i64> = missing.map(|image| image.id).collect();
+        let missing = missing_file::without_file(&images);
         let is_missing = |row: &Assignment| missing.contains(&row.image_id);
         fallbacks.default = fallbacks.default.filter(|row| !is_missing(row));
         fallbacks.for_all = fallbacks.for_all.filter(|row| !is_missing(row));

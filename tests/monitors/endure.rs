@@ -5,14 +5,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, plain, running, see, set, three, watch_for_gaps};
-use crate::support::TestDaemon;
 use crate::support::client::Events;
+use crate::support::dead_disk::DeadDisk;
+use crate::support::{TestDaemon, left_out};
 
 #[test]
 fn picture_stays_while_the_daemon_restarts() {
@@ -400,6 +402,46 @@ fn picture_in_place_of_one_whose_file_is_missing_is_reported_until_the_file_is_b
     see(&desktop, &daemon, "HEADLESS-1", RED);
     let history = client.get("/images/history").ok();
     assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
+}
+
+/// The pictures of three monitors are in directories of a disk that hangs. A look at each took 5 s.
+#[test]
+fn disk_that_does_not_answer_delays_no_picture_of_another() {
+    let desktop = Desktop::wayland(&["320x240"; 4]);
+    let mut daemon = TestDaemon::on(&desktop);
+    let disk = daemon.root().join("disk");
+    let directories = ["a", "b", "c"].map(|name| disk.join(name));
+    for directory in &directories {
+        fs::create_dir_all(directory).unwrap();
+    }
+    daemon.configure(&format!("[library]\nwatch = {directories:?}\n"));
+    daemon.start();
+    let [red, green, blue] = three(&daemon);
+    let outputs = ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"];
+    for (output, directory) in outputs.iter().zip(&directories) {
+        set(&daemon, red, output).ok();
+        let path = directory.join("white.png");
+        let color = Rgb([250, 250, 240 + output.as_bytes()[9] % 8]);
+        RgbImage::from_pixel(64, 36, color).save(&path).unwrap();
+        let found = || {
+            let all = daemon.client().get("/images").ok();
+            let mut images = all["data"].as_array().unwrap().clone().into_iter();
+            images.find(|image| image["path"] == json!(path))
+        };
+        wait_until("the watched file", || found().is_some());
+        let id = found().unwrap()["id"].as_i64().unwrap();
+        set(&daemon, id, output).ok();
+    }
+    set(&daemon, green, "HEADLESS-4").ok();
+    let Some(dead) = DeadDisk::mount(&disk) else {
+        return left_out("a disk that does not answer", "this user may not mount");
+    };
+    let begun = Instant::now();
+    set(&daemon, blue, "HEADLESS-4").ok();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    drop(dead);
 }
 
 #[test]
