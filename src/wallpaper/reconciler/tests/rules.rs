@@ -253,10 +253,10 @@ fn failed_order_fails_no_request_that_waits_for_another_worker() {
         ["one", "two"].map(|name| desk.room.add(name)),
     );
     desk.set(one, &["B"]).unwrap();
-    let answers = [desk.ask(video, &["A"]), desk.ask(two, &["A"])];
     let failure = backends::Error::Refused("on purpose".to_owned());
     desk.fail(Swaybg, "B", failure);
     // The order that fails shows the picture on B again.
+    let answers = [desk.ask(video, &["A"]), desk.ask(two, &["A"])];
     desk.change(settings_of(&[Swaybg]));
     for answer in answers {
         assert!(answer.try_recv().unwrap().is_ok());
