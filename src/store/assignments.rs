@@ -32,6 +32,8 @@ pub(crate) struct Assignment {
 /// new monitors. No compositor uses such names.
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
+/// In place of a workspace: the image stands in for the assignment, whose file cannot be read.
+pub(super) const STAND_IN: &str = "";
 const COLUMNS: &str =
     "monitor, ifnull(image_id, color_id), mode, together, backend, set_at, fit, position, sound";
 
@@ -102,8 +104,8 @@ pub(super) fn image_or_color(id: i64) -> [Option<i64>; 2] {
     }
 }
 
-/// Inserts or replaces a monitor's row, as the monitor shows its picture. If `set_at` is unchanged, the stored sound stays: only
-/// [`set_sound`] changes it.
+/// Inserts or replaces a monitor's row, as the monitor shows its picture. If `set_at` is unchanged, the
+/// stored sound stays: only [`set_sound`] changes it.
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     let [image, color] = image_or_color(assignment.image_id);
     connection
@@ -129,7 +131,10 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
             ":position": assignment.position.map(|position| position.to_string()),
             ":sound": assignment.sound.map(|sound| serde_json::json!(sound).to_string()),
         })?;
-    super::workspaces::remove_stand_in(connection, &assignment.monitor)
+    connection
+        .prepare_cached("DELETE FROM workspace_picture WHERE monitor = ?1 AND workspace = ?2")?
+        .execute([&*assignment.monitor, STAND_IN])?;
+    Ok(())
 }
 
 /// Stores the sound of an image for a monitor, and for the workspaces that show it there.

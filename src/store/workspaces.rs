@@ -4,7 +4,7 @@
 use rusqlite::{Connection, Row, named_params};
 
 use super::Error;
-use super::assignments::{self, Assignment};
+use super::assignments::{self, Assignment, STAND_IN};
 use super::row;
 use crate::wire::{Mode, Sound, Timestamp};
 
@@ -45,9 +45,6 @@ impl WorkspacePicture {
     }
 }
 
-/// In place of a workspace: the image stands in for one whose file cannot be read.
-const STAND_IN: &str = "";
-
 /// Returns those of workspaces, sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
     let mut all = with_stand_ins(connection)?;
@@ -87,15 +84,6 @@ pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Resu
 /// Stores the image that stands in for an assignment, until the monitor's assignment is written.
 pub(crate) fn put_stand_in(connection: &Connection, row: &Assignment) -> Result<(), Error> {
     put(connection, STAND_IN, row)
-}
-
-/// Removes the image that stands in for the assignment of a monitor.
-pub(super) fn remove_stand_in(connection: &Connection, monitor: &str) -> Result<(), Error> {
-    let sql = "DELETE FROM workspace_picture WHERE monitor = ?1 AND workspace = ?2";
-    connection
-        .prepare_cached(sql)?
-        .execute([monitor, STAND_IN])?;
-    Ok(())
 }
 
 fn put(connection: &Connection, workspace: &str, row: &Assignment) -> Result<(), Error> {
