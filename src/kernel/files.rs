@@ -218,6 +218,8 @@ impl State {
         let told = told.collect();
         if event.events().contains(ReadFlags::IGNORED) {
             self.interests.remove(&event.wd());
+            // If it was added just now and is not noted yet, it is added again.
+            self.ended += 1;
         }
         told
     }
@@ -334,9 +336,12 @@ impl Watches {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
 
     use super::super::Kernel;
     use super::*;
+    use crate::thread::Spawner;
 
     struct Room {
         kernel: Kernel,
@@ -451,5 +456,35 @@ mod tests {
         drop(one);
         fs::write(real.join("b"), "x").unwrap();
         assert_eq!(three.heard(), [real.join("b")]);
+    }
+
+    #[test]
+    fn directory_that_is_written_all_the_time_is_watched_again_after_each_event() {
+        let directory = tempfile::tempdir().unwrap();
+        let (spawner, _deaths) = Spawner::new();
+        let kernel = Kernel::start(&spawner).unwrap();
+        let mut room = Room::new(&kernel);
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    fs::write(directory.path().join("log"), "x").unwrap();
+                }
+            });
+            for round in 0..1000 {
+                let once = WatchFlags::MODIFY | WatchFlags::ONESHOT;
+                room.watch(|watches| watches.directory(directory.path(), once));
+                let end = Instant::now() + Duration::from_secs(60);
+                while lock(&room.heard).is_empty() {
+                    if Instant::now() > end {
+                        is_done.store(true, Ordering::Relaxed);
+                        panic!("no event in round {round}");
+                    }
+                    std::thread::yield_now();
+                }
+                lock(&room.heard).clear();
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
     }
 }
