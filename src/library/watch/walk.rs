@@ -213,18 +213,19 @@ impl<'a> Walk<'a> {
             Err(error) if is_for_good(&error) => None,
             Err(_) => return self.cannot_see(path),
         };
+        // Its directories are watched as a whole: the video may lie in any of them.
+        let watches = &mut self.watches;
+        let stamp = package_stamp(path, meta, &mut |directory| {
+            if let Some(watches) = watches {
+                watches.directory(directory, FILES);
+            }
+        });
         if let Some(video) = &video {
             match fs::metadata(&video.path) {
                 Ok(meta) => self.find(video.path.clone(), false, meta),
                 Err(_) => self.cannot_see(&video.path),
             }
         } else {
-            let watches = &mut self.watches;
-            let stamp = package_stamp(path, meta, &mut |directory| {
-                if let Some(watches) = watches {
-                    watches.directory(directory, FILES);
-                }
-            });
             self.found.files.push(Seen {
                 stamp,
                 ..seen(path.to_owned(), meta)

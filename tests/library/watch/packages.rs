@@ -189,16 +189,22 @@ fn video_of_a_package_is_used_in_place_under_its_title() {
     walls.put_manifest("pack", &manifest("Pond", "other.png"));
     // One that is complete when it is found has its title from the start.
     walls.draw("new/film.png", 6);
-    walls.rename("new/film.png", ".new/film.png");
-    let other = json!({ "title": "Lake", "type": "video", "file": "film.png" });
+    walls.rename("new/film.png", ".new/parts/film.png");
+    let other = json!({ "title": "Lake", "type": "video", "file": "parts/film.png" });
     walls.put_manifest(".new", &other);
     walls.rename(".new", "full");
     wait_until("the complete package", || {
         walls.names() == ["Lake", "a", "mine"]
     });
+    let all = [
+        ("a.png", 1),
+        ("full/parts/film.png", 7),
+        ("pack/other.png", 5),
+    ];
+    walls.draw("full/parts/film.png", 7);
+    walls.wait_for(&all);
     assert!(walls.daemon.stop().is_some());
     walls.daemon.start();
-    let all = [("a.png", 1), ("full/film.png", 6), ("pack/other.png", 5)];
     walls.wait_for(&all);
     wait_until("the scan", || walls.state()["message"].is_null());
     walls.wait_for(&all);
