@@ -8,7 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
@@ -33,8 +33,8 @@ pub(crate) enum Presence {
     NoAnswer,
 }
 
-/// A look that was abandoned: where its disk is mounted, its thread, and when it began.
-type Hung = (PathBuf, Thread, Instant);
+/// A look that was abandoned: where its disk is mounted, whether it still hangs, and when it began.
+type Hung = (PathBuf, Weak<()>, Instant);
 
 static HUNG: Mutex<Vec<Hung>> = Mutex::new(Vec::new());
 static LATE: Mutex<Vec<Sender<()>>> = Mutex::new(Vec::new());
@@ -72,11 +72,18 @@ enum Look {
     Ended(Presence),
     Waits {
         directory: PathBuf,
-        thread: Thread,
-        told: Receiver<Presence>,
+        asked: Asked,
         began: Instant,
         within: Duration,
     },
+}
+
+/// The thread of a look.
+struct Asked {
+    thread: Thread,
+    told: Receiver<Presence>,
+    /// Gone once the disk has answered.
+    hangs: Weak<()>,
 }
 
 impl Look {
@@ -85,19 +92,10 @@ impl Look {
         if has_hung(directory, within) {
             return Self::Ended(Presence::NoAnswer);
         }
-        // Without room, the answer is sent only if it is waited for.
-        let (tell, told) = bounded(0);
-        let seen = path.to_owned();
-        let look = move || {
-            if tell.send(there(&fs::metadata(seen))).is_err() {
-                lock(&LATE).retain(|late| late.try_send(()) != Err(TrySendError::Disconnected(())));
-            }
-        };
-        match thread::expendable("stat", STACK, look) {
-            Ok(thread) => Self::Waits {
+        match ask(path) {
+            Ok(asked) => Self::Waits {
                 directory: directory.to_owned(),
-                thread,
-                told,
+                asked,
                 began: Instant::now(),
                 within,
             },
@@ -114,16 +112,39 @@ impl Look {
             Self::Ended(presence) => presence,
             Self::Waits {
                 directory,
-                thread,
-                told,
+                asked,
                 began,
                 within,
-            } => told.recv_deadline(began + within).unwrap_or_else(|_| {
-                leave(&directory, thread, began);
-                Presence::NoAnswer
-            }),
+            } => asked
+                .told
+                .recv_deadline(began + within)
+                .unwrap_or_else(|_| {
+                    leave(&directory, asked, began);
+                    Presence::NoAnswer
+                }),
         }
     }
+}
+
+fn ask(path: &Path) -> io::Result<Asked> {
+    // Without room, the answer is sent only if it is waited for.
+    let (tell, told) = bounded(0);
+    let seen = path.to_owned();
+    let looks = Arc::new(());
+    let hangs = Arc::downgrade(&looks);
+    let look = move || {
+        if tell.send(there(&fs::metadata(seen))).is_err() {
+            // Before the message: its receivers look again.
+            drop(looks);
+            lock(&LATE).retain(|late| late.try_send(()) != Err(TrySendError::Disconnected(())));
+        }
+    };
+    let thread = thread::expendable("stat", STACK, look)?;
+    Ok(Asked {
+        thread,
+        told,
+        hangs,
+    })
 }
 
 fn there<T>(seen: &io::Result<T>) -> Presence {
@@ -133,15 +154,23 @@ fn there<T>(seen: &io::Result<T>) -> Presence {
     }
 }
 
-/// Remembers a thread that hangs, one for each disk.
-fn leave(directory: &Path, thread: Thread, began: Instant) {
-    let at = mount_point(directory);
-    let mut hung = lock(&HUNG);
-    if hung.iter().any(|(known, ..)| *known == at) {
-        return thread.leave();
+/// Remembers a look that hangs, one for each disk.
+fn leave(directory: &Path, asked: Asked, began: Instant) {
+    asked.thread.leave();
+    let mut at = mount_point(directory);
+    let is_known = |at: &Path| lock(&HUNG).iter().any(|(known, ..)| known == at);
+    if is_known(&at) || is_known(directory) {
+        return;
+    }
+    // If the mount point answers, the directory may lie behind a link to another disk.
+    let mount = (at != directory).then(|| ask(&at).ok()).flatten();
+    match mount.map(|mount| (mount.told.recv_timeout(SOON), mount.thread)) {
+        Some((Ok(_), _)) => at = directory.to_owned(),
+        Some((Err(_), thread)) => thread.leave(),
+        None => {}
     }
     log::warn!("the disk of {} does not answer", directory.display());
-    hung.push((at, thread, began));
+    lock(&HUNG).push((at, asked.hangs, began));
 }
 
 /// Where the disk of a directory is mounted; the directory itself on the root file system, and if the
@@ -157,7 +186,7 @@ fn mount_point(directory: &Path) -> PathBuf {
 /// Whether a look on the disk of a directory has hung for this long.
 fn has_hung(directory: &Path, within: Duration) -> bool {
     let mut hung = lock(&HUNG);
-    hung.retain(|(_, thread, _)| !thread.has_ended());
+    hung.retain(|(_, hangs, _)| hangs.strong_count() > 0);
     let hangs = |(at, _, began): &Hung| directory.starts_with(at) && began.elapsed() >= within;
     hung.len() >= HUNG_MAX || hung.iter().any(hangs)
 }

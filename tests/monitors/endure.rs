@@ -2,7 +2,7 @@
 //! shown.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, plain, running, see, set, three, watch_for_gaps};
 use crate::support::client::Events;
-use crate::support::dead_disk::DeadDisk;
+use crate::support::dead_disk::{DeadDisk, Mounted};
 use crate::support::{TestDaemon, left_out};
 
 #[test]
@@ -417,19 +417,12 @@ fn disk_that_does_not_answer_delays_no_picture_of_another() {
     daemon.configure(&format!("[library]\nwatch = {directories:?}\n"));
     daemon.start();
     let [red, green, blue] = three(&daemon);
+    let colors = [[250, 250, 20], [20, 250, 250], [250, 20, 250]];
     let outputs = ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"];
-    for (output, directory) in outputs.iter().zip(&directories) {
+    for ((output, directory), color) in outputs.iter().zip(&directories).zip(colors) {
         set(&daemon, red, output).ok();
         let path = directory.join("white.png");
-        let color = Rgb([250, 250, 240 + output.as_bytes()[9] % 8]);
-        RgbImage::from_pixel(64, 36, color).save(&path).unwrap();
-        let found = || {
-            let all = daemon.client().get("/images").ok();
-            let mut images = all["data"].as_array().unwrap().clone().into_iter();
-            images.find(|image| image["path"] == json!(path))
-        };
-        wait_until("the watched file", || found().is_some());
-        let id = found().unwrap()["id"].as_i64().unwrap();
+        let id = watched(&daemon, &path, color);
         set(&daemon, id, output).ok();
     }
     set(&daemon, green, "HEADLESS-4").ok();
@@ -441,7 +434,54 @@ fn disk_that_does_not_answer_delays_no_picture_of_another() {
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(10), "{took:?}");
     see(&desktop, &daemon, "HEADLESS-1", RED);
+    // Without another event, the pictures return once the disk answers.
     drop(dead);
+    for (output, color) in outputs.iter().zip(colors) {
+        see(&desktop, &daemon, output, color);
+    }
+}
+
+/// Saves a picture in a watched directory; returns its id.
+fn watched(daemon: &TestDaemon, path: &Path, color: [u8; 3]) -> i64 {
+    RgbImage::from_pixel(64, 36, Rgb(color)).save(path).unwrap();
+    let mut id = None;
+    wait_until("the watched file", || {
+        let all = daemon.client().get("/images").ok();
+        let mut images = all["data"].as_array().unwrap().iter();
+        let found = images.find(|image| image["path"] == json!(path));
+        id = found.and_then(|image| image["id"].as_i64());
+        id.is_some()
+    });
+    id.unwrap()
+}
+
+/// A link in a home directory, which is often a file system of its own.
+#[test]
+fn disk_behind_a_link_that_does_not_answer_keeps_the_pictures_of_the_disk_of_the_link() {
+    let desktop = Desktop::wayland(&["320x240"; 3]);
+    let mut daemon = TestDaemon::on(&desktop);
+    let [disk, home] = ["disk", "home"].map(|name| daemon.root().join(name));
+    fs::create_dir_all(&disk).unwrap();
+    fs::create_dir_all(&home).unwrap();
+    let Some(_home) = Mounted::tmpfs(&home) else {
+        return left_out("a disk that does not answer", "this user may not mount");
+    };
+    symlink(&disk, home.join("link")).unwrap();
+    daemon.configure(&format!("[library]\nwatch = [{home:?}]\n"));
+    daemon.start();
+    let [red, green, _] = three(&daemon);
+    let yellow = [250, 250, 20];
+    let own = watched(&daemon, &home.join("own.png"), yellow);
+    let linked = watched(&daemon, &home.join("link/linked.png"), [20, 250, 250]);
+    set(&daemon, red, "HEADLESS-1").ok();
+    set(&daemon, linked, "HEADLESS-1").ok();
+    set(&daemon, own, "HEADLESS-2").ok();
+    let _dead = DeadDisk::mount(&disk).unwrap();
+    set(&daemon, green, "HEADLESS-3").ok();
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    let current = daemon.client().get("/wallpaper/current").ok();
+    assert_eq!(current["monitors"][1]["image_id"], own);
+    see(&desktop, &daemon, "HEADLESS-2", yellow);
 }
 
 #[test]

@@ -41,9 +41,32 @@ impl DeadDisk {
 
 impl Drop for DeadDisk {
     fn drop(&mut self) {
+        // First, so that whoever looks again finds the directory below. `-c`: without a look at it.
+        Command::new("umount")
+            .arg("-lc")
+            .arg(&self.at)
+            .output()
+            .ok();
         // Blocked accesses fail once the holder is gone.
         self.holder.kill().ok();
         self.holder.wait().ok();
-        Command::new("umount").arg("-l").arg(&self.at).output().ok();
+    }
+}
+
+/// An empty file system, unmounted when this is dropped.
+pub struct Mounted(PathBuf);
+
+impl Mounted {
+    /// Returns `None` if this user may not mount file systems.
+    pub fn tmpfs(at: &Path) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "home"]).arg(at).output();
+        mount.unwrap().status.success().then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        Command::new("umount").arg("-l").arg(&self.0).output().ok();
     }
 }
