@@ -254,8 +254,10 @@ impl Difference {
                 continue;
             };
             let marked = missing.get(&id).filter(|_| !found.contains(&id));
+            // An image that is there does not need a file only because another one is away.
+            let is_kept = marked.is_some() && away.contains(&id);
             let loss = match marked {
-                _ if away.contains(&id) => Loss::Away,
+                _ if is_kept || is_away(&&row) => Loss::Away,
                 Some(one) if one.is_due(now) => Loss::Expired,
                 _ => Loss::Missing,
             };
@@ -266,6 +268,8 @@ impl Difference {
             };
             self.gone.extend(is_news.then_some((row, loss)));
         }
+        // The last loss decides whether the image has a time limit.
+        self.gone.sort_by_key(|(_, loss)| *loss == Loss::Away);
     }
 }
 

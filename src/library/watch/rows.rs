@@ -517,6 +517,12 @@ impl<'a> Rows<'a> {
     fn give_file(&mut self, image: &Image, to: &Path) -> Result<(), Error> {
         self.vacate(to, Some(image.id))?;
         self.effects.departed.moved += 1;
+        if image.missing_since.is_some() {
+            // Its other files may have gone while it waited.
+            let files = watched::of_image(self.c, image.id)?;
+            let others = files.into_iter().filter(|file| file != to);
+            self.effects.again.extend(others);
+        }
         let from = &*image.path;
         if from == to {
             return Ok(edits::set_path(self.c, image.id, to, None)?);

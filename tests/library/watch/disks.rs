@@ -185,22 +185,27 @@ fn image_whose_last_file_is_on_an_unmounted_disk_is_missing() {
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
     wait_until("the second file", || walls.state()["copies"] == 1);
     let id = walls.id("a.png");
-    assert!(
-        Command::new("umount")
-            .arg("-l")
-            .arg(&place)
-            .status()
-            .unwrap()
-            .success()
-    );
-    fs::remove_file(walls.at("a.png")).unwrap();
-    wait_until("the image is kept", || {
-        walls.state()["message"] == "1 file is missing; its image is kept"
-    });
+    let unmount_and_remove = || {
+        let unmounted = Command::new("umount").arg("-l").arg(&place).status();
+        assert!(unmounted.unwrap().success());
+        fs::remove_file(walls.at("a.png")).unwrap();
+        wait_until("the image is kept", || {
+            walls.state()["message"] == "1 file is missing; its image is kept"
+        });
+    };
+    unmount_and_remove();
     bind(&out, &place);
     walls.wait_for(&[("b.png", 2), ("out/a.png", 1)]);
     wait_until("nothing is missing", || walls.state()["message"].is_null());
     assert_eq!(walls.id("out/a.png"), id);
+    // A third file is found: only the one that is away stays a copy.
+    walls.draw("a.png", 1);
+    wait_until("the second file", || walls.state()["copies"] == 1);
+    unmount_and_remove();
+    walls.draw("c.png", 1);
+    walls.wait_for(&[("b.png", 2), ("c.png", 1)]);
+    wait_until("the third file", || walls.state()["copies"] == 1);
+    assert_eq!(walls.id("c.png"), id);
 }
 
 #[test]
