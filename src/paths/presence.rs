@@ -26,9 +26,10 @@ const STACK: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// The file exists, or an error other than its absence prevented the look.
     There,
     Missing,
+    /// An error other than its absence prevented the look.
+    Failed,
     /// The disk does not answer.
     NoAnswer,
 }
@@ -149,8 +150,9 @@ fn ask(path: &Path) -> io::Result<Asked> {
 
 fn there<T>(seen: &io::Result<T>) -> Presence {
     match seen {
+        Ok(_) => Presence::There,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Presence::Missing,
-        _ => Presence::There,
+        Err(_) => Presence::Failed,
     }
 }
 
@@ -203,6 +205,6 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert_eq!(presence(&file), Presence::There);
         // The error is not that the file is missing.
-        assert_eq!(presence(&file.join("b")), Presence::There);
+        assert_eq!(presence(&file.join("b")), Presence::Failed);
     }
 }

@@ -10,7 +10,12 @@ use crate::wire::Image;
 /// is shown.
 pub(super) fn lacks_file(image: &Image) -> bool {
     let is_of_library = image.library_id().is_some();
-    is_of_library && (image.is_absent() || presence(&image.path) != Presence::There)
+    let cannot_be_found = || {
+        // The backend says more of another failure.
+        let seen = presence(&image.path);
+        matches!(seen, Presence::Missing | Presence::NoAnswer)
+    };
+    is_of_library && (image.is_absent() || cannot_be_found())
 }
 
 /// The images of the library whose files are missing. Waits only half a second for all their disks, as

@@ -455,6 +455,33 @@ fn watched(daemon: &TestDaemon, path: &Path, color: [u8; 3]) -> i64 {
     id.unwrap()
 }
 
+/// As a network disk does whose program was killed.
+#[test]
+fn disk_that_answers_with_errors_keeps_no_other_picture_from_changing() {
+    let desktop = Desktop::wayland(&["320x240"; 2]);
+    let mut daemon = TestDaemon::on(&desktop);
+    let disk = daemon.root().join("disk");
+    fs::create_dir_all(&disk).unwrap();
+    daemon.configure(&format!("[library]\nwatch = [{disk:?}]\n"));
+    daemon.start();
+    let [red, green, blue] = three(&daemon);
+    let yellow = [250, 250, 20];
+    let id = watched(&daemon, &disk.join("yellow.png"), yellow);
+    set(&daemon, red, "HEADLESS-1").ok();
+    set(&daemon, id, "HEADLESS-1").ok();
+    set(&daemon, green, "HEADLESS-2").ok();
+    let Some(mut dead) = DeadDisk::mount(&disk) else {
+        return left_out("a disk that answers with errors", "this user may not mount");
+    };
+    dead.fail();
+    set(&daemon, blue, "HEADLESS-2").ok();
+    see(&desktop, &daemon, "HEADLESS-2", BLUE);
+    see(&desktop, &daemon, "HEADLESS-1", RED);
+    drop(dead);
+    set(&daemon, green, "HEADLESS-2").ok();
+    see(&desktop, &daemon, "HEADLESS-1", yellow);
+}
+
 /// A link in a home directory, which is often a file system of its own.
 #[test]
 fn disk_behind_a_link_that_does_not_answer_keeps_the_pictures_of_the_disk_of_the_link() {

@@ -37,6 +37,12 @@ impl DeadDisk {
             holder,
         })
     }
+
+    /// Accesses fail from now on.
+    pub fn fail(&mut self) {
+        self.holder.kill().ok();
+        self.holder.wait().ok();
+    }
 }
 
 impl Drop for DeadDisk {
@@ -47,9 +53,8 @@ impl Drop for DeadDisk {
             .arg(&self.at)
             .output()
             .ok();
-        // Blocked accesses fail once the holder is gone.
-        self.holder.kill().ok();
-        self.holder.wait().ok();
+        // Blocked accesses end.
+        self.fail();
     }
 }
 
