@@ -20,7 +20,9 @@ use rustix::fs::OFlags;
 pub use dirs::Dirs;
 pub(crate) use dirs::from_uri;
 pub use env::Env;
-pub(crate) use presence::{Presence, answers, hangs, late_answers, presence, presences};
+pub(crate) use presence::{
+    Presence, answers, hangs, late_answers, look_again, presence, presences,
+};
 pub(crate) use replace::{
     Replacement, TEMPORARY, flush_directory, make_directories, remove_leftover, remove_unused,
     replace,

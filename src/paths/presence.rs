@@ -61,7 +61,12 @@ pub(crate) fn hangs(path: &Path) -> bool {
     has_hung(path, WITHIN)
 }
 
-/// Gets a message if a disk answers after all.
+/// Tells those that wait for late answers.
+pub(crate) fn look_again() {
+    lock(&LATE).retain(|late| late.try_send(()) != Err(TrySendError::Disconnected(())));
+}
+
+/// Gets a message if a disk answers after all, or may have come back.
 pub(crate) fn late_answers() -> Receiver<()> {
     let (late, answers) = bounded(1);
     lock(&LATE).push(late);
@@ -137,7 +142,7 @@ fn ask(path: &Path) -> io::Result<Asked> {
         if tell.send(there(&fs::metadata(seen))).is_err() {
             // Before the message: its receivers look again.
             drop(looks);
-            lock(&LATE).retain(|late| late.try_send(()) != Err(TrySendError::Disconnected(())));
+            look_again();
         }
     };
     let thread = thread::expendable("stat", STACK, look)?;

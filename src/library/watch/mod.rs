@@ -28,6 +28,7 @@ use super::owner::Owner;
 use super::task::{Directory, Which};
 use crate::config::Exclude;
 use crate::kernel::{ANYWHERE, Kernel, Source};
+use crate::paths::look_again;
 use crate::store::watched as store;
 use crate::sys::lock;
 use crate::thread::Spawner;
@@ -156,7 +157,10 @@ impl Watching {
             *mounts = None;
         } else if mounts.is_none() {
             let list = self.0.context.watched.clone();
-            let tell = move || list.changed(Path::new(ANYWHERE));
+            let tell = move || {
+                list.changed(Path::new(ANYWHERE));
+                look_again();
+            };
             let follow = |table| self.0.kernel.when_ready(table, EventFlags::PRI, tell);
             let source = File::open("/proc/self/mountinfo").and_then(follow);
             let failed = |error: &_| log::warn!("cannot notice mounted disks: {error}");
