@@ -272,7 +272,10 @@ impl Reconciler {
         follow_monitors(store, &outputs)?;
         let activated = self.inputs.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(store, backends, activated)?;
-        let draws = !self.slots.shown_by(BackendName::Builtin).is_empty();
+        let draws = self.slots.iter().any(|(key, slot)| {
+            let draws = slot.sent.is_some() || !slot.shown.is_empty();
+            key.backend == BackendName::Builtin && draws
+        });
         let unused = self.inputs.found.keep(&mut world.available, draws);
         self.status.set_choice(activated, unused);
         let visible = self.status.visible_workspaces();

@@ -235,6 +235,23 @@ fn backend_installed_while_builtin_draws_is_used_once_activated() {
 }
 
 #[test]
+fn backend_installed_while_builtin_is_restarted_is_not_used_either() {
+    let prefer = |config: &mut Config| config.backend.kind = Swaybg;
+    let mut desk = Desk::from_room(Room::with(outputs(&["A"]), &[], prefer));
+    let id = desk.room.add("one");
+    assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
+    desk.reconciler.on_report(Report {
+        key: WorkerKey::new(Builtin, "A"),
+        worker: 1,
+        news: News::Lost,
+    });
+    desk.room.install("swaybg");
+    let answer = desk.ask(id, &["A"]);
+    desk.settle();
+    assert_eq!(answer.try_recv().unwrap().unwrap().backend, Builtin);
+}
+
+#[test]
 fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
     let mut room = Room::with(outputs(&["A"]), &["feh"], |config| {
         config.builtin.enabled = false
