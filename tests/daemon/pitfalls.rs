@@ -175,11 +175,8 @@ fn monitor_shows_its_picture_again_once_a_scan_finds_the_file() {
         set(&daemon, &json!({ "image_id": id })).ok();
     }
     let is_shown = || {
-        let why = daemon.client().get("/why").ok();
-        !why[0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("not on the screen")
+        let current = daemon.client().get("/wallpaper/current").ok();
+        current["monitors"][0]["image_id"] == ids[1]
     };
     let scan_after = |from: &Path, to: &Path, is_there: bool| {
         fs::rename(from, to).unwrap();
