@@ -1,4 +1,5 @@
-//! Lists a directory for imports and watched directories, without what both skip. Reads no file.
+//! Lists a directory for imports and watched directories, without what both skip, and takes the stamps
+//! of files and packages. Reads no file.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
@@ -128,7 +129,8 @@ pub(super) fn package_stamp(root: &Path, meta: &Metadata, enter: &mut dyn FnMut(
             if meta.is_dir() {
                 pending.push(entry.path());
             } else {
-                whole.size += one.size;
+                // A sparse file may have any size.
+                whole.size = whole.size.saturating_add(one.size);
             }
         }
     }

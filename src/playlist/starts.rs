@@ -87,6 +87,7 @@ impl Player {
         ids.filter(|id| !self.running.contains_key(id)).collect()
     }
 
+    /// Cancels the starts that `which` selects; their clients get `error`.
     pub(super) fn cancel_starts(
         &mut self,
         which: &dyn Fn(u64, &Step) -> bool,

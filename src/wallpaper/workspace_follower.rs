@@ -1,7 +1,7 @@
 //! The thread `workspaces`: reports to the reconciler which workspace each monitor shows, if the section
-//! `[workspaces]` has entries, and which programs sway has started over the wallpaper.
+//! `[workspaces]` has entries, and that a reload of sway has put another background over the wallpaper.
 //!
-//! It wakes only when the compositor reports a change.
+//! It wakes only when the compositor reports a change, and a second after a reload.
 
 use std::io;
 use std::time::{Duration, Instant};
