@@ -6,8 +6,12 @@ use std::error::Error;
 /// which the text already ends, or that ends with the message before, as errors of some crates contain
 /// the messages of their causes, and those of SQLite repeat it behind a number.
 pub(crate) fn chain(error: &dyn Error) -> String {
+    with_causes(plain(error), error)
+}
+
+/// Like `chain`, with another text in place of the error's own message.
+pub(crate) fn with_causes(mut text: String, error: &dyn Error) -> String {
     let mut last = plain(error);
-    let mut text = last.clone();
     for cause in causes(error) {
         let cause = plain(cause);
         if !text.ends_with(&cause) && !cause.ends_with(&last) {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::{error, io};
 
-use crate::error_chain::{causes, plain};
+use crate::error_chain::with_causes;
 use crate::thread::panic_text;
 use crate::{decode, store, transcode};
 
@@ -235,7 +235,7 @@ impl Error {
             Self::Transcode { source, .. } => source,
             _ => self,
         };
-        let mut text = match self {
+        let text = match self {
             Self::File { path, .. } if self.is_missing_file() && path.is_symlink() => {
                 return "it is a link to a file that does not exist".to_owned();
             }
@@ -251,10 +251,11 @@ impl Error {
             Self::EmptyDirectory { .. } => "it is an empty directory, not a picture".to_owned(),
             Self::Package { what, .. } => what.clone(),
             Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
+            // The message has the reason in murald's words; SQLite's would repeat it.
+            Self::Store(error) if error.is_storage() => return error.to_string(),
             _ => of.to_string(),
         };
-        causes(of).for_each(|cause| text.push_str(&format!(": {}", plain(cause))));
-        text
+        with_causes(text, of)
     }
 }
 
@@ -264,5 +265,22 @@ impl From<store::folders::Refusal> for Error {
             store::folders::Refusal::Store(error) => Self::Store(error),
             refusal => Self::Folder(refusal),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_names_a_full_disk_once() {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let text = "database or disk is full".to_owned();
+        let full = rusqlite::Error::SqliteFailure(code, Some(text));
+        let error = Error::from(store::Error::from(full));
+        assert_eq!(
+            error.reason(),
+            "the database cannot be written: its disk is full"
+        );
     }
 }
