@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::super::package::PackageVideo;
-use super::settings::GRACE;
 use crate::store::watched::{Missing, Stamp, WatchedFile};
+
+/// How long an image without a file waits for the file to appear again, also under another name.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// How the directory itself was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,21 +1,28 @@
 //! Watched directories: the library follows the files in them.
 //!
 //! `settings` says which directories are watched. Each has a thread (`directory`) and a part that other
-//! threads see (`watched`). A thread lists its directory (`walk`) when files have changed, compares what
-//! it has found with the rows (`compare`), and has `library` write the differences (`rows`). The imports
-//! read the files themselves (`read`), and `place` decides which image gets a content.
+//! threads see (`watched`). A thread lists its directory (`walk`) when files have changed (`schedule`),
+//! compares what it has found with the rows (`compare`), and has `library` write the differences
+//! (`rows`). The imports read the files themselves (`unread`, `read`), and `place` decides which image
+//! gets a content. What a thread remembers beside the rows is in `extent`, `links`, `packages`, `state`.
 
 mod compare;
 mod directory;
+mod extent;
+mod links;
+mod packages;
 mod place;
 mod read;
 pub(super) mod rows;
+mod schedule;
 mod settings;
+mod state;
+mod unread;
 mod walk;
 pub(super) mod watched;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -23,6 +30,7 @@ use std::time::Instant;
 use rustix::event::epoll::EventFlags;
 
 use super::context::ImportContext;
+use super::departed::AT_ONCE;
 use super::error::Error;
 use super::owner::Owner;
 use super::task::{Directory, Which};
@@ -34,7 +42,7 @@ use crate::sys::lock;
 use crate::thread::Spawner;
 use crate::wire::{WatchState, WatchedDirectory};
 
-use directory::DirectoryThread;
+use directory::{DirectoryThread, slice};
 use watched::{Status, Watched};
 
 pub(crate) use settings::{Wanted, WatchSettings};
@@ -174,7 +182,7 @@ impl Watching {
             .iter()
             .map(|(one, _)| &*one.directory.path)
             .collect();
-        let is_single = |file: &std::path::PathBuf| !roots.iter().any(|it| file.starts_with(it));
+        let is_single = |file: &PathBuf| !roots.iter().any(|it| file.starts_with(it));
         match self.0.context.store.read(store::files_in_place) {
             Ok(files) => files.iter().any(is_single),
             Err(error) => {
@@ -210,7 +218,23 @@ impl Watching {
     pub(crate) fn forget(&self, directory: &Path, settings: &WatchSettings) -> Result<(), Error> {
         self.configure(settings.clone());
         let Shared { context, owner, .. } = &*self.0;
-        directory::forget(context, owner, directory, context.watched.roots())
+        let roots = context.watched.roots();
+        let is_watched = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let mut images = context.store.read(|c| store::images_below(c, directory))?;
+        images.retain(|(_, path)| !is_watched(path));
+        let mut files = context.store.read(|c| store::below(c, directory))?;
+        files.retain(|file| !is_watched(&file.path));
+        let whole = Arc::new(Directory::from_file(directory, Which::Only));
+        // Without the rows, a new watch of the directory imports all files again.
+        for some in files.chunks(AT_ONCE) {
+            let some: Vec<PathBuf> = some.iter().map(|file| file.path.clone()).collect();
+            slice(owner, &whole, move |rows| rows.forget_files(&some))?;
+        }
+        for some in images.chunks(AT_ONCE) {
+            let some: Vec<i64> = some.iter().map(|(id, _)| *id).collect();
+            slice(owner, &whole, move |rows| rows.forget_images(&some))?;
+        }
+        slice(owner, &whole, |rows| rows.clear_folders())
     }
 
     /// The state of each directory. Waits for no disk.

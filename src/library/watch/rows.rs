@@ -73,7 +73,7 @@ pub(crate) struct Rows<'a> {
     directory: &'a Directory,
     effects: &'a mut Effects,
     /// Files that the walk has missed.
-    pub(super) gone: Arc<HashSet<PathBuf>>,
+    missed: Arc<HashSet<PathBuf>>,
     now: i64,
     /// Images that have lost their path.
     losers: Vec<i64>,
@@ -92,10 +92,16 @@ impl<'a> Rows<'a> {
             names,
             directory,
             effects,
-            gone: Arc::default(),
+            missed: Arc::default(),
             now: Timestamp::now().as_micros(),
             losers: Vec::new(),
         }
+    }
+
+    /// Has no image use one of the files that the walk has missed.
+    pub(super) fn without(&mut self, missed: Arc<HashSet<PathBuf>>) -> &mut Self {
+        self.missed = missed;
+        self
     }
 
     /// Stores the new device numbers of files.
@@ -481,7 +487,7 @@ impl<'a> Rows<'a> {
     fn other_file(&self, id: i64) -> Result<Option<PathBuf>, Error> {
         let is_away = |file: &PathBuf| self.context.watched.is_away(file);
         let mut files = watched::of_image(self.c, id)?;
-        files.retain(|file| !self.gone.contains(file));
+        files.retain(|file| !self.missed.contains(file));
         Ok(files.into_iter().min_by_key(is_away))
     }
 
@@ -605,12 +611,12 @@ impl Rows<'_> {
     }
 
     /// Removes images whose files belong to no watched directory; one with another file keeps that.
-    pub(super) fn forget_images(&mut self, images: &[(i64, PathBuf)]) -> Result<(), Error> {
-        for (id, _) in images {
-            let Some(image) = self.image(*id)? else {
+    pub(super) fn forget_images(&mut self, images: &[i64]) -> Result<(), Error> {
+        for &id in images {
+            let Some(image) = self.image(id)? else {
                 continue;
             };
-            match self.other_file(*id)? {
+            match self.other_file(id)? {
                 Some(other) => self.give_other(&image, other)?,
                 None => self.effects.departed.end(self.c, image)?,
             }
@@ -664,11 +670,7 @@ mod tests {
             });
             let moves: Vec<Move> = moved.collect();
             let directory = Arc::new(Directory::from_file(&files[0], Which::All));
-            let none = Arc::default();
-            slice(&alive.owner(), &directory, &none, move |rows| {
-                rows.shift(&moves)
-            })
-            .unwrap();
+            slice(&alive.owner(), &directory, move |rows| rows.shift(&moves)).unwrap();
             for (id, to) in ids.iter().zip(files.iter().cycle().skip(1)) {
                 let image = context
                     .store
@@ -706,10 +708,8 @@ mod tests {
             noted.unwrap();
             let gone = Arc::new(HashSet::from([other.path.clone()]));
             let lost = vec![(other.clone(), Loss::Away)];
-            slice(&alive.owner(), &directory, &gone, move |rows| {
-                rows.lose(&lost)
-            })
-            .unwrap();
+            let lose = move |rows: &mut Rows<'_>| rows.without(gone).lose(&lost);
+            slice(&alive.owner(), &directory, lose).unwrap();
             assert_eq!(row(&other.path).is_some(), stays, "{name}");
         }
         alive.end();

@@ -1,15 +1,9 @@
-//! Reads the watched directories from the configuration. Also has the watch's delays. Pure.
+//! Reads the watched directories from the configuration. Pure.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::config::{Config, Exclude, own_directories, watched_directory};
 use crate::paths::Dirs;
-
-/// How long an image without a file waits for the file to appear again, also under another name.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
-/// The number of files sent to the importer at once, so that other imports are served in between.
-pub(super) const FILES_AT_ONCE: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchSettings {
