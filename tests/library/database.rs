@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::desktop::wait_until;
 use crate::support::TestDaemon;
 
-/// A test daemon with two pictures and no running daemon, and the pictures' ids.
+/// A test daemon with two pictures, a backup and no running daemon, and the pictures' ids.
 fn daemon() -> (TestDaemon, Vec<i64>) {
     let mut daemon = TestDaemon::started();
     let paths = [1, 2].map(|number| daemon.root().join(format!("{number}.png")));
@@ -22,6 +22,11 @@ fn daemon() -> (TestDaemon, Vec<i64>) {
     let mut ids = daemon.import(&[&paths[0], &paths[1]]);
     // Ids follow the order of the paths, but the events come in the order in which the files are done.
     ids.sort_unstable();
+    // A stop would interrupt the backup, and the next comes only with another write.
+    wait_until("the backup", || {
+        let report = library(&daemon, &["check"]).1;
+        !report["backups"].as_array().unwrap().is_empty()
+    });
     assert_eq!(daemon.stop(), Some(0));
     (daemon, ids)
 }
