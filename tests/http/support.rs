@@ -216,6 +216,13 @@ impl Client {
             .reply()
     }
 
+    /// Whether a request is served. A client that is too slow for its time limit gets no answer.
+    pub(crate) fn is_served(&mut self, path: &str) -> bool {
+        self.say(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        self.reply_to(false)
+            .is_some_and(|reply| reply.status == 200)
+    }
+
     /// The next answer.
     pub(crate) fn reply(&mut self) -> Reply {
         self.reply_to(false).expect("an answer")
