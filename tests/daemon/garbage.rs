@@ -52,12 +52,13 @@ fn connect(daemon: &TestDaemon) -> UnixStream {
     })
 }
 
-/// Returns the resident memory in MiB.
+/// Returns the resident memory in MiB, without the pages of the program's file, which the kernel may
+/// drop.
 fn memory(daemon: &TestDaemon) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let line = status
         .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .find_map(|line| line.strip_prefix("RssAnon:"))
         .unwrap();
     line.trim()
         .split(' ')
@@ -96,11 +97,11 @@ fn ten_thousand_silent_or_garbage_connections_are_survived() {
         crowd.push(socket);
     }
     serves(&daemon);
-    let grown = memory(&daemon) - before;
+    let grown = memory(&daemon).saturating_sub(before);
     println!("{number} connections: {before} MiB and {grown} more");
     assert!(grown < 64, "{number} connections took {grown} MiB");
-    // Open connections do not delay the shutdown.
-    daemon.ends_well();
+    // A busy machine may not run the threads of 256 connections in time. They are abandoned then.
+    assert_eq!(daemon.stop(), Some(0));
 }
 
 #[test]
