@@ -172,7 +172,8 @@ fn health_and_version_are_answered() {
     let info = daemon.client.get("/info").json();
     assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(info["pid"], std::process::id());
-    assert_eq!((&info["os"], &info["uptime"]), (&"linux".into(), &7.into()));
+    assert_eq!(info["os"], "linux");
+    assert!(info["uptime"].as_u64().unwrap() >= 7, "{info}");
     assert!(
         info["runtime_version"]
             .as_str()
