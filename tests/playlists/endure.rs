@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -165,19 +165,29 @@ fn several_changes_missed_in_a_suspend_become_one() {
     let mut events = daemon.events("playlist_image_changed");
     start(&daemon, id, &[]);
     assert_eq!(change(&mut events), (id, 0, ids[0]));
+    let place = || {
+        let one = active(&daemon).remove(0);
+        let since: jiff::Timestamp = one["slot_started_at"].as_str().unwrap().parse().unwrap();
+        (one["current_index"].as_i64().unwrap(), since)
+    };
+    let (before, since) = place();
     daemon.signal("-STOP");
+    let stopped = Instant::now();
     // Time itself is tested here: three changes are missed, the last by more than 2 s.
     std::thread::sleep(Duration::from_millis(4500));
+    let stopped = stopped.elapsed();
     daemon.signal("-CONT");
-    let mut recovered = false;
-    // On a busy machine some changes come before the stop, and the recovery comes later.
-    for index in (1..6).chain(0..6) {
-        let event = events.wait_for("playlist_image_changed");
-        assert_eq!(event["image_index"], index, "an image was skipped: {event}");
-        if recovered {
-            return;
-        }
-        recovered = event["source"] == "missed_event_recovery";
-    }
-    panic!("nothing was recovered");
+    let is_recovery = |event: Value| event["source"] == "missed_event_recovery";
+    // On a busy machine some changes come before the stop.
+    let recovered = (0..10).any(|_| is_recovery(events.wait_for("playlist_image_changed")));
+    assert!(recovered, "nothing was recovered");
+    // A slow backend leaves out images, so the places count, not the events.
+    let (now, changed) = place();
+    let made = (now - before).rem_euclid(6);
+    let passed = Duration::try_from(changed.duration_since(since)).unwrap();
+    let awake = passed.saturating_sub(stopped);
+    assert!(
+        made <= 1 + awake.as_secs() as i64,
+        "{made} changes in {awake:?} and a suspend"
+    );
 }
