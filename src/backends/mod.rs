@@ -41,7 +41,7 @@ use serde_json::{Map, Value};
 
 use crate::compositor::Output;
 use crate::sys::Cancel;
-use crate::wire::{Fit, MediaType, Position, Sound, SoundChange, WebCapabilities};
+use crate::wire::{Fit, Image, MediaType, Position, Sound, SoundChange, WebCapabilities};
 
 /// A backend in use.
 pub trait Backend: Send {
@@ -113,6 +113,10 @@ impl Kind {
             MediaType::Video => Self::Video,
             MediaType::Web => Self::Web,
         }
+    }
+
+    pub(crate) fn from_image(image: &Image) -> Self {
+        Self::from_media_type(image.media_type, image.animated)
     }
 
     pub fn is_image(self) -> bool {

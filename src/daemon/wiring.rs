@@ -333,7 +333,7 @@ impl Daemon {
         let workspaces = Arc::new(WorkspaceFollower::new(backends.clone(), wallpaper.clone()));
         tell_changes(config, &wallpaper, (&parallax, &workspaces), &desktop);
         let shown = wallpaper.clone();
-        library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
+        library.on_rewritten(Box::new(move |_| shown.rewritten()));
         parallax.on_settings();
         workspaces.on_settings();
         let (playlists, player) = base.playlists(&wallpaper, &backends)?;

@@ -24,22 +24,16 @@ impl WorkspacePicture {
         backend: String,
         since: Timestamp,
     ) -> Self {
-        let mode = Mode::Individual;
-        let together = Vec::new();
-        let set_at = since;
-        let fit = None;
-        let position = None;
-        let sound = None;
         let row = Assignment {
             monitor,
             image_id,
-            mode,
-            together,
+            mode: Mode::Individual,
+            together: Vec::new(),
             backend,
-            set_at,
-            fit,
-            position,
-            sound,
+            set_at: since,
+            fit: None,
+            position: None,
+            sound: None,
         };
         Self { workspace, row }
     }

@@ -55,32 +55,28 @@ impl Announced {
 
     fn add(&self, news: &mut Vec<Picture>, wanted: &Wanted, world: &WorldState) {
         let monitor = &wanted.row.monitor;
-        let id = wanted.row.image_id;
         let (key, placement) = (&wanted.key, &wanted.placement);
         let before = self.pictures.get(monitor);
         if before.is_some_and(|(worker, told)| worker == key && is_same(told, placement)) {
             return;
         }
-        let Some(image) = world.pictures().get(&id) else {
+        let Some(image) = world.pictures.get(&wanted.row.image_id) else {
             return;
         };
-        let backend = key.backend;
         let instead = world.shown_instead(&wanted.row);
         let row = Assignment {
-            backend: backend.to_string(),
+            backend: key.backend.to_string(),
             ..wanted.row.clone()
         };
-        let look = |row: &Assignment| (row.mode, row.fit, row.position);
+        let look = |row: &Assignment| (row.image_id, row.mode, row.fit, row.position);
         let group = news.iter_mut().find(|group| {
-            group.image.id == id
-                && (group.backend, group.instead) == (backend, instead)
-                && look(&group.rows[0]) == look(&row)
+            let first = &group.rows[0];
+            look(first) == look(&row) && first.backend == row.backend && group.instead == instead
         });
         match group {
             Some(group) => group.rows.push(row),
             None => news.push(Picture {
                 image: Arc::clone(image),
-                backend,
                 rows: vec![row],
                 instead,
             }),

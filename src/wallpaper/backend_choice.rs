@@ -21,20 +21,11 @@ pub(super) struct Candidate {
     pub(super) kinds: &'static [Kind],
 }
 
-impl From<&'static Registration> for Candidate {
-    fn from(entry: &'static Registration) -> Self {
-        Self {
-            name: entry.name,
-            kinds: entry.kinds,
-        }
-    }
-}
-
 /// The backends that could be used now. Searches `PATH`.
 pub(super) fn candidates(backends: &Backends) -> Vec<Candidate> {
-    let candidate = |entry| Candidate {
+    let candidate = |entry: &'static Registration| Candidate {
+        name: entry.name,
         kinds: backends.kinds(entry),
-        ..Candidate::from(entry)
     };
     backends.available().into_iter().map(candidate).collect()
 }
@@ -141,28 +132,20 @@ const DEFAULT_IMAGE: [BackendName; 5] = [
 ];
 
 impl Preference {
-    pub(super) fn from_config(config: &Config) -> Self {
+    /// The settings, except that an activated backend precedes them.
+    pub(super) fn from_config(config: &Config, activated: Option<BackendName>) -> Self {
         let mut image = config.auto_priorities.image.clone();
         if image == DEFAULT_IMAGE {
             image.insert(1, BackendName::Builtin);
         }
+        let selection = config.backend.selection_mode;
         Self {
-            selection: config.backend.selection_mode,
-            fixed: config.backend.kind,
+            selection: activated.map_or(selection, |_| SelectionMode::Fixed),
+            fixed: activated.unwrap_or(config.backend.kind),
             image,
             video: config.auto_priorities.video.clone(),
             web: config.auto_priorities.web.clone(),
         }
-    }
-
-    /// The settings, except that an activated backend precedes them.
-    pub(super) fn with_activated(config: &Config, activated: Option<BackendName>) -> Self {
-        let mut preference = Self::from_config(config);
-        if let Some(backend) = activated {
-            preference.selection = SelectionMode::Fixed;
-            preference.fixed = backend;
-        }
-        preference
     }
 
     fn order(&self, kind: Kind) -> &[BackendName] {
@@ -186,14 +169,17 @@ mod tests {
         use BackendName::{Awww, Builtin, Feh, Mpvpaper, Swaybg, WalQt};
         let available: Vec<_> = crate::backends::REGISTRY
             .iter()
-            .map(Candidate::from)
+            .map(|entry| Candidate {
+                name: entry.name,
+                kinds: entry.kinds,
+            })
             .collect();
         let directory = tempfile::tempdir().unwrap();
         let check = |keys: &[&str], kind, expected| {
             let path = directory.path().join("config.toml");
             let toml: String = keys.iter().map(|key| format!("backend.{key}\n")).collect();
             std::fs::write(&path, &toml).unwrap();
-            let preference = Preference::from_config(&crate::config::check(&path).unwrap());
+            let preference = Preference::from_config(&crate::config::check(&path).unwrap(), None);
             let chosen = choose(&preference, &available, kind);
             assert_eq!(chosen.map(|choice| choice.backend), expected, "{toml}");
         };
@@ -207,7 +193,7 @@ mod tests {
             still,
             Ok(Swaybg),
         );
-        let mut others = Preference::from_config(&Config::default()).image;
+        let mut others = Preference::from_config(&Config::default(), None).image;
         assert_eq!(others.remove(1), Builtin, "the default list");
         assert_eq!(others, Config::default().auto_priorities.image);
         check(&[auto], Kind::Video, Ok(Mpvpaper));

@@ -1,8 +1,8 @@
 //! Decides when a failed backend is retried. Pure.
 //!
 //! A backend that does not start is retried after 1, 2, 4, 8 and 16 seconds. A backend whose process
-//! exits is restarted at once, then after 1 and 2 seconds. A worker that panics is replaced. Both happen
-//! at most three times a minute.
+//! exits, or whose worker panics, is restarted at once, then after 1 and 2 seconds, at most three
+//! times a minute.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,16 +27,9 @@ impl Backoffs {
         self.all.entry(key.clone()).or_default()
     }
 
-    /// Whether a worker may be started, given the recent panics of its predecessors.
-    pub(super) fn may_work(&self, key: &WorkerKey, now: Instant) -> bool {
-        self.all
-            .get(key)
-            .is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
-    }
-
-    /// Whether a worker may be told to show something that no request asks for.
-    pub(super) fn may_try(&self, key: &WorkerKey) -> bool {
-        self.all.get(key).is_none_or(Backoff::may_try)
+    /// Whether a worker may be told to show something: for a request always.
+    pub(super) fn may_try(&self, key: &WorkerKey, ticket: Option<u64>) -> bool {
+        ticket.is_some() || self.all.get(key).is_none_or(Backoff::may_try)
     }
 
     /// The time of the earliest retry.
@@ -98,7 +91,6 @@ pub(super) struct Backoff {
     /// Whether a failure since the last success has been reported.
     reported: bool,
     deaths: Vec<Instant>,
-    panics: Vec<Instant>,
     standing: Standing,
 }
 
@@ -114,7 +106,7 @@ enum Standing {
     Refused,
 }
 
-/// When a backend whose process has exited is restarted.
+/// When a backend whose process has exited, or whose worker has panicked, is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restart {
     AtOnce,
@@ -131,9 +123,11 @@ impl Backoff {
         at
     }
 
-    /// Notes that a process has exited.
+    /// Notes that a process has exited, or that the worker has panicked.
     pub(super) fn died(&mut self, now: Instant) -> Restart {
-        match note(&mut self.deaths, now) {
+        self.deaths.retain(|&death| now.duration_since(death) < PER);
+        self.deaths.push(now);
+        match self.deaths.len() {
             1 => Restart::AtOnce,
             again if again <= DEATHS => {
                 let at = now + Duration::from_secs(1 << (again - 2));
@@ -145,11 +139,6 @@ impl Backoff {
                 Restart::Never
             }
         }
-    }
-
-    /// Notes that the worker panicked; returns whether another may be started at once.
-    pub(super) fn panicked(&mut self, now: Instant) -> bool {
-        note(&mut self.panics, now) <= DEATHS
     }
 
     fn may_try(&self) -> bool {
@@ -180,20 +169,6 @@ impl Backoff {
         self.reported = false;
         self.standing = Standing::Free;
     }
-}
-
-/// Notes an event; returns how many there were within the last minute.
-fn note(times: &mut Vec<Instant>, now: Instant) -> usize {
-    times.retain(|&time| now.duration_since(time) < PER);
-    times.push(now);
-    times.len()
-}
-
-fn recent(times: &[Instant], now: Instant) -> usize {
-    times
-        .iter()
-        .filter(|&&time| now.duration_since(time) < PER)
-        .count()
 }
 
 #[cfg(test)]
@@ -242,11 +217,6 @@ mod tests {
         let all = [Restart::AtOnce, at(1), at(2), Restart::Never];
         assert_eq!([(); 4].map(|()| backoff.died(now)), all);
         assert_eq!(backoff.died(now + PER), Restart::AtOnce);
-        assert_eq!(
-            [(); 4].map(|()| backoff.panicked(now)),
-            [true, true, true, false]
-        );
-        assert!(!backoffs.may_work(&key, now) && backoffs.may_work(&key, now + PER));
     }
 
     #[test]
@@ -261,11 +231,11 @@ mod tests {
             backoffs.of(&key).failed(now);
             backoffs.of(&key).died(now);
         }
-        assert!(!backoffs.may_try(&key));
+        assert!(!backoffs.may_try(&key, None) && backoffs.may_try(&key, Some(1)));
         backoffs.in_session(0);
-        assert!(!backoffs.may_try(&key));
+        assert!(!backoffs.may_try(&key, None));
         backoffs.in_session(1);
-        assert!(backoffs.may_try(&key) && backoffs.next_retry().is_none());
+        assert!(backoffs.may_try(&key, None) && backoffs.next_retry().is_none());
         assert_eq!(backoffs.of(&key).died(now), Restart::AtOnce);
     }
 
@@ -284,7 +254,7 @@ mod tests {
         assert!(first < later);
         assert_eq!(backoffs.next_retry(), first);
         backoffs.wake(first.unwrap());
-        assert!(backoffs.may_try(&builtin) && !backoffs.may_try(&feh));
+        assert!(backoffs.may_try(&builtin, None) && !backoffs.may_try(&feh, None));
         assert_eq!(backoffs.next_retry(), later);
     }
 

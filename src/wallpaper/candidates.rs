@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::picture::{Wishes, steps_behind_row};
+use super::picture::{Picture, Wishes, steps_behind_row};
 use super::previous::shown_before;
 use super::request::{Ask, Request};
 use super::world_state::WorldState;
 use super::{Error, missing_file};
+use crate::backends::Kind;
 use crate::compositor::Output;
 use crate::random;
 use crate::store::assignments::Assignment;
@@ -19,31 +20,15 @@ use crate::wire::{Image, Mode, Orientation, Timestamp};
 
 /// The pictures of a request.
 pub(super) struct Candidates {
-    /// At least one: images, and the rows of the monitors that should show each, at least one. The rows
-    /// have no backend and no time yet.
-    pub(super) pictures: Vec<(Image, Vec<Assignment>)>,
+    /// At least one. The rows have no backend and no time yet.
+    pub(super) pictures: Vec<Picture>,
     pub(super) skipped: Vec<String>,
     /// For a step back: each monitor, and the history entry that it goes back to.
     pub(super) walk: Vec<(String, i64)>,
 }
 
-impl Candidates {
-    fn new(pictures: Vec<(Image, Vec<Assignment>)>, skipped: Vec<String>) -> Self {
-        Self {
-            pictures,
-            skipped,
-            walk: Vec::new(),
-        }
-    }
-}
-
 /// An image, and the rows of monitors that show it together.
-fn picture(
-    image: Image,
-    monitors: &[String],
-    mode: Mode,
-    request: &Request,
-) -> (Image, Vec<Assignment>) {
+fn picture(image: Image, monitors: &[String], mode: Mode, request: &Request) -> Picture {
     let row = |monitor: &String| Assignment {
         monitor: monitor.clone(),
         image_id: image.id,
@@ -56,7 +41,7 @@ fn picture(
         sound: None,
     };
     let rows = monitors.iter().map(row).collect();
-    (image, rows)
+    Picture::new(image, rows)
 }
 
 impl WorldState {
@@ -83,8 +68,11 @@ impl WorldState {
             }
         };
         let (monitors, skipped) = targets?;
-        let picture = picture(image, &monitors, request.mode, request);
-        Ok(Candidates::new(vec![picture], skipped))
+        Ok(Candidates {
+            pictures: vec![picture(image, &monitors, request.mode, request)],
+            skipped,
+            walk: Vec::new(),
+        })
     }
 
     /// Chooses a picture for each monitor separately.
@@ -116,8 +104,11 @@ impl WorldState {
             let image = image(store, id)?;
             Ok(picture(image, &monitors, Mode::Each, request))
         });
-        let pictures = pictures.collect::<Result<_, Error>>()?;
-        Ok(Candidates::new(pictures, skipped))
+        Ok(Candidates {
+            pictures: pictures.collect::<Result<_, Error>>()?,
+            skipped,
+            walk: Vec::new(),
+        })
     }
 
     /// Chooses for each monitor the picture that it showed before.
@@ -128,7 +119,7 @@ impl WorldState {
         monitors: Vec<String>,
         mut skipped: Vec<String>,
     ) -> Result<Candidates, Error> {
-        let mut pictures: Vec<(Image, Vec<Assignment>)> = Vec::new();
+        let mut pictures: Vec<Picture> = Vec::new();
         let mut walk = Vec::new();
         for monitor in monitors {
             let row = self.row(&monitor);
@@ -139,12 +130,12 @@ impl WorldState {
             walk.push((monitor, before.entry));
             let row = before.row;
             let look = |row: &Assignment| (row.image_id, row.mode, row.fit, row.position);
-            let is_same = |rows: &[Assignment]| {
-                look(&rows[0]) == look(&row) && rows[0].together == row.together
+            let is_same = |one: &&mut Picture| {
+                look(&one.rows[0]) == look(&row) && one.rows[0].together == row.together
             };
-            match pictures.iter_mut().find(|(_, rows)| is_same(rows)) {
-                Some((_, rows)) => rows.push(row),
-                None => pictures.push((before.image, vec![row])),
+            match pictures.iter_mut().find(is_same) {
+                Some(picture) => picture.rows.push(row),
+                None => pictures.push(Picture::new(before.image, vec![row])),
             }
         }
         if pictures.is_empty() {
@@ -215,7 +206,10 @@ impl WorldState {
             ids.retain(|(id, ..)| passing.contains(id));
         }
         let any = ids.first().map(|&(id, ..)| id).ok_or(Error::NoMatch)?;
-        let can_show = |&(_, media_type, animated): &_| self.can_show(media_type, animated);
+        let can_show = |&(_, media_type, animated): &_| {
+            let kind = Kind::from_media_type(media_type, animated);
+            self.choice(kind).is_some()
+        };
         let showable: Vec<i64> = ids
             .into_iter()
             .filter(can_show)
@@ -251,7 +245,7 @@ impl WorldState {
     /// The monitors, sorted by name, with their orientation.
     fn targets_of(&self, monitors: &[String]) -> Vec<Target> {
         let stands = |name: &String| {
-            self.outputs()
+            self.outputs
                 .iter()
                 .find(|output| output.name == *name)
                 .is_some_and(is_upright)
@@ -275,7 +269,7 @@ fn is_upright(output: &Output) -> bool {
 }
 
 /// Reads an image; fails if its file is missing.
-fn image(store: &Store, id: i64) -> Result<Image, Error> {
+pub(super) fn image(store: &Store, id: i64) -> Result<Image, Error> {
     let image = store
         .read(|c| images::assigned(c, id))?
         .ok_or(Error::NoImage { id })?;

@@ -42,23 +42,15 @@ impl Feasible {
     pub(super) fn keep(&mut self, mut is_kept: impl FnMut(&mut Assignment) -> bool) {
         for picture in &mut self.pictures {
             picture.rows.retain_mut(&mut is_kept);
-            let backend = picture.rows.first().map(|row| row.backend.parse());
-            picture.backend = backend.and_then(Result::ok).unwrap_or(picture.backend);
         }
         self.pictures.retain(|picture| !picture.rows.is_empty());
-        let Applied {
-            skipped,
-            note,
-            warnings,
-            ..
-        } = &mut self.applied;
-        let skipped = std::mem::take(skipped);
-        let note = note.take();
-        let warnings = std::mem::take(warnings);
-        if let Some(applied) = applied(&self.pictures, skipped, note) {
+        if let Some(kept) = applied(&self.pictures) {
+            let before = self.applied.clone();
             self.applied = Applied {
-                warnings,
-                ..applied
+                skipped: before.skipped,
+                note: before.note,
+                warnings: before.warnings,
+                ..kept
             };
         }
         let kept = &self.applied.monitors;
@@ -127,16 +119,10 @@ impl Feasible {
             let rows = picture.rows.iter().filter(|row| is_seen(&row.monitor));
             let seen = Picture {
                 rows: rows.cloned().collect(),
-                image: Arc::clone(&picture.image),
-                ..*picture
+                ..picture.clone()
             };
             let images = picture.images(&self.applied);
-            let changed =
-                (!seen.rows.is_empty()).then(|| seen.changed(request.source.kind, images));
-            changed.map(|mut changed| {
-                changed.change.by_hook = request.by_hook;
-                changed
-            })
+            (!seen.rows.is_empty()).then(|| seen.changed(request.source.kind, images))
         };
         self.pictures.iter().filter_map(of).collect()
     }
@@ -172,22 +158,21 @@ impl WorldState {
         gone: &BTreeSet<i64>,
     ) -> Result<Feasible, Error> {
         let Candidates {
-            pictures: picked,
+            mut pictures,
             skipped,
             walk,
         } = self.candidates(store, request, wishes, gone)?;
         let set_at = Timestamp::now();
-        let mut pictures = Vec::new();
         let mut note = None;
-        let new = picked.iter().flat_map(|(image, rows)| {
-            let monitors = rows.iter().map(|row| row.monitor.as_str());
-            monitors.map(move |monitor| (monitor, image))
+        let new = pictures.iter().flat_map(|picture| {
+            let monitors = picture.monitors();
+            monitors.map(|monitor| (monitor, &*picture.image))
         });
         let over = self.covering(wishes, new);
-        for (mut image, mut rows) in picked {
-            let written = self.colors.supply(&mut image);
-            let kind = Kind::from_media_type(image.media_type, image.animated);
-            let mut choice = self.choose(&image, kind)?;
+        for Picture { image, rows, .. } in &mut pictures {
+            let written = self.colors.supply(Arc::make_mut(image));
+            let kind = Kind::from_image(image);
+            let mut choice = self.choose(image)?;
             if let Some(backend) = over {
                 choice = Choice { backend, kind };
             }
@@ -202,26 +187,20 @@ impl WorldState {
                     "{backend} shows only still images: this is the first frame"
                 ));
             }
-            for row in &mut rows {
+            for row in rows {
                 row.mode = effective_mode(row.mode, kind);
                 row.backend = backend.to_string();
                 row.set_at = set_at;
             }
-            pictures.push(Picture {
-                image: Arc::new(image),
-                backend,
-                rows,
-                instead: None,
-            });
         }
-        let applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
+        let applied = Applied {
+            skipped,
+            note,
+            ..applied(&pictures).ok_or(Error::NoMonitor)?
+        };
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
-        let connected = self
-            .outputs()
-            .iter()
-            .map(|output| output.name.clone())
-            .collect();
+        let connected = self.connected().map(str::to_owned).collect();
         let mut left = Vec::new();
         for name in applied.monitors.iter().filter(|_| request.joins) {
             let place = (name.as_str(), request.source.playlist_id);
@@ -271,13 +250,9 @@ impl WorldState {
     pub(super) fn refusal(&self, feasible: &Feasible, monitor: &str) -> Error {
         let mut pictures = feasible.pictures.iter();
         let shows = |picture: &&Picture| picture.monitors().any(|name| name == monitor);
-        let image = pictures.find(shows).map(|picture| &*picture.image);
-        let why = image.map(|image| {
-            self.choose(
-                image,
-                Kind::from_media_type(image.media_type, image.animated),
-            )
-        });
+        let why = pictures
+            .find(shows)
+            .map(|picture| self.choose(&picture.image));
         why.and_then(Result::err)
             .unwrap_or_else(|| Error::no_backend(&self.backends))
     }
@@ -292,7 +267,7 @@ fn effective_mode(mode: Mode, kind: Kind) -> Mode {
 }
 
 /// The answer to a request that shows these pictures; `None` without pictures.
-fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> Option<Applied> {
+fn applied(pictures: &[Picture]) -> Option<Applied> {
     let rows = || {
         pictures
             .iter()
@@ -304,23 +279,18 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
         outcome: SetStatus::Set,
         image: Arc::clone(&first.image),
         monitors: rows().map(|(_, row)| row.monitor.clone()).collect(),
-        skipped,
+        skipped: Vec::new(),
         overtaken: Vec::new(),
         mode: row.mode,
-        backend: first.backend,
+        backend: row.backend.parse().ok()?,
         images: rows()
             .map(|(one, row)| (row.monitor.clone(), one.image.id))
             .collect(),
         backends: rows()
-            .map(|(one, row)| {
-                (
-                    row.monitor.clone(),
-                    row.backend.parse().unwrap_or(one.backend),
-                )
-            })
+            .filter_map(|(_, row)| Some((row.monitor.clone(), row.backend.parse().ok()?)))
             .collect(),
         warnings: Vec::new(),
-        note,
+        note: None,
         hidden_by: BTreeMap::new(),
     })
 }

@@ -4,23 +4,21 @@
 //! picture for new monitors is set on the caller's thread too, as that changes nothing on the screen.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
+use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use super::backend_choice::{self, Preference};
+use super::reconciler::{Command, LOOK_WITHIN, Mailbox, Reconciler};
 use super::request::{Activated, Applied, Reply, Request, Targets};
 use super::sound::AskedSound;
 use super::status::{Changes, SharedStatus, Status};
-use super::{Error, missing_file};
+use super::{Error, candidates};
 use crate::backends::{Backends, Kind, Placement};
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
 use crate::library::Content;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
-use crate::sys::Gate;
 use crate::thread::OwnedThread;
 use crate::wire::{
     DebugQueue, Fit, Image, Mode, PauseReason, Position, SoundChange, Timestamp, Workspace,
@@ -28,10 +26,6 @@ use crate::wire::{
 
 /// How many commands may wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
-
-/// How long to wait for the compositor. A working one lists its outputs within 20 ms, unless the
-/// machine is busy, as at a login.
-pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
 /// Sends commands from other modules to the reconciler.
 #[derive(Clone)]
@@ -70,27 +64,33 @@ impl Handle {
 
     /// Shows a picture; `reply` is called once it is shown and reported, has failed or is superseded.
     pub fn set(&self, request: Request, reply: Reply<Applied>) {
-        self.send(Command::Set(request, reply));
+        self.send(reply, |reconciler, reply| reconciler.set(request, reply));
     }
 
     /// Checks, before a file is imported, whether it could be shown as a request asks.
     pub(crate) fn check(&self, request: Request, content: Content, reply: Reply<()>) {
-        self.send(Command::Check(request, content, reply));
+        self.send(reply, move |reconciler, reply| {
+            reply(reconciler.check(&request, &content));
+        });
     }
 
     /// Changes the sound of videos; `reply` is called once their workers have been asked.
     pub(crate) fn sound(&self, targets: Targets, change: SoundChange, reply: Reply<AskedSound>) {
-        self.send(Command::Sound(targets, change, reply));
+        self.send(reply, move |reconciler, reply| {
+            reply(reconciler.ask_for_sound(&targets, change));
+        });
     }
 
     /// Makes a backend the one in use, for all that is shown.
     pub fn activate(&self, name: String, reply: Reply<Activated>) {
-        self.send(Command::Activate(name, reply));
+        self.send(reply, move |reconciler, reply| {
+            reconciler.activate(&name, reply)
+        });
     }
 
     /// Removes all wallpapers; refuses the jobs in progress and the waiting requests.
     pub fn clear(&self, reply: Reply<()>) {
-        self.send(Command::Clear(reply));
+        self.send(reply, Reconciler::clear);
     }
 
     /// Settings or images have changed: plans again and shows what differs. `backends` are those whose
@@ -113,9 +113,9 @@ impl Handle {
     }
 
     /// The file of an image was rewritten: shows it again if it is shown.
-    pub(crate) fn rewritten(&self, image_id: i64) {
+    pub(crate) fn rewritten(&self) {
         self.note(Changes {
-            rewritten: [image_id].into(),
+            rewritten: true,
             ..Changes::default()
         });
     }
@@ -144,21 +144,16 @@ impl Handle {
         self.status.workspaces_seen().open();
     }
 
-    /// A follower starts, and will report the visible workspaces.
-    pub(crate) fn expect_workspaces(&self) {
-        self.status.expect_workspaces();
-    }
-
     /// Replies once everything that should be shown is shown or has failed.
     pub(crate) fn settle(&self, reply: Reply<()>) {
         self.status.workspaces_seen().wait(LOOK_WITHIN);
-        self.send(Command::Settle(reply));
+        self.send(reply, Reconciler::settle);
     }
 
     /// Replies with the entries of `[workspaces]`, and the image that each means now.
     pub(crate) fn workspaces(&self, reply: Reply<Vec<Workspace>>) {
         self.status.workspaces_seen().wait(LOOK_WITHIN);
-        self.send(Command::Workspaces(reply));
+        self.send(reply, |reconciler, reply| reply(reconciler.workspaces()));
     }
 
     /// Pauses videos and HTML wallpapers, or lets them play; those that are set during a pause play.
@@ -179,16 +174,12 @@ impl Handle {
 
     fn note(&self, changes: Changes) {
         self.status.note(changes);
-        self.ring();
-    }
-
-    fn ring(&self) {
         // Full: it rings already.
         self.changed.try_send(()).ok();
     }
 
     /// Returns when the reconciler has looked at the outputs for the first time after the start, or
-    /// after a second: before that nobody knows which monitors and backends there are.
+    /// after some seconds: before that nobody knows which monitors and backends there are.
     pub(crate) fn wait_for_look(&self) {
         self.status.looked.wait(LOOK_WITHIN);
     }
@@ -199,14 +190,14 @@ impl Handle {
     }
 
     /// The placements that a backend is known to show.
-    pub fn shown_by(&self, backend: BackendName) -> Arc<[Placement]> {
-        self.status.current(backend)
+    pub fn shown_by(&self, backend: BackendName) -> Vec<Placement> {
+        self.status.shown_by(backend)
     }
 
     /// The kinds of content for which no backend can be used now. Searches `PATH`.
     pub(crate) fn unshowable_kinds(&self, backends: &Backends) -> Vec<Kind> {
         let (activated, unused) = self.status.choice();
-        let preference = Preference::with_activated(&(backends.settings)(), activated);
+        let preference = Preference::from_config(&(backends.settings)(), activated);
         let mut available = backend_choice::candidates(backends);
         available.retain(|one| !unused.contains(&one.name));
         let mut kinds = Kind::ALL.to_vec();
@@ -229,62 +220,23 @@ impl Handle {
         DebugQueue::new("reconciler", &self.inbox)
     }
 
-    fn send(&self, command: Command) {
+    /// Sends a command to the reconciler, or refuses it.
+    fn send<T: 'static>(
+        &self,
+        reply: Reply<T>,
+        command: impl FnOnce(&mut Reconciler, Reply<T>) + Send + 'static,
+    ) {
+        let command: Command = Box::new(move |reconciler| match reconciler {
+            Ok(reconciler) => command(reconciler, reply),
+            Err(error) => reply(Err(error)),
+        });
         match self.inbox.try_send(command) {
             Ok(()) => {}
-            Err(TrySendError::Full(command)) => command.refuse(Error::Busy),
-            Err(TrySendError::Disconnected(command)) => command.refuse(Error::Ending),
+            Err(TrySendError::Full(command)) => command(Err(Error::Busy)),
+            Err(TrySendError::Disconnected(command)) => command(Err(Error::Ending)),
         }
     }
-}
 
-pub(super) enum Command {
-    Set(Request, Reply<Applied>),
-    /// Whether a file with this content could be shown as the request asks.
-    Check(Request, Content, Reply<()>),
-    Workspaces(Reply<Vec<Workspace>>),
-    Sound(Targets, SoundChange, Reply<AskedSound>),
-    Activate(String, Reply<Activated>),
-    Settle(Reply<()>),
-    Clear(Reply<()>),
-}
-
-/// The channels that the reconciler listens to, beside outputs and its workers.
-pub(super) struct Mailbox {
-    pub(super) commands: Receiver<Command>,
-    /// Wakes the reconciler; the changes are in the [`SharedStatus`].
-    pub(super) changed: Receiver<()>,
-    /// Closes when the reconciler should end.
-    pub(super) end: Receiver<()>,
-}
-
-impl Mailbox {
-    /// Returns when the outputs have been looked at, at the end, or after a second.
-    pub(super) fn wait_for_look(&self, outputs: &Gate) {
-        select! {
-            recv(outputs.opened()) -> _ => {},
-            recv(self.end) -> _ => {},
-            default(LOOK_WITHIN) => {},
-        }
-    }
-}
-
-impl Command {
-    /// Answers a command that will not be carried out.
-    pub(super) fn refuse(self, error: Error) {
-        match self {
-            Self::Set(_, reply) => reply(Err(error)),
-            Self::Activate(_, reply) => reply(Err(error)),
-            Self::Workspaces(reply) => reply(Err(error)),
-            Self::Sound(_, _, reply) => reply(Err(error)),
-            Self::Check(_, _, reply) | Self::Settle(reply) | Self::Clear(reply) => {
-                reply(Err(error));
-            }
-        }
-    }
-}
-
-impl Handle {
     /// Makes an image the one that new monitors show.
     pub(crate) fn set_default(
         &self,
@@ -293,17 +245,11 @@ impl Handle {
         image_id: i64,
         (mode, fit, position): (Mode, Option<Fit>, Option<Position>),
     ) -> Result<Image, Error> {
-        let image = store
-            .read(|connection| store::images::assigned(connection, image_id))?
-            .ok_or(Error::NoImage { id: image_id })?;
-        if missing_file::lacks_file(&image) {
-            on_lost(image.id, true);
-            return Err(Error::FileGone {
-                id: image.id,
-                away: image.in_place,
-                path: image.path,
-            });
-        }
+        let image = candidates::image(store, image_id).inspect_err(|error| {
+            if let Error::FileGone { id, .. } = error {
+                on_lost(*id, true);
+            }
+        })?;
         let meant = Assignment {
             // These are filled in when a monitor is connected.
             monitor: String::new(),
@@ -323,6 +269,8 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -349,13 +297,13 @@ mod tests {
             ..
         } = noted();
         assert_eq!((backends, deactivated, anything), (Vec::new(), true, true));
-        handle.rewritten(7);
+        handle.rewritten();
         let Changes {
             rewritten,
             anything,
             ..
         } = noted();
-        assert_eq!((rewritten, anything), ([7].into(), false));
+        assert!(rewritten && !anything);
         handle.pause(Some(PauseReason::Idle));
         assert_eq!(noted().paused, Some(Some(PauseReason::Idle)));
         // One message wakes the reconciler for all of them.
@@ -373,7 +321,7 @@ mod tests {
             told.recv_timeout(Duration::from_millis(20)).is_err(),
             "nobody has looked yet"
         );
-        status.set_active(Some(BackendName::Feh), &[]);
+        status.set_active(Some(BackendName::Feh));
         status.looked.open();
         assert_eq!(
             told.recv_timeout(LOOK_WITHIN * 12),

@@ -62,7 +62,7 @@ impl View<'_> {
             return None;
         }
         let shows = !draft.scene.is_empty();
-        let may_try = self.slots.backoffs.may_try(key) || ticket.is_some();
+        let may_try = self.slots.backoffs.may_try(key, ticket);
         let rests = shows && !may_try && (draft.gains || is_due);
         let restarts = registration(key.backend).restarts_with_each_change;
         let only_leaves = restarts && shows && draft.holds && !draft.gains && !is_due;
@@ -152,8 +152,7 @@ impl View<'_> {
         let key = &wanted.key;
         let ticket = wanted.ticket;
         let refuses = |slot: &Slot| slot.refuses(&wanted.placement, ticket);
-        let may_try = self.slots.backoffs.may_try(key) || ticket.is_some();
-        may_try && !self.slots.get(key).is_some_and(refuses)
+        self.slots.backoffs.may_try(key, ticket) && !self.slots.get(key).is_some_and(refuses)
     }
 
     /// Whether a backend that loads its files again cannot show this one any more.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::request::Applied;
-use crate::config::BackendName;
 use crate::desktop::WallpaperChange;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store};
@@ -22,7 +21,6 @@ pub(super) struct Changed {
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
     pub(super) image: Arc<Image>,
-    pub(super) backend: BackendName,
     /// The rows to write once the picture is shown; at least one. For a picture that is shown again,
     /// only the backend in them is new.
     pub(super) rows: Vec<Assignment>,
@@ -32,6 +30,14 @@ pub(super) struct Picture {
 }
 
 impl Picture {
+    pub(super) fn new(image: Image, rows: Vec<Assignment>) -> Self {
+        Self {
+            image: Arc::new(image),
+            rows,
+            instead: None,
+        }
+    }
+
     pub(super) fn monitors(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|row| row.monitor.as_str())
     }
@@ -65,7 +71,7 @@ impl Picture {
                 mode: row.mode,
                 set_at: row.set_at,
                 source,
-                backend: self.backend.as_str(),
+                backend: &row.backend,
                 fit: row.fit,
                 position: row.position,
                 images: &self.images(applied),
@@ -89,12 +95,8 @@ impl Picture {
     }
 
     pub(super) fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {
-        let Self {
-            image,
-            backend,
-            rows,
-            ..
-        } = self;
+        let Self { image, rows, .. } = self;
+        let backend = &rows[0].backend;
         let event = Event::WallpaperChanged {
             image_id: image.id,
             media_type: image.media_type,
@@ -103,7 +105,7 @@ impl Picture {
             monitors: self.names(),
             mode: rows[0].mode,
             source,
-            backend: backend.to_string(),
+            backend: backend.clone(),
             colors: image.color_texts(),
             image_name: image.name.clone(),
             color: image.color(),
@@ -115,7 +117,7 @@ impl Picture {
                 .iter()
                 .map(|row| (row.monitor.clone(), row.set_at))
                 .collect(),
-            backend: backend.to_string(),
+            backend: backend.clone(),
             source,
             by_hook: false,
         };

@@ -11,9 +11,9 @@ mod orders;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{at, never, select};
+use crossbeam_channel::{Receiver, at, never, select};
 
 use crate::backends::{Backends, Placement};
 use crate::compositor::{Output, alike, identities};
@@ -21,21 +21,22 @@ use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
 use crate::events::EventBus;
+use crate::library::Content;
 use crate::paths::late_answers;
 use crate::store::{self, Store};
+use crate::sys::Gate;
 use crate::thread::Spawner;
-use crate::wire::Source;
+use crate::wire::{Source, Workspace};
 
 use super::Error;
 use super::announced::Announced;
 use super::feasible::Feasible;
-use super::handle::{Command, Mailbox};
 use super::inputs::{Inputs, Waiting};
 use super::missing_file;
 use super::orders::View;
 use super::recovery::Recovery;
 use super::request::{Applied, Ask, OnLost, Reply, Request};
-use super::scene::{self, Desired};
+use super::scene::{self, Desired, Wanted};
 use super::slots::{Scene, Slots};
 use super::status::SharedStatus;
 use super::tickets::Tickets;
@@ -47,6 +48,33 @@ const PICKS: usize = 32;
 
 /// How often a turn may begin again, because requests end or orders fail at once.
 const ROUNDS: usize = 200;
+
+/// How long to wait for the compositor. A working one lists its outputs within 20 ms, unless the
+/// machine is busy, as at a login.
+pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(5);
+
+/// A command of another thread, or its refusal.
+pub(super) type Command = Box<dyn FnOnce(Result<&mut Reconciler, Error>) + Send>;
+
+/// The channels that the reconciler listens to, beside outputs and its workers.
+pub(super) struct Mailbox {
+    pub(super) commands: Receiver<Command>,
+    /// Wakes the reconciler; the changes are in the [`SharedStatus`].
+    pub(super) changed: Receiver<()>,
+    /// Closes when the reconciler should end.
+    pub(super) end: Receiver<()>,
+}
+
+impl Mailbox {
+    /// Returns when the outputs have been looked at, at the end, or after some seconds.
+    fn wait_for_look(&self, outputs: &Gate) {
+        select! {
+            recv(outputs.opened()) -> _ => {},
+            recv(self.end) -> _ => {},
+            default(LOOK_WITHIN) => {},
+        }
+    }
+}
 
 pub(super) struct Reconciler {
     tools: Tools,
@@ -111,7 +139,8 @@ impl Reconciler {
                     Ok(command) => {
                         // The command must see the changes that were made before it.
                         self.on_settings();
-                        self.on_command(command);
+                        self.note_event();
+                        command(Ok(&mut self));
                     }
                     Err(_) => break,
                 },
@@ -128,37 +157,13 @@ impl Reconciler {
         mailbox
             .commands
             .try_iter()
-            .for_each(|command| command.refuse(Error::Ending));
-    }
-
-    fn on_command(&mut self, command: Command) {
-        self.note_event();
-        match command {
-            Command::Set(request, reply) => self.set(request, reply),
-            Command::Check(request, content, reply) => {
-                let world = self.world().map_err(Error::from);
-                reply(world.and_then(|world| world.check(&request, &content)));
-            }
-            Command::Workspaces(reply) => {
-                let world = self.world().map_err(Error::from);
-                let store = &self.tools.store;
-                let visible = self.status.visible_workspaces();
-                let refusals = &self.inputs.refusals;
-                reply(world.and_then(|world| world.workspaces(store, &visible, refusals)));
-            }
-            Command::Sound(targets, change, reply) => reply(self.ask_for_sound(&targets, change)),
-            Command::Activate(name, reply) => self.activate(&name, reply),
-            Command::Settle(reply) => self.settle(reply),
-            Command::Clear(reply) => self.clear(reply),
-        }
+            .for_each(|command| command(Err(Error::Ending)));
     }
 
     fn retry(&mut self) {
-        self.note_event();
         let due = self.slots.backoffs.wake(Instant::now());
         self.slots.note_due(|key| due.contains(key));
-        self.slots.note_reason();
-        self.turn();
+        self.reconcile();
     }
 
     /// Looks at everything again after a change, and also tries again what has failed.
@@ -176,7 +181,18 @@ impl Reconciler {
         self.slots.backoffs.in_session(session);
     }
 
-    fn set(&mut self, request: Request, reply: Reply<Applied>) {
+    /// Whether a file with this content could be shown as a request asks.
+    pub(super) fn check(&mut self, request: &Request, content: &Content) -> Result<(), Error> {
+        self.world()?.check(request, content)
+    }
+
+    pub(super) fn workspaces(&mut self) -> Result<Vec<Workspace>, Error> {
+        let world = self.world()?;
+        let visible = self.status.visible_workspaces();
+        world.workspaces(&self.tools.store, &visible, &self.inputs.refusals)
+    }
+
+    pub(super) fn set(&mut self, request: Request, reply: Reply<Applied>) {
         if self.inputs.is_cleared {
             return reply(Err(Error::Ending));
         }
@@ -189,10 +205,9 @@ impl Reconciler {
         // A picture that is set again is shown again, as another program may have drawn over it.
         if let Ok(world) = self.world() {
             let desired = self.desired(&world);
-            let mut asked = desired.into_values();
-            let asked = asked.by_ref().filter(|one| one.ticket == Some(revision));
-            let asked: Vec<_> = asked.map(|wanted| wanted.key).collect();
-            self.slots.note_due(|key| asked.contains(key));
+            let is_its = |one: &Wanted, key: &_| one.ticket == Some(revision) && one.key == *key;
+            self.slots
+                .note_due(|key| desired.values().any(|one| is_its(one, key)));
         }
         self.turn();
     }
@@ -215,7 +230,7 @@ impl Reconciler {
                 continue;
             }
             let view = View {
-                outputs: world.outputs(),
+                outputs: &world.outputs,
                 slots: &self.slots,
                 desired: &desired,
                 tickets: &self.tickets,
@@ -264,7 +279,7 @@ impl Reconciler {
         } = &self.tools;
         let outputs = backends.outputs.list();
         let is_new = |world: &&Arc<WorldState>| {
-            world.generation == store.generation() && world.has_outputs(&outputs)
+            world.generation == store.generation() && Arc::ptr_eq(&world.outputs, &outputs)
         };
         if let Some(world) = self.world.as_ref().filter(is_new) {
             return Ok(Arc::clone(world));
@@ -280,7 +295,7 @@ impl Reconciler {
         self.status.set_choice(activated, unused);
         let visible = self.status.visible_workspaces();
         world.cover(store, &visible, &self.inputs.refusals)?;
-        let used = world.pictures().values().map(|image| &**image);
+        let used = world.pictures.values().map(|image| &**image);
         world.colors.tidy(used);
         let world = Arc::new(world);
         self.world = Some(Arc::clone(&world));
@@ -290,7 +305,7 @@ impl Reconciler {
     /// Adopts what an earlier daemon left on the outputs, once there are outputs.
     fn recall(&mut self, world: &WorldState) {
         let compositor = self.tools.backends.compositor();
-        let Some(recalled) = self.recovery.recall(world.outputs(), compositor) else {
+        let Some(recalled) = self.recovery.recall(&world.outputs, compositor) else {
             return;
         };
         for (key, placements) in recalled {

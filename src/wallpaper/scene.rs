@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::backend_choice::Choice;
+use super::backoff::Backoffs;
 use super::fallbacks::newest;
 use super::picture::Wishes;
 use super::slots::Slots;
@@ -32,26 +33,22 @@ pub(super) type Desired = BTreeMap<String, Wanted>;
 
 /// All that should be shown now. Outputs without a picture that can be shown are left out.
 pub(super) fn desired(world: &WorldState, wishes: &Wishes, slots: &Slots) -> Desired {
-    let mut pictures = world.pictures().clone();
-    let mut rows = world.scene().to_vec();
+    let mut pictures = world.pictures.clone();
+    let mut rows = world.scene.clone();
     rows.retain(|row| !wishes.contains_key(&row.monitor));
     rows.extend(wishes.values().map(|wish| wish.row.clone()));
     let images = wishes.values().map(|wish| &wish.image);
     pictures.extend(images.map(|image| (image.id, Arc::clone(image))));
     add_last_resort(&mut rows, world, slots);
-    let hidden = world.over_assignments().iter().map(|one| one.row.clone());
+    let hidden = world.over_assignments.iter().map(|one| one.row.clone());
     let shown = workspaces::over(rows.clone(), hidden);
-    let mut desired = assigned(&shown, &pictures, world.outputs(), |kind| {
-        world.choice(kind)
-    });
+    let mut desired = assigned(&shown, &pictures, &world.outputs, |kind| world.choice(kind));
     for (output, wanted) in &mut desired {
         let wish = wishes.get(output).map(|wish| wish.ticket);
         wanted.ticket = wish.filter(|_| world.hidden_by(output).is_none());
     }
-    let may_try =
-        |key: &WorkerKey, ticket: Option<u64>| ticket.is_some() || slots.backoffs.may_try(key);
-    gather(&mut desired, may_try);
-    lay_out(&mut desired, &rows, world.outputs());
+    gather(&mut desired, &slots.backoffs);
+    lay_out(&mut desired, &rows, &world.outputs);
     desired
 }
 
@@ -62,7 +59,7 @@ fn add_last_resort(rows: &mut Vec<Assignment>, world: &WorldState, slots: &Slots
     let Some(newest) = newest(connected) else {
         return;
     };
-    for output in world.outputs() {
+    for output in world.outputs.iter() {
         let name = &output.name;
         let has_row = rows.iter().any(|row| row.monitor == *name);
         if !has_row && world.has_lost_picture(name, slots) {
@@ -120,9 +117,9 @@ fn share_fit(desired: &mut Desired, rows: &[Assignment]) {
 
 /// Moves everything to a backend that covers every output, if one is desired: other backends would
 /// be hidden beneath its windows. A backend that waits for a retry counts only with a request.
-fn gather(desired: &mut Desired, may_try: impl Fn(&WorkerKey, Option<u64>) -> bool) {
+fn gather(desired: &mut Desired, backoffs: &Backoffs) {
     let covers = |wanted: &&Wanted| {
-        registration(wanted.key.backend).covers_all && may_try(&wanted.key, wanted.ticket)
+        registration(wanted.key.backend).covers_all && backoffs.may_try(&wanted.key, wanted.ticket)
     };
     let Some(over) = desired.values().find(covers).map(|one| one.key.clone()) else {
         return;
@@ -165,7 +162,7 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
         image_id: image.id,
         path: entry.unwrap_or_else(|| image.path.clone()),
         content: image.checksum_text(),
-        kind: Kind::from_media_type(image.media_type, image.animated),
+        kind: Kind::from_image(image),
         audio_enabled: image.audio_enabled,
         web,
         extended_over: match row.mode {
@@ -217,26 +214,24 @@ mod tests {
             Timestamp::from_micros(1),
         )
         .row;
-        let apart = || -> Desired {
+        let workers = |backoffs: &Backoffs, ticket: Option<u64>| {
             let pictures = [("A", Swaybg), ("B", WalQt), ("C", Swaybg)];
             let of = |(output, backend): (&str, _)| Wanted {
                 key: WorkerKey::new(backend, output),
                 placement: placement(output, 1),
-                ticket: (backend == WalQt).then_some(7),
+                ticket: ticket.filter(|_| backend == WalQt),
                 row: row.clone(),
             };
-            pictures.map(|one| (one.0.to_owned(), of(one))).into()
+            let mut desired = pictures.map(|one| (one.0.to_owned(), of(one))).into();
+            gather(&mut desired, backoffs);
+            let workers = desired.into_values().map(|one| one.key.backend);
+            workers.collect::<Vec<_>>()
         };
-        let workers = |may_try: &dyn Fn(Option<u64>) -> bool| {
-            let mut desired = apart();
-            gather(&mut desired, |_, ticket| may_try(ticket));
-            desired
-                .into_values()
-                .map(|one| one.key.backend)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(workers(&|_| true), [WalQt; 3]);
-        assert_eq!(workers(&|ticket| ticket == Some(7)), [WalQt; 3]);
-        assert_eq!(workers(&|_| false), [Swaybg, WalQt, Swaybg]);
+        let mut backoffs = Backoffs::default();
+        assert_eq!(workers(&backoffs, None), [WalQt; 3]);
+        let waiting = backoffs.of(&WorkerKey::new(WalQt, "B"));
+        waiting.failed(std::time::Instant::now());
+        assert_eq!(workers(&backoffs, Some(7)), [WalQt; 3]);
+        assert_eq!(workers(&backoffs, None), [Swaybg, WalQt, Swaybg]);
     }
 }

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::backoff::Backoffs;
 use super::worker_key::{Placements, WorkerKey};
 use crate::backends::Placement;
-use crate::config::BackendName;
 
 /// What a worker shows, by output.
 pub(super) type Scene = BTreeMap<String, Placement>;
@@ -142,14 +141,6 @@ impl Slots {
         let shown = self.all.iter().filter(|(_, slot)| !slot.shown.is_empty());
         shown
             .map(|(key, slot)| (key.clone(), slot.shown.values().cloned().collect()))
-            .collect()
-    }
-
-    /// The placements that a backend shows.
-    pub(super) fn shown_by(&self, backend: BackendName) -> Vec<Placement> {
-        let of_it = self.all.iter().filter(|(key, _)| key.backend == backend);
-        of_it
-            .flat_map(|(_, slot)| slot.shown.values().cloned())
             .collect()
     }
 

@@ -1,17 +1,19 @@
 //! Holds the state that every thread may read without asking the reconciler, and the changes that the
 //! reconciler has not handled yet.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::paused_outputs::PausedOutputs;
+use super::request::Request;
+use super::worker_key::Placements;
 use super::workspaces::VisibleWorkspaces;
 use crate::backends::Placement;
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
 use crate::store::workspaces::WorkspacePicture;
 use crate::sys::{Gate, lock};
-use crate::wire::{ApplyFailure, DebugFailure, HistorySource, PauseReason, Source, Timestamp};
+use crate::wire::{ApplyFailure, DebugFailure, PauseReason, Source, Timestamp};
 
 /// How many failures are kept.
 const FAILURES: usize = 256;
@@ -22,8 +24,8 @@ const RECENT: usize = 20;
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     pub active: Option<BackendName>,
-    /// The programs that were looked for, if there is no backend.
-    pub checked: Vec<String>,
+    /// No backend was found at the last search.
+    pub is_missing: bool,
 }
 
 /// Shared by the handles and the reconciler.
@@ -42,8 +44,8 @@ struct Inner {
     /// Backends that were installed while the builtin one is in use, and are not used.
     unused: Vec<BackendName>,
     changes: Option<Changes>,
-    /// The placements that each backend is known to show.
-    current: BTreeMap<BackendName, Arc<[Placement]>>,
+    /// What each worker is known to show.
+    shown: Placements,
     /// The monitors whose videos and HTML wallpapers are paused.
     paused: PausedOutputs,
     /// The last pictures that could not be shown, the newest first.
@@ -79,8 +81,8 @@ pub(super) struct Changes {
     pub(super) backends: Vec<BackendName>,
     /// The activated backend could not be written to the settings.
     pub(super) deactivated: bool,
-    /// Images whose files were rewritten. If nothing else is noted, all other images are unchanged.
-    pub(super) rewritten: BTreeSet<i64>,
+    /// The files of images were rewritten.
+    pub(super) rewritten: bool,
     /// Videos and HTML wallpapers are paused from now on, or play again.
     pub(super) paused: Option<Option<PauseReason>>,
     /// The outputs that a window covers from now on.
@@ -110,14 +112,10 @@ impl SharedStatus {
     }
 
     /// Sets the backend in use; returns true if there is none and this is news.
-    pub(super) fn set_active(&self, active: Option<BackendName>, checked: &[String]) -> bool {
-        let status = &mut self.lock().status;
-        let is_news = active.is_none() && status.checked.is_empty();
-        *status = Status {
-            active,
-            checked: checked.to_vec(),
-        };
-        is_news
+    pub(super) fn set_active(&self, active: Option<BackendName>) -> bool {
+        let is_missing = active.is_none();
+        let before = std::mem::replace(&mut self.lock().status, Status { active, is_missing });
+        is_missing && !before.is_missing
     }
 
     /// Sets what the choice of a backend depends on, beside the settings and `PATH`.
@@ -132,19 +130,14 @@ impl SharedStatus {
         (inner.activated, inner.unused.clone())
     }
 
-    pub(super) fn current(&self, backend: BackendName) -> Arc<[Placement]> {
-        self.lock()
-            .current
-            .get(&backend)
-            .map_or_else(|| Arc::from([]), Arc::clone)
+    pub(super) fn shown_by(&self, backend: BackendName) -> Vec<Placement> {
+        let inner = self.lock();
+        let of_it = inner.shown.iter().filter(|(key, _)| key.backend == backend);
+        of_it.flat_map(|(_, shown)| shown).cloned().collect()
     }
 
-    pub(super) fn set_current(&self, backend: BackendName, current: Vec<Placement>) {
-        if current.is_empty() {
-            self.lock().current.remove(&backend);
-        } else {
-            self.lock().current.insert(backend, current.into());
-        }
+    pub(super) fn set_shown(&self, shown: Placements) {
+        self.lock().shown = shown;
     }
 
     pub(super) fn set_paused(&self, paused: PausedOutputs) {
@@ -200,16 +193,19 @@ impl SharedStatus {
         }
     }
 
-    /// Whether a hook waits for the playlist of this source.
-    pub(super) fn is_by_hook(&self, source: &HistorySource) -> bool {
+    /// Whether a hook has sent a request, or waits for the playlist that has sent it.
+    pub(super) fn is_by_hook(&self, request: &Request) -> bool {
+        let source = &request.source;
         let asked = |one: &Option<i64>| one.is_none() || *one == source.playlist_id;
-        source.kind == Source::Playlist && self.lock().hook_requests.iter().any(asked)
+        let waits = || self.lock().hook_requests.iter().any(asked);
+        request.by_hook || source.kind == Source::Playlist && waits()
     }
 
     pub(super) fn visible_workspaces(&self) -> VisibleWorkspaces {
         self.lock().visible.clone()
     }
 
+    /// Notes that a follower starts, which will report the visible workspaces.
     pub(super) fn expect_workspaces(&self) {
         self.lock().workspaces_seen = Gate::closed();
     }
@@ -255,7 +251,7 @@ impl SharedStatus {
         let noted = inner.changes.get_or_insert_default();
         noted.backends.extend(changes.backends);
         noted.deactivated |= changes.deactivated;
-        noted.rewritten.extend(changes.rewritten);
+        noted.rewritten |= changes.rewritten;
         noted.paused = changes.paused.or(noted.paused);
         noted.workspaces |= changes.workspaces;
         noted.covered = changes.covered.or(noted.covered.take());
@@ -271,7 +267,9 @@ impl SharedStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::BackendName::{Awww, Feh};
+    use crate::config::BackendName::{Awww, Feh, Mpvpaper};
+    use crate::wallpaper::request::{Ask, Targets};
+    use crate::wallpaper::worker_key::WorkerKey;
     use crate::wallpaper::worker_key::tests::placement;
     use crate::wire::Timestamp;
 
@@ -288,28 +286,26 @@ mod tests {
     #[test]
     fn missing_backend_is_reported_once() {
         let status = SharedStatus::default();
-        let checked = ["feh".to_owned()];
-        let set = |active, checked: &[String]| status.set_active(active, checked);
-        assert!(!set(Some(Feh), &[]));
+        assert!(!status.set_active(Some(Feh)));
         assert_eq!(status.get().active, Some(Feh));
-        assert!(set(None, &checked));
-        assert!(!set(None, &checked));
-        let Status {
-            active,
-            checked: looked_for,
-        } = status.get();
-        assert_eq!((active, looked_for), (None, checked.to_vec()));
-        assert!(!set(Some(Awww), &[]) && set(None, &checked));
+        assert!(status.set_active(None));
+        assert!(!status.set_active(None));
+        let Status { active, is_missing } = status.get();
+        assert!(active.is_none() && is_missing);
+        assert!(!status.set_active(Some(Awww)) && status.set_active(None));
     }
 
     #[test]
     fn status_has_the_pictures_of_each_backend() {
         let status = SharedStatus::default();
-        status.set_current(Feh, vec![placement("A", 1)]);
-        assert_eq!(status.current(Feh)[..], [placement("A", 1)]);
-        assert!(status.current(Awww).is_empty());
-        status.set_current(Feh, Vec::new());
-        assert!(status.current(Feh).is_empty());
+        let shown = ["B", "A"].map(|name| {
+            let key = WorkerKey::new(Mpvpaper, name);
+            (key, vec![placement(name, 1)])
+        });
+        status.set_shown(shown.into());
+        let both = ["A", "B"].map(|name| placement(name, 1));
+        assert_eq!(status.shown_by(Mpvpaper), both);
+        assert!(status.shown_by(Awww).is_empty());
     }
 
     #[test]
@@ -363,16 +359,22 @@ mod tests {
     #[test]
     fn playlist_is_awaited_by_a_hook_while_its_request_exists() {
         let status = SharedStatus::default();
-        let of = |kind, playlist_id| HistorySource {
-            kind,
-            playlist_id,
-            playlist_name: None,
+        let of = |kind, playlist_id| {
+            let mut request = Request::new(Ask::Random, Targets::All, kind);
+            request.source.playlist_id = playlist_id;
+            request
         };
         let by_hook = |id| status.is_by_hook(&of(Source::Playlist, Some(id)));
         assert!(!by_hook(1));
         let [one, again] = [Some(1), Some(1)].map(|id| status.hook_request(id));
         assert!(by_hook(1) && !by_hook(2));
-        assert!(!status.is_by_hook(&of(Source::Manual, Some(1))));
+        let manual = of(Source::Manual, Some(1));
+        assert!(!status.is_by_hook(&manual));
+        let own = Request {
+            by_hook: true,
+            ..manual
+        };
+        assert!(status.is_by_hook(&own));
         drop(one);
         assert!(by_hook(1), "it is asked twice");
         let all = status.hook_request(None);
@@ -393,12 +395,11 @@ mod tests {
         });
         status.note(Changes {
             deactivated: true,
-            rewritten: [1].into(),
+            rewritten: true,
             ..Changes::default()
         });
         status.note(Changes {
             anything: true,
-            rewritten: [2].into(),
             ..Changes::default()
         });
         status.note(Changes {
@@ -410,8 +411,7 @@ mod tests {
             (changes.backends, changes.paused),
             (vec![Feh, Awww], Some(Some(PauseReason::Idle)))
         );
-        assert_eq!(changes.rewritten, [1, 2].into());
-        assert!(changes.deactivated && changes.anything);
+        assert!(changes.rewritten && changes.deactivated && changes.anything);
         assert!(status.take_changes().is_none());
         status.note(Changes {
             paused: Some(Some(PauseReason::Idle)),

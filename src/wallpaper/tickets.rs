@@ -4,7 +4,7 @@
 //! newest request for a monitor is its wish; an older one never becomes it again. A picture that is
 //! being shown just now is waited for, so that many requests in a row do not starve.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Error;
@@ -14,6 +14,7 @@ use super::request::{Applied, Ask, Reply, Request, add_new};
 use super::scene::Desired;
 use super::slots::{Order, Slots};
 use super::world_state::WorldState;
+use crate::backends::Placement;
 use crate::compositor::Output;
 use crate::config::BackendName;
 use crate::store::Store;
@@ -57,8 +58,9 @@ impl Ticket {
         part.is_some_and(|part| matches!(part.state, State::Waits))
     }
 
-    fn asks(&self, monitor: &str, image_id: i64) -> bool {
-        self.waits(monitor) && self.feasible.applied.images.get(monitor) == Some(&image_id)
+    fn asks(&self, picture: &Placement) -> bool {
+        let monitor = &picture.output.name;
+        self.waits(monitor) && self.feasible.applied.images.get(monitor) == Some(&picture.image_id)
     }
 
     fn show(&mut self, monitor: &str, backend: BackendName) {
@@ -289,22 +291,13 @@ impl Tickets {
         self.open.remove(&revision?)
     }
 
-    /// Removes and returns the requests that wait for one of these images on its monitor.
-    pub(super) fn take_asking(&mut self, pictures: &BTreeSet<(String, i64)>) -> Vec<Ticket> {
-        let asks = |ticket: &Ticket| {
-            let mut pictures = pictures.iter();
-            pictures.any(|(monitor, image_id)| ticket.asks(monitor, *image_id))
-        };
-        let asking: Vec<u64> = self
-            .open
-            .values()
-            .filter(|one| asks(one))
-            .map(|one| one.revision)
-            .collect();
-        asking
-            .into_iter()
-            .filter_map(|one| self.open.remove(&one))
-            .collect()
+    /// Removes and returns the requests that wait for one of these pictures.
+    pub(super) fn take_asking(&mut self, pictures: &[&Placement]) -> Vec<Ticket> {
+        let open = std::mem::take(&mut self.open).into_iter();
+        let asks = |ticket: &Ticket| pictures.iter().any(|picture| ticket.asks(picture));
+        let (asking, others) = open.partition(|(_, ticket)| asks(ticket));
+        self.open = others;
+        BTreeMap::into_values(asking).collect()
     }
 
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Ticket> + use<> {

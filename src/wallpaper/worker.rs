@@ -387,15 +387,15 @@ impl Workers {
         self.received.clone()
     }
 
-    /// Sends an order to a worker, and starts the worker if necessary and `may_work`. Videos on the
-    /// outputs `paused` are paused after the order.
+    /// Sends an order to a worker, and starts the worker if necessary. Videos on the outputs `paused`
+    /// are paused after the order.
     pub(super) fn give(
         &mut self,
         key: &WorkerKey,
-        (order, paused): (Task, Option<BTreeSet<String>>),
-        may_work: bool,
+        order: Task,
+        paused: Option<BTreeSet<String>>,
     ) -> Result<(), Error> {
-        let given = self.worker(key, may_work).map(|worker| {
+        let given = self.worker(key).map(|worker| {
             worker.pause_after(paused);
             worker.give(order)
         });
@@ -407,12 +407,8 @@ impl Workers {
         Err(Error::Unavailable(format!("cannot use it: {why}")))
     }
 
-    fn worker(&mut self, key: &WorkerKey, may_work: bool) -> std::io::Result<&Worker> {
+    fn worker(&mut self, key: &WorkerKey) -> std::io::Result<&Worker> {
         if !self.running.contains_key(key) {
-            if !may_work {
-                let why = "it failed several times within a minute because of a bug in murald";
-                return Err(std::io::Error::other(why));
-            }
             // One message is enough: the worker looks at all its processes.
             let (tell, exits) = bounded(1);
             let build = Arc::clone(&self.build);

@@ -52,7 +52,7 @@ impl WorkspaceFollower {
 
     fn follow(&self, have_wallpapers: bool) -> io::Result<Following> {
         if have_wallpapers {
-            self.wallpaper.expect_workspaces();
+            self.wallpaper.status.expect_workspaces();
         }
         let backends = self.backends.clone();
         let (wallpaper, none) = (self.wallpaper.clone(), self.wallpaper.clone());

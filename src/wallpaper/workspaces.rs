@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::slice;
+use std::sync::Arc;
 
 use super::Error;
 use super::missing_file;
 use super::world_state::WorldState;
-use crate::backends::Kind;
 use crate::color::{self, Rgb};
-use crate::paths::Dirs;
 use crate::store::query::Query;
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store, filter, images, playlists};
@@ -94,44 +93,6 @@ struct Meaning {
     image: Result<Image, String>,
 }
 
-impl Meaning {
-    fn find(store: &Store, dirs: &Dirs, written: &str) -> Result<Self, store::Error> {
-        let reference = Reference::parse(written);
-        let (playlist_id, id) = match reference {
-            Reference::Playlist(name) => match store.read(|c| playlists::named(c, name))? {
-                None => {
-                    let image = Err(format!("no playlist named {name:?}"));
-                    return Ok(Self {
-                        playlist_id: None,
-                        image,
-                    });
-                }
-                Some(playlist) => (Some(playlist), image_of_playlist(store, playlist)?),
-            },
-            Reference::Id(id) => (None, Some(id)),
-            Reference::Color(rgb) => (None, Some(color::image_id(rgb))),
-            Reference::Path(path) => {
-                let path = dirs.tilde(path);
-                (
-                    None,
-                    store
-                        .read(|c| images::by_path(c, &path))?
-                        .map(|image| image.id),
-                )
-            }
-            Reference::Name(name) => (None, store.read(|c| images::named(c, name))?.pop()),
-        };
-        let image = id
-            .map(|id| store.read(|c| images::assigned(c, id)))
-            .transpose()?
-            .flatten();
-        Ok(Self {
-            playlist_id,
-            image: image.ok_or_else(|| reference.nothing()),
-        })
-    }
-}
-
 /// The image that a playlist shows while it runs, otherwise its first.
 fn image_of_playlist(store: &Store, id: i64) -> Result<Option<i64>, store::Error> {
     if let Some(current) = store.read(|c| playlists::current_image(c, id))? {
@@ -194,7 +155,7 @@ impl WorldState {
             let Some(written) = settings.workspaces.get(workspace) else {
                 continue;
             };
-            let Ok(image) = self.meaning(store, written)?.image else {
+            let Ok(mut image) = self.meaning(store, written)?.image else {
                 continue;
             };
             if refusals
@@ -203,15 +164,16 @@ impl WorldState {
             {
                 continue;
             }
-            let kind = Kind::from_media_type(image.media_type, image.animated);
-            let Ok(choice) = self.choose(&image, kind) else {
+            let Ok(choice) = self.choose(&image) else {
                 continue;
             };
             let place = (workspace.clone(), monitor.clone());
             let backend = choice.backend.to_string();
             let mut picture = WorkspacePicture::new(place, image.id, backend, *since);
             picture.row.sound = store.read(|c| store::workspaces::sound(c, workspace, image.id))?;
-            self.show_workspace(picture, image);
+            self.over_assignments.push(picture);
+            self.colors.supply(&mut image).ok();
+            self.pictures.insert(image.id, Arc::new(image));
         }
         Ok(())
     }
@@ -224,7 +186,7 @@ impl WorldState {
         refusals: &Refusals,
     ) -> Result<Vec<Workspace>, Error> {
         let settings = (self.backends.settings)();
-        let is_blind = visible.is_empty() && !self.connected().is_empty();
+        let is_blind = visible.is_empty() && !self.outputs.is_empty();
         let record = |(name, written): (&String, &String)| {
             let Meaning { playlist_id, image } = self.meaning(store, written)?;
             let is_it = |(monitor, (workspace, _)): &(&String, &(String, Timestamp))| {
@@ -258,23 +220,47 @@ impl WorldState {
 
     /// The meaning of an entry, with a warning instead of an image that cannot be shown.
     fn meaning(&self, store: &Store, written: &str) -> Result<Meaning, store::Error> {
-        let found = Meaning::find(store, &self.backends.dirs, written)?;
-        let showable = |image: Image| {
-            if !missing_file::without_file(slice::from_ref(&image)).is_empty() {
-                return Err(format!(
-                    "the file of {} ({}) is missing",
-                    image.name, image.id
-                ));
+        let reference = Reference::parse(written);
+        let mut playlist_id = None;
+        let id = match reference {
+            Reference::Playlist(name) => {
+                playlist_id = store.read(|c| playlists::named(c, name))?;
+                let Some(playlist) = playlist_id else {
+                    let image = Err(format!("no playlist named {name:?}"));
+                    return Ok(Meaning { playlist_id, image });
+                };
+                image_of_playlist(store, playlist)?
             }
-            let kind = Kind::from_media_type(image.media_type, image.animated);
-            self.choose(&image, kind)
-                .map(|_| image)
-                .map_err(|why| why.to_string())
+            Reference::Id(id) => Some(id),
+            Reference::Color(rgb) => Some(color::image_id(rgb)),
+            Reference::Path(path) => {
+                let path = self.backends.dirs.tilde(path);
+                let image = store.read(|c| images::by_path(c, &path))?;
+                image.map(|image| image.id)
+            }
+            Reference::Name(name) => store.read(|c| images::named(c, name))?.pop(),
         };
+        let image = match id {
+            Some(id) => store.read(|c| images::assigned(c, id))?,
+            None => None,
+        };
+        let image = image.ok_or_else(|| reference.nothing());
         Ok(Meaning {
-            image: found.image.and_then(showable),
-            ..found
+            playlist_id,
+            image: image.and_then(|image| self.showable_image(image)),
         })
+    }
+
+    /// An image, or the warning why it cannot be shown.
+    fn showable_image(&self, image: Image) -> Result<Image, String> {
+        if !missing_file::without_file(slice::from_ref(&image)).is_empty() {
+            let Image { name, id, .. } = image;
+            return Err(format!("the file of {name} ({id}) is missing"));
+        }
+        match self.choose(&image) {
+            Ok(_) => Ok(image),
+            Err(why) => Err(why.to_string()),
+        }
     }
 }
 

@@ -29,16 +29,16 @@ pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
 pub(super) struct WorldState {
     rows: Vec<Assignment>,
     /// The same, with other pictures for connected monitors whose own files cannot be read.
-    scene: Vec<Assignment>,
+    pub(super) scene: Vec<Assignment>,
     /// Monitors whose images were deleted, except where a playlist is about to show another.
     deleted: Vec<String>,
-    pictures: Pictures,
-    outputs: Arc<[Output]>,
+    pub(super) pictures: Pictures,
+    pub(super) outputs: Arc<[Output]>,
     pub(super) available: Vec<Candidate>,
     preference: Preference,
     pub(super) colors: PlainColors,
     /// The pictures of workspaces, which are shown instead of assignments.
-    workspaces: Vec<WorkspacePicture>,
+    pub(super) over_assignments: Vec<WorkspacePicture>,
     pub(super) backends: Backends,
     /// [`Store::generation`] before the rows were read.
     pub(super) generation: u64,
@@ -100,9 +100,9 @@ impl WorldState {
             pictures: pictures.collect(),
             outputs,
             available: backend_choice::candidates(backends),
-            preference: Preference::with_activated(&(backends.settings)(), activated),
+            preference: Preference::from_config(&(backends.settings)(), activated),
             colors,
-            workspaces: Vec::new(),
+            over_assignments: Vec::new(),
             backends: backends.clone(),
             generation,
         })
@@ -113,20 +113,6 @@ impl WorldState {
         backend_choice::active(&self.preference, &self.available)
     }
 
-    /// Whether the outputs are those that were read.
-    pub(super) fn has_outputs(&self, outputs: &Arc<[Output]>) -> bool {
-        Arc::ptr_eq(&self.outputs, outputs)
-    }
-
-    pub(super) fn pictures(&self) -> &Pictures {
-        &self.pictures
-    }
-
-    /// The assignments of which the files can be read, and those that stand in for the others.
-    pub(super) fn scene(&self) -> &[Assignment] {
-        &self.scene
-    }
-
     /// Whether the picture of a monitor was deleted or cannot be read, and nothing stands in for it.
     pub(super) fn has_lost_picture(&self, monitor: &str, slots: &Slots) -> bool {
         self.deleted.iter().any(|name| name == monitor)
@@ -135,38 +121,20 @@ impl WorldState {
                 .any(|(_, shown)| missing_file::file_is_missing(&shown.path))
     }
 
-    pub(super) fn outputs(&self) -> &[Output] {
-        &self.outputs
-    }
-
     pub(super) fn is_connected(&self, monitor: &str) -> bool {
         self.outputs.iter().any(|output| output.name == monitor)
     }
 
-    /// Shows the picture of a workspace instead of an assignment.
-    pub(super) fn show_workspace(&mut self, picture: WorkspacePicture, mut image: Image) {
-        self.colors.supply(&mut image).ok();
-        self.pictures.insert(image.id, Arc::new(image));
-        self.workspaces.push(picture);
-    }
-
-    /// The pictures of workspaces, which are shown instead of assignments.
-    pub(super) fn over_assignments(&self) -> &[WorkspacePicture] {
-        &self.workspaces
-    }
-
     /// The workspace whose picture hides the assignment of a monitor.
     pub(super) fn hidden_by(&self, monitor: &str) -> Option<&WorkspacePicture> {
-        self.workspaces
+        self.over_assignments
             .iter()
             .find(|picture| picture.row.monitor == monitor)
     }
 
-    pub(super) fn connected(&self) -> Vec<&str> {
-        self.outputs
-            .iter()
-            .map(|output| output.name.as_str())
-            .collect()
+    /// The names of the connected monitors.
+    pub(super) fn connected(&self) -> impl Iterator<Item = &str> {
+        self.outputs.iter().map(|output| output.name.as_str())
     }
 
     /// The backend for a kind of content.
@@ -192,8 +160,7 @@ impl WorldState {
         }
         images.extend(new.filter(|(monitor, _)| self.hidden_by(monitor).is_none()));
         let choose = |image: &&Image| {
-            let kind = Kind::from_media_type(image.media_type, image.animated);
-            let choice = self.choice(kind)?;
+            let choice = self.choice(Kind::from_image(image))?;
             registration(choice.backend)
                 .covers_all
                 .then_some(choice.backend)
@@ -202,7 +169,8 @@ impl WorldState {
     }
 
     /// Chooses the backend for an image.
-    pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
+    pub(super) fn choose(&self, image: &Image) -> Result<Choice, Error> {
+        let kind = Kind::from_image(image);
         self.choose_for(kind, (image.media_type, image.library_id(), &image.name))
     }
 
@@ -262,17 +230,11 @@ impl WorldState {
             let Some(image) = image.filter(|image| !is_shown(image)) else {
                 continue;
             };
-            let kind = Kind::from_media_type(image.media_type, image.animated);
-            if let Err(why @ Error::Incompatible { .. }) = self.choose(image, kind) {
+            if let Err(why @ Error::Incompatible { .. }) = self.choose(image) {
                 found.push((name, &**image, why));
             }
         }
         found
-    }
-
-    pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
-        self.choice(Kind::from_media_type(media_type, animated))
-            .is_some()
     }
 
     /// The assignment of a monitor.
@@ -301,14 +263,12 @@ impl WorldState {
 
     /// The connected monitors among the targets, and those that are skipped.
     pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
-        targets
-            .resolve(self.connected().into_iter())
-            .map_err(|why| match why {
-                // Without a session there are no monitors either.
-                Error::NoMonitor if self.backends.compositor().is_none() => {
-                    Error::no_backend(&self.backends)
-                }
-                why => why,
-            })
+        targets.resolve(self.connected()).map_err(|why| match why {
+            // Without a session there are no monitors either.
+            Error::NoMonitor if self.backends.compositor().is_none() => {
+                Error::no_backend(&self.backends)
+            }
+            why => why,
+        })
     }
 }

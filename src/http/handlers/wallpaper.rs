@@ -24,9 +24,8 @@ use crate::wire::{
 pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let status = api.wallpaper.status();
     // Without a compositor, no backend has been looked for.
-    let had_none = status.active.is_none()
-        && (!status.checked.is_empty() || api.backends.compositor().is_none());
-    if had_none && api.backends.available().is_empty() {
+    let had_none = status.is_missing || api.backends.compositor().is_none();
+    if status.active.is_none() && had_none && api.backends.available().is_empty() {
         return Err(wallpaper::Error::no_backend(&api.backends).into());
     }
     let outputs = api.outputs();

@@ -12,7 +12,7 @@ use crate::wallpaper::worker_key::WorkerKey;
 
 impl Reconciler {
     /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
-    pub(super) fn activate(&mut self, name: &str, reply: Reply<Activated>) {
+    pub(in crate::wallpaper) fn activate(&mut self, name: &str, reply: Reply<Activated>) {
         if self.waiting.later.len() == MOST {
             return reply(Err(Error::Busy));
         }
@@ -107,7 +107,7 @@ impl Reconciler {
     }
 
     /// Replies once everything that should be shown is shown or has failed.
-    pub(super) fn settle(&mut self, reply: Reply<()>) {
+    pub(in crate::wallpaper) fn settle(&mut self, reply: Reply<()>) {
         if self.waiting.settles.len() == MOST {
             return reply(Err(Error::Busy));
         }
@@ -117,7 +117,7 @@ impl Reconciler {
 
     /// Removes all wallpapers. A backend that hangs cannot prevent that: the orders in flight are ended,
     /// and new workers adopt the processes.
-    pub(super) fn clear(&mut self, reply: Reply<()>) {
+    pub(in crate::wallpaper) fn clear(&mut self, reply: Reply<()>) {
         self.refuse_all(&Error::Ending);
         for key in self.slots.abandon() {
             self.workers.end(&key);
@@ -138,7 +138,7 @@ impl Reconciler {
                 reply,
                 ..
             } = activation;
-            self.status.set_active(Some(backend), &[]);
+            self.status.set_active(Some(backend));
             let answer = move || reply(Ok(Activated { backend, warnings }));
             self.publish_changes(Vec::new(), answer);
         }

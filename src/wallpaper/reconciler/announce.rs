@@ -9,9 +9,10 @@ use crate::config::BackendName;
 use crate::error_chain::chain;
 use crate::store::{self, Connection, images};
 use crate::wallpaper::Error;
-use crate::wallpaper::picture::{Changed, Picture};
+use crate::wallpaper::picture::Changed;
 use crate::wallpaper::request::Applied;
 use crate::wallpaper::scene::Desired;
+use crate::wallpaper::slots::Scene;
 use crate::wallpaper::tickets::{End, Ticket};
 use crate::wallpaper::worker_key::WorkerKey;
 use crate::wallpaper::workspaces::Refusal;
@@ -42,10 +43,10 @@ impl Reconciler {
         self.tickets.note_written(ticket.revision, monitors);
         self.inputs.pause.note_asked(monitors);
         self.note_settled(&ticket);
-        let by_hook = self.status.is_by_hook(&ticket.request.source);
+        let by_hook = self.status.is_by_hook(&ticket.request);
         changed
             .iter_mut()
-            .for_each(|one| one.change.by_hook |= by_hook);
+            .for_each(|one| one.change.by_hook = by_hook);
         if changed.is_empty() {
             let domain = GalleryDomain::History;
             self.tools.bus.publish(&Event::GalleryChanged { domain });
@@ -124,7 +125,7 @@ impl Reconciler {
                 continue;
             };
             let error = why.to_string();
-            let failure = failure(image, backend, error.clone());
+            let failure = failure(image, backend.as_str(), error.clone());
             self.status.note_failure([monitor].into_iter(), failure);
             if !reported.contains(&image.id) {
                 reported.push(image.id);
@@ -138,8 +139,8 @@ impl Reconciler {
 
     /// Writes which workspaces hide assignments now.
     pub(super) fn note_workspaces(&mut self, world: &WorldState) {
-        let now = world.over_assignments();
-        if self.inputs.workspaces == now {
+        let now = &world.over_assignments;
+        if self.inputs.workspaces == *now {
             return;
         }
         let noted = self
@@ -147,7 +148,7 @@ impl Reconciler {
             .store
             .note(|c| store::workspaces::replace(c, now));
         match noted {
-            Ok(()) => self.inputs.workspaces = now.to_vec(),
+            Ok(()) => self.inputs.workspaces.clone_from(now),
             // The next turn tries again.
             Err(error) => log::error!(
                 "cannot save the wallpapers of workspaces: {}",
@@ -161,16 +162,9 @@ impl Reconciler {
         let applied = &ticket.feasible.applied;
         let backend = applied.backend;
         let image_id = applied.image.id;
-        for Picture {
-            image,
-            backend,
-            rows,
-            ..
-        } in &ticket.feasible.pictures
-        {
-            let monitors = rows.iter().map(|row| row.monitor.as_str());
-            let failure = failure(image, *backend, chain(&source));
-            self.status.note_failure(monitors, failure);
+        for picture in &ticket.feasible.pictures {
+            let failure = failure(&picture.image, &picture.rows[0].backend, chain(&source));
+            self.status.note_failure(picture.monitors(), failure);
         }
         self.tools.bus.publish(&Event::WallpaperApplyFailed {
             image_id,
@@ -187,7 +181,7 @@ impl Reconciler {
         blamed: &[Placement],
         error: &backends::Error,
     ) {
-        self.note_failures(key, blamed, &chain(error));
+        self.note_failures(key, blamed.iter(), &chain(error));
         self.refuse_for_workspaces(blamed, error);
         let is_news = self.slots.backoffs.is_news(key);
         let backend = key.backend;
@@ -201,7 +195,7 @@ impl Reconciler {
             let retry = self.slots.backoffs.of(key).failed(Instant::now());
             if is_news || retry.is_none() {
                 let message = format!("{backend} does not start: {error}");
-                self.report_unavailable(backend, message, retry.is_some());
+                self.report_unavailable(Some(backend), message, retry.is_some());
             }
         }
     }
@@ -216,7 +210,7 @@ impl Reconciler {
             let id = placement.image_id;
             let hidden = world.hidden_by(monitor).map(|picture| &picture.row);
             let row = hidden.filter(|row| row.image_id == id);
-            if let Some((row, image)) = row.zip(world.pictures().get(&id)) {
+            if let Some((row, image)) = row.zip(world.pictures.get(&id)) {
                 let refusal = Refusal::new(image, row.set_at, error.to_string());
                 self.inputs.refusals.insert(monitor.clone(), refusal);
             }
@@ -224,14 +218,19 @@ impl Reconciler {
     }
 
     /// Gives a worker up until the next change, and notes why the screen is empty.
-    pub(super) fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
+    pub(super) fn given_up(&self, key: &WorkerKey, pictures: &Scene, why: &str) {
         let message = format!("{key} {why}: not restarting it until the next change");
         log::error!("{message}");
-        self.note_failures(key, pictures, &message);
-        self.report_unavailable(key.backend, message, false);
+        self.note_failures(key, pictures.values(), &message);
+        self.report_unavailable(Some(key.backend), message, false);
     }
 
-    fn note_failures(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
+    fn note_failures<'a>(
+        &self,
+        key: &WorkerKey,
+        pictures: impl Iterator<Item = &'a Placement>,
+        why: &str,
+    ) {
         let mut monitors: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
         for placement in pictures {
             let of_image = monitors.entry(placement.image_id).or_default();
@@ -240,18 +239,21 @@ impl Reconciler {
         for (id, monitors) in monitors {
             let read = |connection: &Connection| images::assigned(connection, id);
             if let Ok(Some(image)) = self.tools.store.read(read) {
-                let failure = failure(&image, key.backend, why.to_owned());
+                let failure = failure(&image, key.backend.as_str(), why.to_owned());
                 self.status.note_failure(monitors.into_iter(), failure);
             }
         }
     }
 
-    fn report_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
-        let backend = Some(backend.to_string());
-        let checked = Vec::new();
+    /// Reports that a backend does not work, or that there is none.
+    fn report_unavailable(&self, backend: Option<BackendName>, message: String, retrying: bool) {
+        let checked = match backend {
+            Some(_) => Vec::new(),
+            None => self.tools.backends.programs(None),
+        };
         self.tools.bus.publish(&Event::BackendUnavailable {
             message,
-            backend,
+            backend: backend.map(|backend| backend.to_string()),
             retrying,
             checked,
         });
@@ -265,42 +267,27 @@ impl Reconciler {
         if backends.compositor().is_none() || self.waiting.activation.is_some() {
             return;
         }
-        let active = world.active();
-        let checked = match active {
-            None => backends.programs(None),
-            Some(_) => Vec::new(),
-        };
-        if self.status.set_active(active, &checked) {
+        if self.status.set_active(world.active()) {
             let message = Error::no_backend(backends).to_string();
             log::warn!("{message}");
-            let event = Event::BackendUnavailable {
-                message,
-                backend: None,
-                retrying: false,
-                checked,
-            };
-            self.tools.bus.publish(&event);
+            self.report_unavailable(None, message, false);
         }
     }
 
-    /// Makes what a backend shows visible to other threads and the next daemon.
-    pub(super) fn publish_current(&self, backend: BackendName) {
-        self.recovery.note(&self.slots.shown());
-        self.status
-            .set_current(backend, self.slots.shown_by(backend));
+    /// Makes what the backends show visible to other threads and the next daemon.
+    pub(super) fn publish_current(&self) {
+        let shown = self.slots.shown();
+        self.recovery.note(&shown);
+        self.status.set_shown(shown);
     }
 }
 
-fn failure(image: &Image, backend: BackendName, error: String) -> ApplyFailure {
-    let image_id = image.id;
-    let image_name = image.name.clone();
-    let backend = backend.to_string();
-    let at = Timestamp::now();
+fn failure(image: &Image, backend: &str, error: String) -> ApplyFailure {
     ApplyFailure {
-        image_id,
-        image_name,
-        backend,
+        image_id: image.id,
+        image_name: image.name.clone(),
+        backend: backend.to_owned(),
         error,
-        at,
+        at: Timestamp::now(),
     }
 }

@@ -32,7 +32,7 @@ impl Reconciler {
             .for_each(|reason| pause.set(reason));
         pause.covered = changes.covered.or(pause.covered.take());
         let is_noted = changes.anything || changes.workspaces;
-        if !is_noted && !changes.buried && changes.rewritten.is_empty() {
+        if !is_noted && !changes.buried && !changes.rewritten {
             return self.apply_pause();
         }
         self.note_event();
@@ -96,7 +96,7 @@ impl Reconciler {
 
     /// Asks the workers to change the sound on these monitors. Only the workers know whether a video has
     /// sound.
-    pub(super) fn ask_for_sound(
+    pub(in crate::wallpaper) fn ask_for_sound(
         &mut self,
         targets: &Targets,
         change: SoundChange,

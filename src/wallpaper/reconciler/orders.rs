@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Reconciler;
 use crate::backends::{self, Placement};
 use crate::wallpaper::backoff::Restart;
-use crate::wallpaper::slots::{Order, Slot};
+use crate::wallpaper::slots::{Order, Scene};
 use crate::wallpaper::tickets::Ticket;
 use crate::wallpaper::worker::{Done, News, Report, Task};
 use crate::wallpaper::worker_key::WorkerKey;
@@ -27,9 +27,8 @@ impl Reconciler {
             transition: ticket.and_then(|ticket| ticket.request.transition.clone()),
             renew: order.renew,
         };
-        let may_work = self.slots.backoffs.may_work(&key, Instant::now());
         let given = if is_usual {
-            self.workers.give(&key, (task, paused), may_work)
+            self.workers.give(&key, task, paused)
         } else {
             let why = "it was told the same again and again because of a bug in murald";
             log::error!("{key}: {why}");
@@ -69,7 +68,7 @@ impl Reconciler {
             // A worker that shows nothing needs no thread.
             self.workers.end(key);
         }
-        self.publish_current(key.backend);
+        self.publish_current();
     }
 
     /// Handles an order that has failed. The requests for the file that the error names have failed, or
@@ -90,8 +89,7 @@ impl Reconciler {
         };
         log::warn!("{key}: {error}{told}");
         let asked = blamed.iter().filter(|one| !is_outdated || is_named(one));
-        let asked = asked.map(|one| (one.output.name.clone(), one.image_id));
-        let mut failed: Vec<Ticket> = self.tickets.take_asking(&asked.collect());
+        let mut failed: Vec<Ticket> = self.tickets.take_asking(&asked.collect::<Vec<_>>());
         // After a change of outputs, something else is to be shown there.
         if failed.is_empty() && (!is_outdated || self.are_gone(&order)) {
             failed.extend(self.tickets.take(order.ticket));
@@ -128,30 +126,28 @@ impl Reconciler {
         self.slots.note_event();
         let lost = self.slots.lose(key);
         self.announced.keep(|monitor| !lost.contains_key(monitor));
-        self.publish_current(key.backend);
-        match self.slots.backoffs.of(key).died(Instant::now()) {
-            Restart::AtOnce => log::warn!("{key} exited unexpectedly; restarting it"),
-            Restart::At(_) => {
-                log::warn!("{key} exited unexpectedly again; restarting it shortly");
-            }
-            Restart::Never => {
-                let lost: Vec<Placement> = lost.into_values().collect();
-                self.given_up(key, &lost, "keeps exiting unexpectedly");
-            }
-        }
+        self.publish_current();
+        log::warn!("{key} exited unexpectedly");
+        self.restart(key, &lost, "keeps exiting unexpectedly");
     }
 
     /// Handles the panic of a worker. Another worker adopts what it shows.
     fn panicked(&mut self, key: &WorkerKey) {
         self.workers.end(key);
-        let goes_on = self.slots.backoffs.of(key).panicked(Instant::now());
         let why = "internal error, see the log";
         self.failed(key, &backends::Error::Unavailable(why.to_owned()));
         self.slots.note_due(|one| one == key);
-        if !goes_on {
-            let shown = |slot: &Slot| slot.shown.values().cloned().collect();
-            let left: Vec<Placement> = self.slots.get(key).map(shown).unwrap_or_default();
-            self.given_up(key, &left, "keeps failing with an internal error");
+        let left = self.slots.get(key).map(|slot| slot.shown.clone());
+        let why = "keeps failing with an internal error";
+        self.restart(key, &left.unwrap_or_default(), why);
+    }
+
+    /// Restarts a worker, or gives it up because it has been restarted too often.
+    fn restart(&mut self, key: &WorkerKey, pictures: &Scene, why: &str) {
+        match self.slots.backoffs.of(key).died(Instant::now()) {
+            Restart::AtOnce => log::warn!("restarting {key}"),
+            Restart::At(_) => log::warn!("restarting {key} shortly"),
+            Restart::Never => self.given_up(key, pictures, why),
         }
     }
 }

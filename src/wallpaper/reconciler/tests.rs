@@ -104,6 +104,14 @@ struct Desk {
     events: Subscription,
 }
 
+impl Reconciler {
+    /// Carries out a command as the thread does.
+    fn command(&mut self, command: impl FnOnce(&mut Self)) {
+        self.note_event();
+        command(self);
+    }
+}
+
 impl Desk {
     fn new(names: &[&str], programs: &[&str], settings: impl Fn(&mut Config)) -> Self {
         Self::from_room(Room::with(outputs(names), programs, |config| {
@@ -165,14 +173,13 @@ impl Desk {
     fn ask(&mut self, image: i64, monitors: &[&str]) -> Receiver<Result<Applied, Error>> {
         let (reply, answer) = reply();
         self.reconciler
-            .on_command(Command::Set(request(Ask::Image(image), monitors), reply));
+            .command(|one| one.set(request(Ask::Image(image), monitors), reply));
         answer
     }
 
     fn activate(&mut self, name: &str) -> Result<crate::wallpaper::request::Activated, Error> {
         let (reply, answer) = reply();
-        self.reconciler
-            .on_command(Command::Activate(name.to_owned(), reply));
+        self.reconciler.command(|one| one.activate(name, reply));
         self.settle();
         answer.try_recv().expect("an answer")
     }

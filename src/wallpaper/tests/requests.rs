@@ -79,25 +79,12 @@ fn rows_and_history_are_written_together() {
             *images,
             BTreeMap::from([("A".to_owned(), one), ("B".to_owned(), two)])
         );
-        assert!(!changed.change.by_hook);
         assert_eq!(
             (changed.change.image.id, &*changed.change.shown[0].0),
             (id, name)
         );
     }
     assert_eq!(room.history()[0].images.len(), 2);
-}
-
-#[test]
-fn requests_of_a_hook_are_marked() {
-    let room = Room::new(outputs(&["A"]));
-    let asked = Request {
-        by_hook: true,
-        ..request(Ask::Image(room.add("one")), &[])
-    };
-    let mut feasible = room.feasible(&asked).unwrap();
-    let changed = feasible.commit(&room.store, &asked, |_| false).unwrap();
-    assert!(changed.iter().all(|one| one.change.by_hook));
 }
 
 #[test]

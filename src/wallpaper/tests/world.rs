@@ -182,17 +182,9 @@ fn pictures_follow_their_monitors_to_other_connectors() {
 #[test]
 fn builtin_shows_only_stills_over_x11() {
     let mut room = Room::new(outputs(&["A"]));
-    let image = room
-        .store
-        .read(|c| images::get(c, room.add("one")))
-        .unwrap()
-        .unwrap();
-    let shown = |room: &Room| {
-        room.world()
-            .choose(&image, Kind::AnimatedImage)
-            .unwrap()
-            .kind
-    };
+    let id = room.add_as("one", |image| image.animated = true);
+    let image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
+    let shown = |room: &Room| room.world().choose(&image).unwrap().kind;
     assert_eq!(shown(&room), Kind::AnimatedImage);
     let session = Session::X11 {
         display: ":7".to_owned(),
@@ -225,19 +217,11 @@ fn backend_that_was_activated_is_used() {
         .read(|c| images::get(c, room.add("one")))
         .unwrap()
         .unwrap();
-    let kind = Kind::StaticImage;
-    let chosen = |activated| {
-        with(activated)
-            .unwrap()
-            .choose(&image, kind)
-            .unwrap()
-            .backend
-    };
+    let chosen = |activated| with(activated).unwrap().choose(&image).unwrap().backend;
     assert_eq!(chosen(None), BackendName::Builtin);
     assert_eq!(chosen(Some(BackendName::Swaybg)), BackendName::Swaybg);
-    let video = (crate::wire::MediaType::Video, false);
-    assert!(!with(None).unwrap().can_show(video.0, video.1));
-    assert!(with(None).unwrap().can_show(image.media_type, false));
+    assert!(with(None).unwrap().choice(Kind::Video).is_none());
+    assert!(with(None).unwrap().choice(Kind::StaticImage).is_some());
 }
 
 #[test]
@@ -267,10 +251,9 @@ fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
     let image = room.store.read(|c| images::get(c, two)).unwrap().unwrap();
     let place = ("2".to_owned(), "B".to_owned());
     let since = Timestamp::from_micros(1);
-    world.show_workspace(
-        WorkspacePicture::new(place, two, "builtin".to_owned(), since),
-        image,
-    );
+    let picture = WorkspacePicture::new(place, two, "builtin".to_owned(), since);
+    world.over_assignments.push(picture);
+    world.pictures.insert(two, image.into());
     assert_eq!(placed(&world)[0], before[0]);
     assert_eq!(
         (placed(&world)[1].image_id, placed(&world)[1].span.len()),

@@ -310,7 +310,7 @@ fn assignment_is_shown_if_the_picture_of_a_workspace_cannot_be() {
         desk.fail(Swaybg, "A", refused());
         assert_eq!(show(&mut desk, "4"), both);
         let (reply, answer) = reply();
-        desk.reconciler.on_command(Command::Workspaces(reply));
+        desk.reconciler.command(|one| reply(one.workspaces()));
         let entry = answer.try_recv().unwrap().unwrap().pop().unwrap();
         assert_eq!(
             (entry.image_id, entry.warning.as_deref()),
@@ -328,7 +328,7 @@ fn settle_is_answered_once_no_order_is_in_flight() {
     let id = desk.room.add("one");
     let shown = desk.ask(id, &[]);
     let (reply, settled) = reply();
-    desk.reconciler.on_command(Command::Settle(reply));
+    desk.reconciler.command(|one| one.settle(reply));
     assert!(settled.is_empty());
     desk.settle();
     assert!(shown.try_recv().unwrap().is_ok() && settled.try_recv().unwrap().is_ok());

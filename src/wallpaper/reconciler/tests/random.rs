@@ -7,7 +7,6 @@ use proptest::test_runner::RngSeed;
 
 use super::stage::{Outcome, Stage, Surface};
 use super::*;
-use crate::backends::Kind;
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
 use crate::config::SelectionMode;
@@ -294,8 +293,8 @@ impl Play {
         let (reply, answer) = reply();
         self.answers
             .push((what, Box::new(move || answer.len() == 1)));
-        let command = Command::Set(request(ask, &named), reply);
-        self.reconciler().on_command(command);
+        let asked = request(ask, &named);
+        self.reconciler().command(|one| one.set(asked, reply));
     }
 
     fn act(&mut self, op: &Op) {
@@ -310,8 +309,8 @@ impl Play {
                 let (reply, answer) = reply();
                 let answered = Box::new(move || answer.len() == 1);
                 self.answers.push((format!("{op:?}"), answered));
-                let command = Command::Activate(backend.to_string(), reply);
-                self.reconciler().on_command(command);
+                let name = backend.as_str();
+                self.reconciler().command(|one| one.activate(name, reply));
             }
             Op::End(at, outcome) => {
                 let all = self.in_flight();
@@ -353,7 +352,7 @@ impl Play {
                     |c: &store::Transaction<'_>| Ok::<_, store::Error>(c.execute(sql, [image])?);
                 self.room.store.write(rewrite).unwrap();
                 self.note(Changes {
-                    rewritten: [image].into(),
+                    rewritten: true,
                     ..Changes::default()
                 });
             }
@@ -428,7 +427,7 @@ impl Play {
     fn clear(&mut self) {
         let (reply, answer) = reply();
         self.covered.clear();
-        self.reconciler().on_command(Command::Clear(reply));
+        self.reconciler().command(|one| one.clear(reply));
         self.end_all(Outcome::Done);
         answer.try_recv().expect("an answer").unwrap();
         assert_eq!(self.stage.screen().surfaces, BTreeMap::new());
@@ -577,8 +576,7 @@ impl Play {
                 .store
                 .read(|c| store::images::get(c, row.image_id));
             let image = image.unwrap().unwrap();
-            let kind = Kind::from_media_type(image.media_type, image.animated);
-            if world.choose(&image, kind).is_err() {
+            if world.choose(&image).is_err() {
                 continue;
             }
             let visible = screen.visible(name);

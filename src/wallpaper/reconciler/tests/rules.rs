@@ -180,8 +180,8 @@ fn step_back_over_a_waiting_picture_leads_to_the_one_that_is_shown() {
     }
     let back = |desk: &mut Desk| {
         let (reply, answer) = reply();
-        let command = Command::Set(request(Ask::Back(1), &["A"]), reply);
-        desk.reconciler.on_command(command);
+        let back = request(Ask::Back(1), &["A"]);
+        desk.reconciler.command(|one| one.set(back, reply));
         answer
     };
     // The first is in flight, so that the others wait.
