@@ -8,7 +8,7 @@
 use super::edits::{Renewed, renew};
 use super::player::Player;
 use super::requests::write_place;
-use super::running::RunningPlaylist;
+use super::running::{RunningPlaylist, is_gone};
 use super::schedule::{Due, LATE};
 use super::skips::{kind, may_skip};
 use super::spec::{Direction, PlaylistSpec};
@@ -274,7 +274,7 @@ impl Player {
             // Some monitors were unplugged: the others get the picture.
             return self.fill_monitors(id);
         }
-        if let wallpaper::Error::NoImage { .. } | wallpaper::Error::FileGone { .. } = error {
+        if is_gone(&error) {
             self.reload_if_changed(id);
             let Some(one) = self.running.get(&id).filter(|_| is_free) else {
                 return;
@@ -304,16 +304,12 @@ impl Player {
         if self.pause.reported.replace(reason) != Some(reason) {
             self.wallpapers.pause(reason);
         }
-        if self.running.values().all(|one| one.state.resting == paused) {
-            return;
-        }
         let now = self.clock_reading();
         let mut changed = Vec::new();
-        for one in self.running.values_mut() {
-            if one.state.resting != paused {
-                one.change_states(|state| state.set_pause_by_session(paused, &now));
-                changed.push(one.spec.id);
-            }
+        let running = self.running.values_mut();
+        for one in running.filter(|one| one.state.resting != paused) {
+            one.change_states(|state| state.set_pause_by_session(paused, &now));
+            changed.push(one.spec.id);
         }
         self.save(&changed);
     }

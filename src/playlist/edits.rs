@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::player::Player;
+use super::running::RunningPlaylist;
 use super::spec::{Direction, Items, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::events::Message;
@@ -21,26 +22,15 @@ pub(super) const NEWS: &[EventKind] = &[
     EventKind::ConfigChanged,
 ];
 
-/// The result of an edit of a running playlist.
-pub(super) enum Edited {
-    /// The list has no images left; the playlist is stopped.
-    Empty,
-    /// The playlist continues, or waits for images. `lost`: its present image is gone.
-    On {
-        spec: PlaylistSpec,
-        state: Box<PlaybackState>,
-        lost: bool,
-    },
-}
-
-/// Fits a state to its edited list, and writes it. `found` are the items that the source of a
-/// dynamic playlist finds.
+/// Fits a state to its edited list, and writes it. `found` are the items that the source of a dynamic
+/// playlist finds. Returns the playlist as it continues, or waits for images; none if its list has no
+/// images left, so that it is stopped.
 pub(super) fn edit(
     c: &Connection,
     id: i64,
     mut state: PlaybackState,
     found: Option<&Arc<Items>>,
-) -> Result<Edited, store::Error> {
+) -> Result<Option<RunningPlaylist>, store::Error> {
     let spec = PlaylistSpec::read(c, id)?;
     let with_found = |mut spec: PlaylistSpec| {
         if let Some(found) = found.filter(|_| spec.is_dynamic()) {
@@ -51,15 +41,11 @@ pub(super) fn edit(
     let has_future = |spec: &PlaylistSpec| spec.is_dynamic() || !spec.items.is_empty();
     let Some(spec) = spec.map(with_found).filter(has_future) else {
         playlists::save(c, id, false, &state)?;
-        return Ok(Edited::Empty);
+        return Ok(None);
     };
     let lost = !spec.is_waiting() && state.edit(&spec, seed());
     playlists::save(c, id, true, &state)?;
-    Ok(Edited::On {
-        spec,
-        state: Box::new(state),
-        lost,
-    })
+    Ok(Some(RunningPlaylist::new(spec, state, lost)))
 }
 
 impl Player {
@@ -110,18 +96,19 @@ impl Player {
     }
 
     /// Continues with an edited list.
-    pub(super) fn go_on(&mut self, id: i64, edited: Edited) {
-        let Edited::On { spec, state, lost } = edited else {
+    pub(super) fn go_on(&mut self, id: i64, edited: Option<RunningPlaylist>) {
+        let Some(edited) = edited else {
             return self.drop_stopped(id);
         };
         let Some(one) = self.running.get_mut(&id) else {
             return;
         };
-        one.steps.iter_mut().for_each(|step| step.edit(&spec));
-        (one.spec, one.state) = (spec, *state);
+        let steps = one.steps.iter_mut();
+        steps.for_each(|step| step.edit(&edited.spec));
+        (one.spec, one.state) = (edited.spec, edited.state);
         // A request on its way may be for an image that cannot be shown.
         let shows_nothing = one.nothing_compatible.is_some();
-        if lost {
+        if edited.lost {
             self.replace_lost(id);
         } else if self.run_if_due(id, true) {
             self.save(&[id]);

@@ -82,7 +82,7 @@ impl Player {
         self.restore();
         self.receive(mailbox, alarm);
         let running = self.running.values_mut();
-        running.for_each(|one| one.fail_steps(&|| Error::Ending));
+        running.for_each(|one| one.fail_steps(|_| Error::Ending));
         let starts = std::mem::take(&mut self.starts).into_values();
         starts.for_each(|start| (start.client)(Err(Error::Ending)));
         self.light.refuse_waiting();
@@ -209,24 +209,20 @@ impl Player {
     /// Removes a running playlist, and answers the clients of its steps.
     pub(super) fn remove(&mut self, id: i64) -> Option<RunningPlaylist> {
         let mut one = self.running.remove(&id)?;
-        let name = one.spec.name.clone();
-        one.fail_steps(&|| Error::NotRunning { name: name.clone() });
+        one.fail_steps(Step::not_running);
         Some(one)
     }
 
-    /// Writes the states of playlists, without waiting for the disk.
+    /// Writes the states of playlists, or that they do not run; does not wait for the disk.
     pub(super) fn save(&self, ids: &[i64]) {
-        let states: Vec<_> = ids
-            .iter()
-            .filter_map(|id| Some((*id, &self.running.get(id)?.state)))
-            .collect();
-        if states.is_empty() {
+        if ids.is_empty() {
             return;
         }
         let noted = self.store.note(|c| {
-            states
-                .iter()
-                .try_for_each(|(id, state)| playlists::save(c, *id, true, state))
+            ids.iter().try_for_each(|id| match self.running.get(id) {
+                Some(one) => playlists::save(c, *id, true, &one.state),
+                None => playlists::stop(c, *id),
+            })
         });
         if let Err(error) = noted {
             log::error!("cannot save the state of playlists {ids:?}: {error}");

@@ -47,9 +47,11 @@ impl RunningPlaylist {
     }
 
     /// Answers the clients of all steps with an error.
-    pub(super) fn fail_steps(&mut self, error: &dyn Fn() -> Error) {
-        let steps = self.steps.drain(..);
-        steps.for_each(|step| (step.client)(Err(error())));
+    pub(super) fn fail_steps(&mut self, error: impl Fn(&Step) -> Error) {
+        for step in self.steps.drain(..) {
+            let error = error(&step);
+            (step.client)(Err(error));
+        }
     }
 
     /// The list and the state after the last step on its way.

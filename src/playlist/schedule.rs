@@ -28,15 +28,6 @@ pub(super) enum Rule {
     },
 }
 
-/// The last change of a running playlist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LastChange {
-    /// When its image last changed. Timers count from here.
-    pub(super) since: Boottime,
-    /// The slot that was entered last; none if the image came by another rule.
-    pub(super) slot: Option<usize>,
-}
-
 /// The next thing to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -90,12 +81,13 @@ impl Rule {
         matches!(self, Self::Timer(interval) if *interval <= span)
     }
 
-    /// Returns what is due. Not called while the playlist is paused.
-    pub(super) fn due(&self, last_change: LastChange, now: &ClockReading) -> Due {
+    /// Returns what is due. A timer counts from `since`; `last` is the slot that was entered last, none
+    /// if the image came by another rule. Not called while the playlist is paused.
+    pub(super) fn due(&self, since: Boottime, last: Option<usize>, now: &ClockReading) -> Due {
         match self {
             Self::Manual => Due::Wait(Deadlines::default()),
             Self::Timer(interval) => {
-                let due = last_change.since + *interval;
+                let due = since + *interval;
                 if due > now.boot {
                     return Due::Wait(Deadlines {
                         boot: Some(due),
@@ -113,7 +105,7 @@ impl Rule {
                 } else {
                     *dark
                 };
-                match index.filter(|_| last_change.slot != index) {
+                match index.filter(|_| last != index) {
                     Some(slot) => Due::EnterSlot {
                         slot,
                         missed: false,
@@ -134,8 +126,8 @@ impl Rule {
                     .ends
                     .is_some_and(|ends| wall.duration_until(ends) <= late());
                 // A clock that is set back by a moment does not bring back the slot before.
-                let ahead = soon && last_change.slot.is_some() && last_change.slot == slot.next;
-                if last_change.slot == Some(slot.index) || ahead {
+                let ahead = soon && last.is_some() && last == slot.next;
+                if last == Some(slot.index) || ahead {
                     return wait;
                 }
                 let missed = wall.duration_since(slot.began) > late();

@@ -61,7 +61,9 @@ impl Shuffle {
                 shuffle.moved.insert(first, 0);
                 shuffle.trail.push(first);
             }
-            None => drop(shuffle.draw(&|_| true)),
+            None => {
+                shuffle.forward();
+            }
         }
         shuffle
     }
@@ -181,13 +183,7 @@ impl Shuffle {
                 self.trail.extend(before);
             }
         } else {
-            while let Some(id) = self.back.pop_if(|id| !fits(*id)) {
-                left.push(id);
-            }
-            match self.back.pop() {
-                Some(id) => self.trail.push(id),
-                None => left.extend(self.draw(fits)),
-            }
+            left.extend(self.forward_past(&[], fits).1);
         }
         self.tidy();
         left
@@ -209,10 +205,7 @@ impl Shuffle {
                 .for_each(|&id| self.join(id));
         }
         if lost {
-            match self.back.pop() {
-                Some(id) => self.trail.push(id),
-                None => drop(self.draw(&|_| true)),
-            }
+            self.forward();
         }
         self.tidy();
     }

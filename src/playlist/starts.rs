@@ -108,15 +108,13 @@ impl Player {
     /// again.
     fn cancel(&mut self, start: Step, error: Error) {
         start.is_cancelled.store(true, Ordering::Relaxed);
-        let id = start.spec.id;
-        if let Err(error) = self.store.note(|c| playlists::stop(c, id)) {
-            log::error!("cannot save that playlist {id} does not run: {error}");
-        }
         for other in self.displaced(&start) {
             let covered = self.running.entry(other);
             covered.and_modify(|one| one.state.shown_on.clear());
         }
-        self.save(&self.running_ids());
+        let mut ids = self.running_ids();
+        ids.push(start.spec.id);
+        self.save(&ids);
         (start.client)(Err(error));
     }
 

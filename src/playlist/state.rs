@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::schedule::{ClockReading, Due, LastChange, Rule};
+use super::schedule::{ClockReading, Due, Rule};
 use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines};
@@ -94,7 +94,7 @@ impl PlaybackState {
             None => {}
         }
         state.follow_shuffle(spec);
-        if let Due::EnterSlot { slot, .. } = spec.rule.due(state.last_change(), now) {
+        if let Due::EnterSlot { slot, .. } = state.due_by_rule(spec, now) {
             state.enter_slot(spec, slot);
         }
         state.changed(now.boot, now);
@@ -175,14 +175,12 @@ impl PlaybackState {
         if self.is_held() || spec.is_waiting() {
             return Due::Wait(Deadlines::default());
         }
-        spec.rule.due(self.last_change(), now)
+        self.due_by_rule(spec, now)
     }
 
-    fn last_change(&self) -> LastChange {
-        LastChange {
-            since: Boottime::from_nanos(self.since),
-            slot: self.slot,
-        }
+    fn due_by_rule(&self, spec: &PlaylistSpec, now: &ClockReading) -> Due {
+        let since = Boottime::from_nanos(self.since);
+        spec.rule.due(since, self.slot, now)
     }
 
     /// Notes that the image has changed; timers count on from `since`.

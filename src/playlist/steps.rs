@@ -282,8 +282,9 @@ impl Player {
         if let Some(one) = self.running.get_mut(&id)
             && one.steps.back().is_some_and(|step| step.result.is_some())
         {
-            let name = one.spec.name.clone();
-            one.fail_steps(&|| Error::Overtaken { name: name.clone() });
+            one.fail_steps(|step| Error::Overtaken {
+                name: step.spec.name.clone(),
+            });
         }
         true
     }

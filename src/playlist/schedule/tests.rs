@@ -197,11 +197,10 @@ fn now(zone_name: &str, text: &str, boot: u64) -> ClockReading {
 fn timer_counts_from_last_change() {
     let rule = Rule::Timer(Duration::from_secs(300));
     let since = Boottime::default() + Duration::from_secs(1000);
-    let last_change = LastChange { since, slot: None };
     let due = since + Duration::from_secs(300);
     let check = |boot, expected| {
         assert_eq!(
-            rule.due(last_change, &now("UTC", "2024-01-01T00:00", boot)),
+            rule.due(since, None, &now("UTC", "2024-01-01T00:00", boot)),
             expected
         );
     };
@@ -222,12 +221,8 @@ fn timer_counts_from_last_change() {
 fn slots_are_entered_and_missed_slots_once() {
     let rule = Rule::Slots(day(&[360, 480, 1200]));
     let check = |slot, text: &str, expected: Option<(usize, bool)>| {
-        let last_change = LastChange {
-            since: Boottime::default(),
-            slot,
-        };
         let now = now("Europe/Berlin", text, 0);
-        let found = match rule.due(last_change, &now) {
+        let found = match rule.due(Boottime::default(), slot, &now) {
             Due::EnterSlot { slot, missed } => Some((slot, missed)),
             Due::Wait(deadlines) => {
                 assert!(deadlines.wall.unwrap() > now.wall.timestamp() && deadlines.boot.is_none());

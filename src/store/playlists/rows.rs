@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::Error;
+use super::{Error, Item, items};
 use crate::store::assignments::image_or_color;
 use crate::wire::Tone;
 
@@ -21,19 +21,13 @@ pub(super) struct Row {
 
 /// Returns the images of a playlist, in order.
 pub(super) fn get(connection: &Connection, id: i64) -> Result<Vec<Row>, Error> {
-    let sql = "SELECT ifnull(image_id, color_id), time, at, tone FROM playlist_image \
-        WHERE playlist_id = ?1 ORDER BY position";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([id], |row| {
-        let tone: Option<String> = row.get(3)?;
-        Ok(Row {
-            image_id: row.get(0)?,
-            time: row.get(1)?,
-            at: row.get(2)?,
-            when: tone.and_then(|tone| tone.parse().ok()),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let row = |(item, at): (Item, Option<String>)| Row {
+        image_id: item.image_id,
+        time: item.time,
+        at,
+        when: item.when,
+    };
+    Ok(items(connection, id)?.into_iter().map(row).collect())
 }
 
 /// Sets the images of a playlist; returns whether they changed.
