@@ -103,7 +103,6 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
         };
         let path = Path::new(&job.path);
         match job.task {
-            Task::Meta => daemon.answer(open(path).and_then(|file| meta(&file))),
             Task::Look => daemon.answer(look(path)),
             Task::Checksum => daemon.answer(checksum(path, daemon)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),

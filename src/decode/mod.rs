@@ -103,11 +103,6 @@ impl Decoder {
         self.run(path, Task::Look)
     }
 
-    /// Reads a file's metadata, which show whether it is the same and unchanged.
-    pub(crate) fn meta(&self, path: &Path) -> Result<FileMeta, Error> {
-        self.run(path, Task::Meta)
-    }
-
     /// Computes the SHA-256 of a file.
     pub(crate) fn checksum(&self, path: &Path) -> Result<Hashed, Error> {
         self.run(path, Task::Checksum)

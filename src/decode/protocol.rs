@@ -32,7 +32,6 @@ pub(super) struct Job {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Task {
-    Meta,
     Look,
     Checksum,
     Copy {

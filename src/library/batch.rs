@@ -36,7 +36,7 @@ pub(super) struct Batch {
     pub(super) folder: Option<i64>,
     pub(super) task: Task,
     /// Called when the batch has ended.
-    pub(super) done: Option<Done>,
+    done: Option<Done>,
     files: std::vec::IntoIter<FoundFile>,
     total: usize,
     current: usize,
@@ -57,26 +57,17 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// A batch that a client asked for.
-    pub(super) fn asked(
-        id: String,
+    pub(super) fn new(
+        id: Option<String>,
         folder: Option<i64>,
         task: Task,
         files: Vec<FoundFile>,
+        done: Option<Done>,
     ) -> Self {
-        Self {
-            id: Some(id),
-            folder,
-            ..Self::own(task, files, None)
-        }
-    }
-
-    /// A batch of the daemon itself, with files that it found.
-    pub(super) fn own(task: Task, files: Vec<FoundFile>, done: Option<Done>) -> Self {
         let now = Instant::now();
         Self {
-            id: None,
-            folder: None,
+            id,
+            folder,
             task,
             done,
             total: files.len(),

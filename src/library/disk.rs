@@ -1,6 +1,7 @@
 //! Handles the files of the library's directory: temporary copies, renames that never replace a file,
 //! and flushes. Runs on the calling thread; knows no rows.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -71,11 +72,11 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     make_directories(path).map_err(Error::file("make", path))
 }
 
-/// The files and packages of the library's directory, sorted; temporary ones of other runs are
-/// removed on the way.
-pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
+/// The files and packages of the library's directory; temporary ones of other runs are removed on the
+/// way.
+pub(super) fn list(directory: &Path, run: Run) -> Result<HashSet<PathBuf>, Error> {
     let ours = run.prefix();
-    let mut files = Vec::new();
+    let mut files = HashSet::new();
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
         entries => entries.map_err(Error::file("list", directory))?,
@@ -97,10 +98,9 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
                 .inspect_err(|error| log::warn!("cannot remove {name}: {error}"))
                 .ok();
         } else {
-            files.push(entry.path());
+            files.insert(entry.path());
         }
     }
-    files.sort_unstable();
     Ok(files)
 }
 
@@ -126,6 +126,15 @@ pub(super) fn is_bare(directory: &Path) -> bool {
         }
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// Whether a file is missing, or a directory of its path is or has become a file. A link that leads to
+/// itself counts as broken.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 /// Whether nothing has this path, not even a broken link.
@@ -182,6 +191,10 @@ impl Copy {
             checksum: [0; 32],
             size: 0,
         }
+    }
+
+    pub(super) fn file(&self) -> (&Path, Checksum, u64) {
+        (&self.path, self.checksum, self.size)
     }
 
     /// Copies `source` to the path, and sets the checksum and the size.

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use super::Error;
 use super::batch::Reply;
 use super::context::ImportContext;
-use super::disk::{stamp, sync_directory};
+use super::disk::{is_missing, stamp, sync_directory};
 use crate::digest::Checksum;
 use crate::error_chain::plain;
 use crate::store::pending_files;
@@ -171,14 +171,6 @@ fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
         .skip(1)
         .take_while(|above| above != root)
         .any(Path::is_symlink)
-}
-
-/// Whether the file is missing, or a directory of its path has become a file.
-fn is_missing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 /// Files for the thread `remove`. The files of deleted images are noted as pending.

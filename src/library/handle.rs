@@ -62,8 +62,7 @@ impl Library {
     /// Imports files and directories; the progress is published as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
-        let start = self.start(&paths, folder, false)?;
-        ask(|reply| self.owner.send(start(Answer::Begun(reply))))
+        ask(|reply| self.start(&paths, folder, false, Answer::Begun(reply)))
     }
 
     /// Imports files in place. Refuses directories, which can be watched instead.
@@ -72,8 +71,7 @@ impl Library {
         paths: Vec<PathBuf>,
         folder: Option<i64>,
     ) -> Result<Started, Error> {
-        let start = self.start(&paths, folder, true)?;
-        ask(|reply| self.owner.send(start(Answer::Begun(reply))))
+        ask(|reply| self.start(&paths, folder, true, Answer::Begun(reply)))
     }
 
     /// Imports like [`Self::import`] or [`Self::import_in_place`], but calls `reply` when all files have
@@ -85,46 +83,37 @@ impl Library {
         in_place: bool,
         reply: Reply<ImportedBatch>,
     ) {
-        let start = match self.start(paths, folder, in_place) {
-            Ok(start) => start,
-            Err(error) => return reply(Err(error)),
-        };
-        self.owner.send(start(Answer::Ended(reply)));
+        self.start(paths, folder, in_place, Answer::Ended(reply));
     }
 
-    /// Walks the paths. The returned function makes the command for the thread `library`.
-    fn start(
-        &self,
-        paths: &[PathBuf],
-        folder: Option<i64>,
-        in_place: bool,
-    ) -> Result<impl FnOnce(Answer) -> Command + use<>, Error> {
-        let files = self.walk(paths)?;
+    fn start(&self, paths: &[PathBuf], folder: Option<i64>, in_place: bool, answer: Answer) {
+        let files = match self.walk(paths, in_place) {
+            Ok(files) => files,
+            Err(error) => return answer.refuse(error),
+        };
         let (task, done) = if in_place {
-            if let Some(path) = paths.iter().find(|path| path.is_dir()) {
-                return Err(Error::DirectoryInPlace { path: path.clone() });
-            }
             let watching = self.watching.clone();
             let done: Done = Box::new(move |_| watching.named());
             (Task::InPlace, Some(done))
         } else {
             (Task::Copy, None)
         };
-        Ok(move |answer| {
-            Command::Import(Request::Client {
-                files,
-                folder,
-                task,
-                done,
-                answer,
-            })
-        })
+        self.owner.send(Command::Import(Request::Client {
+            files,
+            folder,
+            task,
+            done,
+            answer,
+        }));
     }
 
     /// Walks the paths on this thread, as all clients wait for the thread `library`.
-    fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
+    fn walk(&self, paths: &[PathBuf], in_place: bool) -> Result<Vec<FoundFile>, Error> {
         paths.iter().try_for_each(|path| disk::answers(path))?;
-        Ok(walk(paths, &self.watching.exclude()))
+        match paths.iter().find(|path| in_place && path.is_dir()) {
+            Some(path) => Err(Error::DirectoryInPlace { path: path.clone() }),
+            None => Ok(walk(paths, &self.watching.exclude())),
+        }
     }
 
     /// Sets the function that is called for images that have to be shown again. Only the first call has

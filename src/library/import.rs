@@ -18,6 +18,7 @@ use super::task::{Prepared, Task};
 use super::walk::FoundFile;
 use super::workers::{Done as Worked, Job, Workers};
 use crate::events::EventBus;
+use crate::store::watched::Stamp;
 use crate::wire::{ImportedBatch, Timestamp};
 
 /// The maximum number of batches that run or wait; another one is refused.
@@ -43,6 +44,16 @@ pub(super) enum Answer {
     Ended(Reply<ImportedBatch>),
 }
 
+impl Answer {
+    /// Answers a client whose import is not accepted.
+    pub(super) fn refuse(self, error: Error) {
+        match self {
+            Self::Begun(reply) => reply(Err(error)),
+            Self::Ended(reply) => reply(Err(error)),
+        }
+    }
+}
+
 pub(super) enum Request {
     /// Files that a client named.
     Client {
@@ -55,24 +66,16 @@ pub(super) enum Request {
     },
     /// Files of a watched directory, which sends no more until `done` is called.
     Watched {
-        files: Vec<PathBuf>,
+        files: BTreeMap<PathBuf, Stamp>,
         task: Task,
         done: Done,
     },
 }
 
 impl Request {
-    /// Answers a client whose import is not accepted.
     pub(super) fn refuse(self, error: Error) {
         match self {
-            Self::Client {
-                answer: Answer::Begun(reply),
-                ..
-            } => reply(Err(error)),
-            Self::Client {
-                answer: Answer::Ended(reply),
-                ..
-            } => reply(Err(error)),
+            Self::Client { answer, .. } => answer.refuse(error),
             Self::Watched { done, .. } => done(true),
         }
     }
@@ -90,7 +93,7 @@ pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),
         Task::InPlace => context.prepare_in_place(path, folder, tools),
-        Task::Watched(directory) => context.read_watched(path, directory, tools),
+        Task::Watched(directory) => context.read_watched((path, job.file.stamp), directory, tools),
     }
 }
 
@@ -232,8 +235,7 @@ impl Imports {
                 // Greater than all ids before, so that no two are equal.
                 self.last_id = Timestamp::now().as_micros().max(self.last_id + 1);
                 let batch_id = format!("{:x}", self.last_id);
-                let mut batch = Batch::asked(batch_id.clone(), folder, task, files);
-                batch.done = done;
+                let mut batch = Batch::new(Some(batch_id.clone()), folder, task, files, done);
                 match answer {
                     Answer::Begun(reply) => reply(Ok(Started {
                         batch_id,
@@ -244,7 +246,7 @@ impl Imports {
                 self.batches.push_back(batch);
             }
             Request::Watched { files, task, done } => {
-                let batch = Batch::own(task, found(files), Some(done));
+                let batch = Batch::new(None, None, task, found(files), Some(done));
                 self.batches.push_back(batch);
             }
         }
@@ -274,12 +276,13 @@ impl Imports {
     }
 }
 
-fn found(files: Vec<PathBuf>) -> Vec<FoundFile> {
-    let found = |(place, path)| FoundFile {
+fn found(files: BTreeMap<PathBuf, Stamp>) -> Vec<FoundFile> {
+    let found = |(place, (path, stamp))| FoundFile {
         path,
         place,
         inside: true,
         problem: None,
+        stamp,
     };
     files.into_iter().enumerate().map(found).collect()
 }

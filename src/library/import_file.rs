@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::context::ImportContext;
 use super::decode::{FileLook, MakeScratch, Tools};
-use super::disk::{Copy, Scratch, flush, stamp};
+use super::disk::{Scratch, flush, stamp};
 use super::name::Name;
 use super::task::{Imported, Prepared, Ready, Source, has_lost_its_file};
 use crate::color;
@@ -80,7 +80,7 @@ impl ImportContext {
                 imported: Box::new(imported),
             });
         }
-        let row = self.describe(path, &copy, folder, tools)?;
+        let row = self.describe(path, copy.file(), folder, tools)?;
         flush(&copy)?;
         Ok(Prepared::Copy(Box::new(Ready {
             copy,
@@ -146,36 +146,29 @@ impl ImportContext {
             let image = Box::new(imported.image);
             return Ok(Prepared::Returned { path, image });
         }
-        // `kept` from the start, as the file belongs to its owner and must not be removed.
-        let checksum = hashed.checksum;
-        let size = hashed.meta.size;
-        let copy = Copy {
-            path: path.clone(),
-            kept: true,
-            checksum,
-            size,
-        };
-        let row = Box::new(self.describe(&path, &copy, None, tools)?);
+        let file = (&*path, hashed.checksum, hashed.meta.size);
+        let row = Box::new(self.describe(&path, file, None, tools)?);
         Ok(Prepared::Here { path, row, name })
     }
 
-    /// Decodes a copy, puts its thumbnail into the cache, and returns its row.
+    /// Decodes a file with this checksum and size, which is `source` or its copy. Puts its thumbnail into
+    /// the cache, and returns its row.
     pub(super) fn describe(
         &self,
         source: &Path,
-        copy: &Copy,
+        (file, checksum, file_size): (&Path, Checksum, u64),
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<NewImage, Error> {
         // No thumbnails of files in other directories: there may be thousands that nobody looks at.
-        let new = if copy.path.starts_with(&self.directory) {
+        let new = if file.starts_with(&self.directory) {
             self.new_thumbnail(source)
         } else {
             None
         };
-        let look = self.look(source, copy, new.as_ref(), tools)?;
+        let look = self.look(source, file, new.as_ref(), tools)?;
         if let Some(new) = new.filter(|new| new.path().exists()) {
-            self.put_thumbnail(source, &copy.checksum, &new);
+            self.put_thumbnail(source, &checksum, &new);
         }
         let is_video = look.format.media_type() == MediaType::Video;
         Ok(NewImage {
@@ -187,8 +180,8 @@ impl ImportContext {
             duration: look.facts.as_ref().map_or(0.0, |facts| facts.duration),
             animated: look.animated,
             audio_enabled: is_video && (self.audio)(),
-            file_size: copy.size,
-            checksum: copy.checksum,
+            file_size,
+            checksum,
             hue_group: color::hue_group(&look.colors),
             colors: look.colors,
             folder_id: folder,
@@ -230,12 +223,12 @@ impl ImportContext {
     fn look(
         &self,
         source: &Path,
-        copy: &Copy,
+        path: &Path,
         new: Option<&Scratch>,
         tools: Tools<'_>,
     ) -> Result<FileLook, Error> {
         let scratch: MakeScratch<'_> = &|| self.thumbnails.scratch();
-        let (path, size, to) = (&*copy.path, Resolution::Default, new.map(Scratch::path));
+        let (size, to) = (Resolution::Default, new.map(Scratch::path));
         let look = match tools.thumbnail(path, size, scratch, to) {
             Err(
                 error @ Error::File {
@@ -294,14 +287,8 @@ impl ImportContext {
     ) -> Result<(Name, NewImage, Option<Note>), Error> {
         let source = Source::look_at(path, tools.decoder)?;
         self.check(path, &source, tools)?;
-        let size = source.meta.size;
-        let copy = Copy {
-            path: path.to_owned(),
-            kept: true,
-            checksum,
-            size,
-        };
-        let mut row = self.describe(path, &copy, folder, tools)?;
+        let file = (path, checksum, source.meta.size);
+        let mut row = self.describe(path, file, folder, tools)?;
         row.in_place = true;
         let note = source.note();
         Ok((source.name, row, note))

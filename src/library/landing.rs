@@ -292,8 +292,9 @@ fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
         row.folder_id = None;
     }
     pending_files::unmark(transaction, row.home())?;
-    let image = task::insert_image(transaction, row)?;
-    Ok(Imported::new(image, false))
+    let id = images::insert(transaction, row)?;
+    // In the same transaction, so that no error after the commit can report the import as failed.
+    Ok(Imported::new(task::read_image(transaction, id)?, false))
 }
 
 /// A copy of the error, which is not `Clone`.

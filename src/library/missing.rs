@@ -5,7 +5,6 @@
 //! removes the mark of its image in the same transaction, so a mark says that the file was looked for in
 //! vain after the image last got one.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -17,7 +16,7 @@ impl ImportContext {
     /// Looks for the files of all copies, and marks those that are missing.
     pub(super) fn mark_missing(&self) -> Result<(), Error> {
         let rows = self.store.read(images::files)?;
-        let listed = HashSet::<PathBuf>::from_iter(disk::list(&self.directory, self.run)?);
+        let listed = disk::list(&self.directory, self.run)?;
         let is_lost = |path: &PathBuf| !listed.contains(path) && is_gone(path);
         let (lost, there): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|(_, path, _)| is_lost(path));

@@ -125,8 +125,6 @@ pub(super) struct Facts {
     pub(super) content: Result<Checksum, Error>,
     /// Its row, unless an image has the content.
     pub(super) new: Option<NewFile>,
-    /// Whether the image with this content has lost its own file, as far as a look at that shows.
-    pub(super) has_lost_other: bool,
 }
 
 impl Facts {
@@ -142,7 +140,6 @@ impl Facts {
             stamp,
             content,
             new: None,
-            has_lost_other: false,
         }
     }
 }
@@ -190,13 +187,6 @@ impl From<Imported> for Prepared {
 }
 
 pub(super) type Landed = Result<Imported, Error>;
-
-/// Writes a row and reads it back in the same transaction, so that no error after the commit can report
-/// a finished import as failed.
-pub(super) fn insert_image(connection: &Connection, row: &NewImage) -> Result<Image, store::Error> {
-    let id = images::insert(connection, row)?;
-    read_image(connection, id)
-}
 
 pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, store::Error> {
     let gone = || store::Error::Damaged {

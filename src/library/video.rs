@@ -207,9 +207,12 @@ impl Library {
             }
             (Some(present), _) => Ok(present),
             (None, LoopGoes::New { folder }) => {
-                let row =
-                    self.context
-                        .describe(&image.path, &copy, folder, self.context.tools())?;
+                let row = self.context.describe(
+                    &image.path,
+                    copy.file(),
+                    folder,
+                    self.context.tools(),
+                )?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
                 let name = Name::from_path(&name, format)?;
                 let ready = Ready {
@@ -223,7 +226,9 @@ impl Library {
             (None, LoopGoes::Replace) => {
                 let id = image.id;
                 let tools = self.context.tools();
-                let row = self.context.describe(&image.path, &copy, None, tools)?;
+                let row = self
+                    .context
+                    .describe(&image.path, copy.file(), None, tools)?;
                 let owner = &self.owner;
                 owner.call(move |files| files.replace(id, copy, row))?;
                 self.image(image.id)

@@ -11,6 +11,7 @@ use super::Error;
 use super::listing::list;
 use super::name::is_media_extension;
 use crate::config::Exclude;
+use crate::store::watched::Stamp;
 use crate::wire::collate::sort_key;
 
 /// A file or package to be imported, or why there is none.
@@ -22,6 +23,8 @@ pub(super) struct FoundFile {
     /// Whether it was found in a directory, not named by the client.
     pub(super) inside: bool,
     pub(super) problem: Option<Error>,
+    /// The stamp with which a watched directory has found it.
+    pub(super) stamp: Stamp,
 }
 
 /// Directories are walked depth-first, their entries sorted by name; links are followed, no directory is
@@ -102,6 +105,7 @@ impl Walk<'_> {
             place: self.found.len(),
             inside,
             problem,
+            stamp: Stamp::default(),
         });
     }
 }

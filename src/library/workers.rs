@@ -132,6 +132,7 @@ mod tests {
                 place: 0,
                 inside: false,
                 problem: None,
+                stamp: Default::default(),
             };
             workers.give(Job {
                 number: 0,

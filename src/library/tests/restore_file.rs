@@ -37,6 +37,12 @@ fn image_in_place_moves_to_the_file_imported_after_its_own_is_gone() {
     assert_eq!(only(&scene).path, old);
     fs::remove_file(&old).unwrap();
     alive.take(&new, true);
+    // The look after the import misses the old file.
+    let deadline = Instant::now() + PATIENCE;
+    while only(&scene).path == old {
+        assert!(Instant::now() < deadline, "the image keeps its path");
+        std::thread::yield_now();
+    }
     let image = only(&scene);
     assert_eq!(
         (image.id, image.path, image.in_place),

@@ -209,7 +209,8 @@ impl DirectoryThread {
         let is_all = *scope == Scope::All;
         let begun = Instant::now();
         self.extent.renew(scope, &self.context)?;
-        let mut found = self.walk(scope)?;
+        let rows = self.rows(scope)?;
+        let mut found = self.walk(scope, &rows);
         if is_all {
             self.schedule.listed_all(begun);
         }
@@ -217,7 +218,6 @@ impl DirectoryThread {
         if let Root::Closed(_) = found.root {
             return Ok(());
         }
-        let rows = self.rows(scope)?;
         if !is_all && needs_all(scope, &rows, &found) {
             self.look_at_all();
             return Ok(());
@@ -261,15 +261,18 @@ impl DirectoryThread {
     }
 
     /// Lists the directory, or its paths that have changed.
-    fn walk(&mut self, scope: &Scope) -> Result<Found, Error> {
+    fn walk(&mut self, scope: &Scope, rows: &[WatchedFile]) -> Found {
         let is_all = *scope == Scope::All;
         let directory = &*self.watched.directory;
         let is_single = directory.which == Which::Only;
-        let known = if is_all && !is_single {
-            self.excluded_files()?
-        } else {
-            Vec::new()
+        let Directory { path, exclude, .. } = directory;
+        // The images stay that were imported before their files were excluded.
+        let is_excluded = |row: &&WatchedFile| {
+            is_all && row.image_id.is_some() && !is_listed(path, &row.path, exclude)
         };
+        let excluded = rows.iter().filter(|_| !exclude.is_empty());
+        let excluded = excluded.filter(is_excluded).map(|row| &*row.path);
+        let excluded: Vec<&Path> = excluded.collect();
         let mut watches = is_all.then(|| self.subscriber.watch());
         let alive = || *lock(&self.watched.walking) = Some(Instant::now());
         alive();
@@ -279,26 +282,14 @@ impl DirectoryThread {
         let mut found = match scope {
             Scope::Paths(files) if is_single => walk.look_at_files(files),
             Scope::All if is_single => walk.look_at_files(self.extent.files()),
-            scope => walk.look(scope, &known),
+            scope => walk.look(scope, &excluded),
         };
         *lock(&self.watched.walking) = None;
         found.files.retain(|file| !self.extent.is_inner(&file.path));
         if let Some(watches) = watches {
             self.state.set_watched(watches.finish());
         }
-        Ok(found)
-    }
-
-    /// The files of images that were imported before they were excluded.
-    fn excluded_files(&self) -> Result<Vec<PathBuf>, Error> {
-        let Directory { path, exclude, .. } = &*self.watched.directory;
-        if exclude.is_empty() {
-            return Ok(Vec::new());
-        }
-        let rows = self.rows(&Scope::All)?.into_iter();
-        let rows =
-            rows.filter(|row| row.image_id.is_some() && !is_listed(path, &row.path, exclude));
-        Ok(rows.map(|row| row.path).collect())
+        found
     }
 
     fn compare(

@@ -6,8 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::super::disk::is_missing;
 use super::compare::Found;
-use super::walk::{Scope, is_missing};
+use super::walk::Scope;
 use crate::store::watched::WatchedFile;
 
 #[derive(Default)]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::decode::Tools;
-use super::super::listing::stamp_of;
 use super::super::name::Name;
 use super::super::package::as_video;
 use super::super::task::{Directory, Facts, NewFile, Prepared, Source, Which, has_lost_its_file};
@@ -18,42 +17,26 @@ use crate::store::{self, images};
 use crate::transcode;
 
 impl ImportContext {
-    /// Reads a file or package of a watched directory. Fails with [`Error::NothingToDo`] if its row is
-    /// up to date, or if it is gone, which the next walk finds.
+    /// Reads a file or package that a watched directory has found with this stamp. Fails with
+    /// [`Error::NothingToDo`] if it is gone, which the next walk finds.
     pub(crate) fn read_watched(
         &self,
-        path: &Path,
+        (path, found): (&Path, Stamp),
         directory: &Arc<Directory>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         if directory.has_ended() {
             return Err(Error::NothingToDo);
         }
-        let stamp = match tools.decoder.meta(path) {
-            Ok(meta) => Stamp::from(meta),
-            Err(decode::Error::Directory) => stamp_of(path).map_err(Error::file("read", path))?,
-            Err(error) => {
-                let error = Error::decoding(path)(error);
-                return Err(if error.is_missing_file() {
-                    Error::NothingToDo
-                } else {
-                    error
-                });
-            }
-        };
-        let row = self.store.read(|c| watched::get(c, path))?;
-        if row.is_some_and(|row| row.stamp.same(&stamp)) {
-            return Err(Error::NothingToDo);
-        }
-        match self.read(path, directory, tools) {
+        let facts = match self.read((path, Some(found)), directory, tools) {
+            Err(error) if error.is_missing_file() => return Err(Error::NothingToDo),
             Err(error) if is_for_good(&error) => {
-                let path = path.to_owned();
                 let directory = Arc::clone(directory);
-                let facts = Facts::new(path, directory, stamp, Err(error));
-                Ok(Prepared::InPlace(Box::new(facts)))
+                Facts::new(path.to_owned(), directory, found, Err(error))
             }
-            facts => facts.map(|facts| Prepared::InPlace(Box::new(facts))),
-        }
+            facts => facts?,
+        };
+        Ok(Prepared::InPlace(Box::new(facts)))
     }
 
     /// Reads a file that is imported in place by its path, also one that was deleted in murald but kept
@@ -65,33 +48,31 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         let directory = Arc::new(Directory::from_file(path, Which::Named(folder)));
-        let mut facts = self.read(path, &directory, tools)?;
-        let checksum = facts.content.as_ref().ok();
-        let same = checksum.map(|sum| self.store.read(|c| images::by_checksum(c, sum)));
-        if let Some(image) = same
-            .transpose()?
-            .flatten()
-            .filter(|image| image.path != path)
+        let facts = self.read((path, None), &directory, tools)?;
+        if let Ok(checksum) = &facts.content
+            && let Some(image) = self.store.read(|c| images::by_checksum(c, checksum))?
+            && !image.in_place
+            && has_lost_its_file(&image)
         {
-            if !image.in_place && has_lost_its_file(&image) {
-                // It is copied again.
-                return self.prepare(path, folder, tools);
-            }
-            facts.has_lost_other = self.lacks_file(&image)?;
+            // It is copied again.
+            return self.prepare(path, folder, tools);
         }
         Ok(Prepared::InPlace(Box::new(facts)))
     }
 
+    /// `found`: the stamp of a file or package of a watched directory.
     fn read(
         &self,
-        path: &Path,
+        (path, found): (&Path, Option<Stamp>),
         directory: &Arc<Directory>,
         tools: Tools<'_>,
     ) -> Result<Facts, Error> {
         // The first bytes are enough to refuse text and archives without reading them whole.
-        match tools.decoder.look(path) {
-            Err(decode::Error::Directory) => return self.read_package(path, directory, tools),
-            looked => Source::from_looked(path, looked)?,
+        match (tools.decoder.look(path), found) {
+            (Err(decode::Error::Directory), Some(found)) => {
+                return self.read_package((path, found), directory, tools);
+            }
+            (looked, _) => Source::from_looked(path, looked)?,
         };
         let hashed = tools.decoder.checksum(path);
         let Hashed { checksum, meta } = hashed.map_err(Error::decoding(path))?;
@@ -124,11 +105,10 @@ impl ImportContext {
     /// replaces the one of the page as it was before.
     fn read_package(
         &self,
-        path: &Path,
+        (path, found): (&Path, Stamp),
         directory: &Arc<Directory>,
         tools: Tools<'_>,
     ) -> Result<Facts, Error> {
-        let stamp = stamp_of(path).map_err(Error::file("read", path))?;
         let prepared = match (self.prepare_web(path, None, tools)?, self.page_of(path)?) {
             (Prepared::Copy(ready), Some(id)) => Prepared::Replacement { id, ready },
             (prepared, _) => prepared,
@@ -147,7 +127,7 @@ impl ImportContext {
         };
         let path = path.to_owned();
         let directory = Arc::clone(directory);
-        Ok(Facts::new(path, directory, stamp, Ok(checksum)))
+        Ok(Facts::new(path, directory, found, Ok(checksum)))
     }
 
     /// The image of a page that was copied from this directory and no other.

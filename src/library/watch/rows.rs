@@ -264,7 +264,6 @@ impl<'a> Rows<'a> {
         // A client that names a file wants an image of it.
         let is_up_to_date = |row: &&WatchedFile| !is_named || row.image_id.is_some();
         let known = row.as_ref().filter(is_up_to_date);
-        let known = known.filter(|_| !facts.has_lost_other);
         let same = self.same(facts, own.is_some())?;
         let read = place::Facts {
             path: &facts.path,
@@ -353,7 +352,7 @@ impl<'a> Rows<'a> {
         };
         if let Some(image) = images::by_checksum(self.c, checksum)? {
             let id = image.id;
-            let is_there = image.missing_since.is_none() && !facts.has_lost_other;
+            let is_there = image.missing_since.is_none();
             let is_intact =
                 !image.in_place || is_there && self.has_its_file(&image, &facts.path)?;
             return Ok(Same::Image { id, is_intact });

@@ -126,10 +126,10 @@ impl Unread {
     }
 
     /// The next files for the imports.
-    pub(super) fn give(&mut self) -> Vec<PathBuf> {
+    pub(super) fn give(&mut self) -> BTreeMap<PathBuf, Stamp> {
         let next = std::iter::from_fn(|| self.queue.pop_first());
         self.in_hand = next.take(GIVEN_AT_ONCE).collect();
-        self.in_hand.keys().cloned().collect()
+        self.in_hand.clone()
     }
 
     /// Notes that the imports have ended their files. Returns those that are to be looked at again, as

@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, Metadata};
-use std::io;
 use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use rustix::fs::inotify::WatchFlags;
-use rustix::io::Errno;
 
 use super::super::Error;
-use super::super::disk::stamp;
+use super::super::disk::{is_missing, stamp};
 use super::super::listing::{has_no_media, list, package_stamp};
 use super::super::package::{PackageVideo, has_manifest};
 use super::super::task::Directory;
@@ -104,7 +102,7 @@ impl<'a> Walk<'a> {
 
     /// Looks at the directory, or at paths in it. Files of `known` are looked at although they are
     /// excluded, as their images stay.
-    pub(super) fn look(mut self, scope: &Scope, known: &[PathBuf]) -> Found {
+    pub(super) fn look(mut self, scope: &Scope, known: &[&Path]) -> Found {
         let root = &*self.directory.path;
         // Watched before it is read, so that no change in between is missed.
         self.follow(root);
@@ -134,7 +132,7 @@ impl<'a> Walk<'a> {
         }
         for path in known {
             match fs::metadata(path) {
-                Ok(meta) => self.found.files.push(seen(path.clone(), &meta)),
+                Ok(meta) => self.found.files.push(seen(path.to_path_buf(), &meta)),
                 Err(error) if is_missing(&error) => {}
                 Err(_) => self.cannot_see(path),
             }
@@ -309,14 +307,6 @@ fn seen(path: PathBuf, meta: &Metadata) -> Seen {
 
 fn identity(meta: &Metadata) -> (u64, u64) {
     (meta.dev(), meta.ino())
-}
-
-pub(super) fn is_missing(error: &io::Error) -> bool {
-    // A link that leads to itself counts as broken.
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 #[cfg(test)]
