@@ -136,7 +136,7 @@ impl Batch {
             return;
         }
         self.is_unsaved |= result.as_ref().is_err_and(Error::is_storage);
-        if result.as_ref().is_err_and(Error::is_nothing_to_do) {
+        if matches!(result, Err(Error::NothingToDo)) {
             return;
         }
         self.current += 1;

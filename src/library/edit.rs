@@ -11,7 +11,7 @@ use std::{fs, io};
 use super::context::ImportContext;
 use super::disk::{self, TEMPORARY, lacks_directory, rename, sync_directory};
 use super::landing::LibraryFiles;
-use super::name::Name;
+use super::name::{NAME_MAX, Name};
 use super::package::{self, Before};
 use super::removal::{Files, Removed, Which};
 use super::{Error, Library};
@@ -20,9 +20,6 @@ use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::folders::{self, FolderChange, Refusal};
 use crate::store::{Connection, images};
 use crate::wire::{Difference, Event, Folder, GalleryDomain, Image, ListChange};
-
-/// The maximum length of a file name, in bytes.
-const NAME_MAX: usize = 255;
 
 impl Library {
     /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...

@@ -196,11 +196,6 @@ impl Error {
         }
     }
 
-    /// Whether there was nothing to do.
-    pub(super) fn is_nothing_to_do(&self) -> bool {
-        matches!(self, Self::NothingToDo)
-    }
-
     /// Whether the database cannot be written now.
     pub(super) fn is_storage(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_storage())

@@ -54,8 +54,7 @@ use context::ImportContext;
 use import::{Imports, work};
 use landing::LibraryFiles;
 use owner::{Owner, OwnerThread};
-use reconcile::Leftovers;
-use removal_thread::{REMOVALS_MAX, Remover};
+use removal_thread::REMOVALS_MAX;
 use watch::Watching;
 use workers::{Work, Workers};
 
@@ -100,7 +99,7 @@ pub fn start(
     let context = ImportContext::new(settings, &store, &bus, &transcoder, Box::new(land));
     let context = Arc::new(context);
     // Before the first request is served, so that notes of this run are not taken for the last one's.
-    let leftovers = Leftovers::take(&context);
+    let leftovers = reconcile::leftovers(&context);
     let (end, ended) = bounded(0);
     let importing = Arc::clone(&context);
     let work: Work = Arc::new(move |job| work(&importing, job));
@@ -108,12 +107,7 @@ pub fn start(
     let watching = Watching::new(Arc::clone(&context), owner.clone(), kernel, spawner);
     let (jobs, removals) = bounded(REMOVALS_MAX);
     let (reconciling, reconciled) = bounded(0);
-    let remover = Remover {
-        context: Arc::clone(&context),
-        leftovers,
-        reconciling,
-        removals,
-    };
+    let removing = Arc::clone(&context);
     let thread = OwnerThread {
         files: LibraryFiles::new(Arc::clone(&context), jobs),
         imports: Imports::new(bus.clone(), workers),
@@ -121,7 +115,8 @@ pub fn start(
         end: ended,
     };
     threads.push(spawner.spawn("library", move || thread.run())?);
-    let remove = spawner.spawn("remove", move || remover.run())?;
+    let remove = move || removal_thread::run(&removing, &leftovers, reconciling, removals);
+    let remove = spawner.spawn("remove", remove)?;
     let thumbnails = context.thumbnails.clone();
     let library = Library {
         owner,

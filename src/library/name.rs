@@ -9,7 +9,7 @@ use crate::store::{self, Store};
 use crate::wire::{Format, MediaType};
 
 /// The maximum length of a file name, in bytes.
-const NAME_MAX: usize = 255;
+pub(super) const NAME_MAX: usize = 255;
 /// Bytes kept free for `_` and a number.
 const SUFFIX_MAX: usize = 11;
 /// How many name stems are remembered with their next number; the list is cleared when it is full.
