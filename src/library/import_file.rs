@@ -151,8 +151,8 @@ impl ImportContext {
         Ok(Prepared::Here { path, row, name })
     }
 
-    /// Decodes a file with this checksum and size, which is `source` or its copy. Puts its thumbnail into
-    /// the cache, and returns its row.
+    /// Decodes a file with this checksum and size, which is `source` or its copy, puts its thumbnail
+    /// into the cache, and returns its row.
     pub(super) fn describe(
         &self,
         source: &Path,
