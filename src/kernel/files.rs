@@ -328,6 +328,12 @@ impl Watches {
     /// Ends the watches of earlier rounds. Fails if the kernel did not allow all watches of this one.
     pub(crate) fn finish(self) -> io::Result<()> {
         self.files.forget(self.subscriber, Some(self.round));
+        self.keep_earlier()
+    }
+
+    /// Like [`Self::finish`], for watches that end by themselves (`ONESHOT`): the others need not be
+    /// searched for them.
+    pub(crate) fn keep_earlier(self) -> io::Result<()> {
         self.refused.map_or(Ok(()), Err)
     }
 }

@@ -70,7 +70,7 @@ impl Logs {
         // Further writes until the next check cause no event.
         let once = WatchFlags::MODIFY | WatchFlags::ONESHOT;
         watches.directory(&self.directory, once);
-        watches.finish()
+        watches.keep_earlier()
     }
 
     fn run(&mut self, stop: &Cancel) {
