@@ -22,11 +22,9 @@ impl Probe {
         input: &mut dyn Input,
         each: &mut dyn FnMut(Picture, Duration) -> bool,
     ) -> Result<(), Error> {
-        let mut each = |(width, height): (u32, u32), pixels: &[u8], said: Duration| {
+        let mut each = |size: (u32, u32), pixels: &[u8], said: Duration| {
             let stays = if said > TOO_SHORT { said } else { USUAL };
-            let extent = (f64::from(width), f64::from(height));
-            let pixels = pixels.to_vec();
-            let mut picture = Picture::new(width, height, extent, 4, pixels, self.orientation());
+            let mut picture = Picture::new(size, 4, pixels.to_vec(), self.orientation());
             if let Some(profile) = self.profile() {
                 picture.convert(profile);
             }

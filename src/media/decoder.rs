@@ -83,11 +83,10 @@ pub(super) struct Goal {
 impl Header {
     /// Creates the header of an sRGB image without orientation.
     pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
-        let orientation = Orientation::NoTransforms;
         Self {
             size,
             channels,
-            orientation,
+            orientation: Orientation::NoTransforms,
             animated: false,
             profile: None,
             note: None,
@@ -127,9 +126,7 @@ impl Header {
         }
         let factor = Shrink::factor(self.size, goal.ample);
         if factor == 1 {
-            let (width, height) = self.size;
-            let extent = (f64::from(width), f64::from(height));
-            return Picture::new(width, height, extent, channels, pixels, self.orientation);
+            return Picture::new(self.size, channels, pixels, self.orientation);
         }
         let mut shrink = Shrink::new(self.size, channels, factor);
         shrink.rows(&pixels);

@@ -109,18 +109,14 @@ struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     fn new(input: &'a mut dyn Input) -> Result<Self, Error> {
         input.rewind().map_err(Error::Read)?;
-        let (common, profile, decoder) = (Vec::new(), Vec::new(), StreamingDecoder::new());
-        let between = false;
-        let fill = 0;
-        let lacks_end = false;
         let mut blocks = Self {
             input,
-            decoder,
-            common,
-            profile,
-            between,
-            fill,
-            lacks_end,
+            decoder: StreamingDecoder::new(),
+            common: Vec::new(),
+            profile: Vec::new(),
+            between: false,
+            fill: 0,
+            lacks_end: false,
         };
         // The global colour table is the last item before the blocks; the crate reports an empty
         // one if there is none.

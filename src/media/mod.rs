@@ -40,7 +40,7 @@ pub(crate) use picture::{Region, blur, fit};
 pub(crate) use plain::{PlainColors, placeholder};
 pub(crate) use probe::Thumbnail;
 pub use probe::probe;
-pub(crate) use probe::{Probe, Shown, format};
+pub(crate) use probe::{Probe, Shown, format, is_decoded};
 pub(crate) use slice::{Cut, Tile, extent, flattened};
 pub(crate) use svg::covering;
 pub use webp::encode;

@@ -260,8 +260,7 @@ mod tests {
     fn picture(width: u32, height: u32, color: impl Fn(u32, u32) -> Rgb) -> Picture {
         let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
         let pixels = pixels.flat_map(|(x, y)| color(x, y)).collect();
-        let extent = (f64::from(width), f64::from(height));
-        Picture::new(width, height, extent, 3, pixels, Orientation::NoTransforms)
+        Picture::new((width, height), 3, pixels, Orientation::NoTransforms)
     }
 
     fn hexes(picture: &Picture) -> Vec<String> {
@@ -311,7 +310,7 @@ mod tests {
     #[test]
     fn transparent_pixels_are_ignored() {
         let pixels = [[255, 0, 0, 0], [0, 0, 255, 255]].concat();
-        let picture = Picture::new(2, 1, (2.0, 1.0), 4, pixels, Orientation::NoTransforms);
+        let picture = Picture::new((2, 1), 4, pixels, Orientation::NoTransforms);
         assert_eq!(hexes(&picture), ["#0000ff"]);
     }
 

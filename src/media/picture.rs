@@ -32,11 +32,22 @@ pub struct Region {
     pub height: f64,
 }
 
+impl Region {
+    fn from_size((width, height): (f64, f64)) -> Self {
+        let (x, y) = (0.0, 0.0);
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+}
+
 impl Picture {
+    /// Creates a picture that covers all its pixels.
     pub(super) fn new(
-        width: u32,
-        height: u32,
-        extent: (f64, f64),
+        (width, height): (u32, u32),
         channels: usize,
         pixels: Vec<u8>,
         orientation: Orientation,
@@ -45,11 +56,16 @@ impl Picture {
         Self {
             width,
             height,
-            extent,
+            extent: (f64::from(width), f64::from(height)),
             channels,
             pixels,
             orientation,
         }
+    }
+
+    /// Limits the picture to a part of its pixels, from the top left.
+    pub(super) fn covering(self, extent: (f64, f64)) -> Self {
+        Self { extent, ..self }
     }
 
     /// The stored width in pixels, before the orientation is applied.
@@ -76,13 +92,7 @@ impl Picture {
 
     /// Returns the picture upright and scaled to this size.
     pub fn resized(&self, width: u32, height: u32) -> Self {
-        let (w, h) = self.extent;
-        let whole = Region {
-            x: 0.0,
-            y: 0.0,
-            width: w,
-            height: h,
-        };
+        let whole = Region::from_size(self.extent);
         let (width, height) = exif::size(self.orientation, (width, height));
         self.scaled(whole, width, height, FilterType::Lanczos3)
             .upright()
@@ -91,17 +101,11 @@ impl Picture {
     /// Returns the picture no larger than `side`, by averaging boxes: without ringing or new
     /// colours. The orientation is not applied.
     pub(super) fn averaged(&self, side: u32) -> Self {
-        let (w, h) = self.extent;
         let (width, height) = fit((self.width, self.height), (side, side));
         if (width, height) == (self.width, self.height) {
             return self.clone();
         }
-        let whole = Region {
-            x: 0.0,
-            y: 0.0,
-            width: w,
-            height: h,
-        };
+        let whole = Region::from_size(self.extent);
         self.scaled(whole, width, height, FilterType::Box)
     }
 
@@ -113,14 +117,8 @@ impl Picture {
 
     /// Whether [`Self::cut`] with these arguments would return an equal picture.
     pub fn is(&self, region: Region, width: u32, height: u32) -> bool {
-        let (across, down) = (f64::from(self.width), f64::from(self.height));
-        let whole = Region {
-            x: 0.0,
-            y: 0.0,
-            width: across,
-            height: down,
-        };
-        region == whole && (self.width, self.height) == (width, height)
+        let size = (f64::from(self.width), f64::from(self.height));
+        region == Region::from_size(size) && (self.width, self.height) == (width, height)
     }
 
     /// Converts the colours to sRGB.
@@ -150,16 +148,9 @@ impl Picture {
                 .into(),
         };
         turned.apply_orientation(self.orientation);
-        let (width, height, pixels) = (turned.width(), turned.height(), turned.into_bytes());
-        let extent = (f64::from(width), f64::from(height));
-        Self {
-            width,
-            height,
-            extent,
-            pixels,
-            orientation: Orientation::NoTransforms,
-            ..self
-        }
+        let size = (turned.width(), turned.height());
+        let pixels = turned.into_bytes();
+        Self::new(size, self.channels, pixels, Orientation::NoTransforms)
     }
 
     /// The part of the pixels that the image covers.
@@ -175,14 +166,7 @@ impl Picture {
             4 => self.resample::<U8x4>(&options, width, height),
             _ => self.resample::<U8x3>(&options, width, height),
         };
-        Self {
-            width,
-            height,
-            extent: (f64::from(width), f64::from(height)),
-            channels: self.channels,
-            pixels,
-            orientation: self.orientation,
-        }
+        Self::new((width, height), self.channels, pixels, self.orientation)
     }
 
     /// Resizes pixels of type `P`. Everywhere in this file the type is fixed: `Resizer::resize`, which
@@ -264,7 +248,7 @@ mod tests {
             // Each pixel has its index as its value.
             let pixels = (0..6).flat_map(|at| [at; 3]).collect();
             let orientation = Orientation::from_exif(value).unwrap();
-            let picture = Picture::new(3, 2, (3.0, 2.0), 3, pixels, orientation).upright();
+            let picture = Picture::new((3, 2), 3, pixels, orientation).upright();
             assert_eq!(picture.pixels()[0], 3 * y + x, "{value}");
             let size = (picture.width(), picture.height());
             assert_eq!(size, if value < 5 { (3, 2) } else { (2, 3) }, "{value}");
@@ -283,7 +267,7 @@ mod tests {
     fn resized_picture_is_upright() {
         // Red above blue, rotated by 90 degrees: red is shown on the right.
         let pixels = [[255, 0, 0], [0, 0, 255]].concat();
-        let picture = Picture::new(1, 2, (1.0, 2.0), 3, pixels, Orientation::Rotate90);
+        let picture = Picture::new((1, 2), 3, pixels, Orientation::Rotate90);
         let shown = picture.resized(2, 1);
         assert_eq!((shown.width(), shown.height()), (2, 1));
         assert_eq!(shown.pixels(), [0, 0, 255, 255, 0, 0]);

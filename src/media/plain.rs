@@ -78,10 +78,9 @@ fn png(rgb: Rgb) -> Vec<u8> {
         .expect("a picture in memory can be encoded")
 }
 
-fn plain(rgb: Rgb, (width, height): (u32, u32)) -> Picture {
-    let pixels = rgb.repeat(width as usize * height as usize);
-    let extent = (f64::from(width), f64::from(height));
-    Picture::new(width, height, extent, 3, pixels, Orientation::NoTransforms)
+fn plain(rgb: Rgb, size: (u32, u32)) -> Picture {
+    let pixels = rgb.repeat(size.0 as usize * size.1 as usize);
+    Picture::new(size, 3, pixels, Orientation::NoTransforms)
 }
 
 const PLACEHOLDER_SIZE: (u32, u32) = (480, 270);

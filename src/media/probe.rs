@@ -67,6 +67,11 @@ fn decoder(format: Format) -> Option<Decoder> {
     })
 }
 
+/// Whether murald decodes this format, at least its usual varieties.
+pub(crate) fn is_decoded(format: Format) -> bool {
+    decoder(format).is_some()
+}
+
 /// Returns the format from the first bytes. Fails for formats that murald cannot decode itself.
 pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
     known(input).map(|(format, _)| format)

@@ -93,14 +93,11 @@ impl Shrink {
         }
         let factor = self.factor as f64;
         let extent = (self.width as f64 / factor, self.height as f64 / factor);
-        Picture::new(
+        let size = (
             self.width.div_ceil(self.factor) as u32,
             self.height.div_ceil(self.factor) as u32,
-            extent,
-            self.channels,
-            self.pixels,
-            orientation,
-        )
+        );
+        Picture::new(size, self.channels, self.pixels, orientation).covering(extent)
     }
 
     fn flush(&mut self) {

@@ -126,15 +126,8 @@ pub(crate) fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Pictu
     let over = |pixel: &[u8; 4]| over(*pixel, [red, green, blue, 255]);
     let mut pixels = pixels.flat_map(over).collect();
     drop_alpha(&mut pixels);
-    let (width, height) = (picture.width(), picture.height());
-    Picture::new(
-        width,
-        height,
-        picture.extent(),
-        3,
-        pixels,
-        Orientation::NoTransforms,
-    )
+    let size = (picture.width(), picture.height());
+    Picture::new(size, 3, pixels, Orientation::NoTransforms).covering(picture.extent())
 }
 
 /// Repeats the picture from the top left corner, up to this size.
@@ -155,15 +148,7 @@ fn repeated(picture: &Picture, (width, height): (u32, u32)) -> Picture {
         .take(height as usize)
         .flat_map::<Vec<u8>, _>(row)
         .collect();
-    let extent = (f64::from(width), f64::from(height));
-    Picture::new(
-        width,
-        height,
-        extent,
-        channels,
-        pixels,
-        Orientation::NoTransforms,
-    )
+    Picture::new((width, height), channels, pixels, Orientation::NoTransforms)
 }
 
 struct Bounds {
@@ -309,7 +294,7 @@ mod tests {
     #[test]
     fn picture_is_repeated_from_the_top_left() {
         let pixels = vec![1, 2, 3, 4, 5, 6];
-        let pair = Picture::new(2, 1, (2.0, 1.0), 3, pixels, Orientation::NoTransforms);
+        let pair = Picture::new((2, 1), 3, pixels, Orientation::NoTransforms);
         let row = [1, 2, 3, 4, 5, 6, 1, 2, 3];
         assert_eq!(repeated(&pair, (3, 2)).pixels(), [row, row].concat());
     }

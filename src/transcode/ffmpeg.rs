@@ -45,21 +45,6 @@ pub(crate) fn is_available() -> bool {
     require().is_ok()
 }
 
-/// Whether only other programs decode files of this format.
-pub(crate) fn is_needed_for(format: Format) -> bool {
-    match format {
-        Format::Avif | Format::Jxl | Format::Heic | Format::Svg => true,
-        Format::Mp4 | Format::Webm | Format::Mkv | Format::Mov | Format::Avi => true,
-        Format::Jpg
-        | Format::Png
-        | Format::Gif
-        | Format::Webp
-        | Format::Bmp
-        | Format::Tiff
-        | Format::Html => false,
-    }
-}
-
 impl Ffmpeg {
     pub fn new(limits: Limits, cancel: Cancel) -> Self {
         Self {

@@ -28,7 +28,7 @@ pub(crate) use encode::Cut;
 pub use error::Error;
 pub(crate) use facts::Facts;
 pub use ffmpeg::{Ffmpeg, Limits};
-pub(crate) use ffmpeg::{is_available, is_needed_for, require};
+pub(crate) use ffmpeg::{is_available, require};
 pub(crate) use pictures::{PROGRAMS, Program, require_for};
 
 /// Number of long jobs that may wait; further ones are refused.

@@ -14,10 +14,10 @@ use crate::store::playlists::NewSource;
 use crate::store::query::Query;
 use crate::store::{images, watched};
 use crate::wire::{
-    DESCRIPTION_MAX, DeleteImages, Difference, Ids, Image, ListChange, PatchImage, PatchImages,
-    Resolution, SelectAll, collate,
+    DESCRIPTION_MAX, DeleteImages, Difference, Ids, Image, ListChange, MediaType, PatchImage,
+    PatchImages, Resolution, SelectAll, collate,
 };
-use crate::{color, library, transcode, wallpaper};
+use crate::{color, library, media, transcode, wallpaper};
 
 const WEBP: &str = "image/webp";
 /// Most rows of JSON fit into this size.
@@ -129,7 +129,8 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
     if let Some(path) = api.library.thumbnails().present(&image, resolution) {
         return file(request, &path, WEBP);
     }
-    let path = if transcode::is_needed_for(image.format) {
+    let is_slow = image.media_type != MediaType::Web && !media::is_decoded(image.format);
+    let path = if is_slow {
         let (library, transcoder) = (api.library.clone(), api.library.transcoder());
         let make = move || {
             library
