@@ -7,24 +7,22 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::context::Backends;
 use super::hyprpaper::instance::requests_socket;
-use super::socket::{listener, read_answer};
-use crate::compositor::{DesktopWindow, Session, desktop_windows};
+use super::socket::listener;
+use crate::compositor::{DesktopWindow, Session, desktop_windows, ipc};
 use crate::config::BackendName;
 use crate::draw::VERB;
 use crate::paths::Dirs;
 use crate::process::version::FLAGS;
 use crate::process::{Identity, ProcessRecords};
-use crate::sys::{Cancel, connect};
+use crate::sys::Cancel;
 use crate::wire::Conflict;
 
 /// Programs that draw on the background layer of Wayland and stay: wallpaper programs, and shells
@@ -55,9 +53,6 @@ const PROGRAMS: [&str; 24] = [
     "wpaperd-daemon",
     "xfdesktop",
 ];
-
-/// Hyprland answers from memory, within a frame.
-const LAYERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The conflicting programs that run on our compositor now.
 pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
@@ -117,17 +112,13 @@ fn owner(DesktopWindow { class, pid }: DesktopWindow) -> Option<Conflict> {
 /// is Hyprland, which lists them.
 fn backgrounds(socket: &Path, dirs: &Dirs) -> Option<Vec<(String, Option<i32>)>> {
     let requests = requests_socket(dirs, listener(socket)?.identity().pid)?;
-    let cancel = Cancel::new().ok()?;
-    let mut stream = connect(&requests).ok()?;
-    stream.write_all(b"j/layers").ok()?;
-    let until = Instant::now() + LAYERS_WITHIN;
-    parse_layers(&read_answer(&mut stream, None, until, &cancel, |_| false).ok()?)
+    let never = Cancel::new().ok()?;
+    parse_layers(&ipc::ask(&requests, b"j/layers", &never).ok()?)
 }
 
 /// Reads the answer: surfaces by monitor and level, of which 0 is the background. A process appears
 /// once, however many monitors it serves.
-fn parse_layers(answer: &[u8]) -> Option<Vec<(String, Option<i32>)>> {
-    let answer: Value = serde_json::from_slice(answer).ok()?;
+fn parse_layers(answer: &Value) -> Option<Vec<(String, Option<i32>)>> {
     let mut found = Vec::new();
     for monitor in answer.as_object()?.values() {
         for surface in monitor["levels"]["0"].as_array()? {
@@ -267,11 +258,10 @@ mod tests {
         let answer = format!(r#"{{"DP-1": {one}, "DP-2": {two}}}"#);
         let background = |namespace: &str, pid| (namespace.to_owned(), pid);
         let expected = [background("wallpaper", Some(7)), background("other", None)];
-        assert_eq!(parse_layers(answer.as_bytes()).unwrap(), expected);
-        assert_eq!(
-            parse_layers(format!(r#"{{"DP-1": {}}}"#, levels("")).as_bytes()).unwrap(),
-            []
-        );
-        assert_eq!(parse_layers(b"unknown request"), None);
+        let parsed = |answer: &str| parse_layers(&serde_json::from_str(answer).unwrap());
+        assert_eq!(parsed(&answer).unwrap(), expected);
+        let empty = format!(r#"{{"DP-1": {}}}"#, levels(""));
+        assert_eq!(parsed(&empty).unwrap(), []);
+        assert_eq!(parsed("[]"), None);
     }
 }

@@ -32,7 +32,9 @@ pub(crate) use output::{alike, identities};
 pub use outputs::{Outputs, Watch};
 pub(crate) use search::reach;
 pub(crate) use wayland_wait::wait_for_compositor;
-pub(crate) use x_server::{DesktopWindow, desktop_windows, note_root_painter, root_painter};
+pub(crate) use x_server::{
+    DesktopWindow, desktop_windows, monitors, note_root_painter, root_painter,
+};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 

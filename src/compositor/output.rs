@@ -182,13 +182,7 @@ const DESCRIPTORS: std::ops::Range<usize> = 54..126;
 const NAME_TAG: u8 = 0xfc;
 const SERIAL_TAG: u8 = 0xff;
 
-/// Maker's code and model, such as `DEL DELL U2720Q`.
-pub(super) fn edid_name(edid: &[u8]) -> Option<String> {
-    let Identity { make, model, .. } = edid_identity(edid);
-    (!model.is_empty()).then(|| format!("{make} {model}"))
-}
-
-/// Maker's code, model and serial number; empty if missing.
+/// Maker's code, model and serial number, such as `DEL`, `DELL U2720Q` and `8XK5H13`; empty if missing.
 pub(super) fn edid_identity(edid: &[u8]) -> Identity {
     let header = [0, 255, 255, 255, 255, 255, 255, 0];
     let Some(block) = edid.get(..128).filter(|block| block.starts_with(&header)) else {
@@ -312,8 +306,7 @@ mod tests {
 
     #[test]
     fn edid_has_the_name_and_the_serial_number() {
-        assert_eq!(edid_name(&block()).as_deref(), Some("DEL DELL U2720Q"));
-        assert_eq!(edid_name(&block()[..127]), None);
+        assert_eq!(edid_identity(&block()[..127]), Identity::default());
         assert_eq!(edid_identity(&block()).serial, "");
         let mut numbered = block();
         numbered[12..16].copy_from_slice(&[1, 2, 0, 0]);
@@ -327,9 +320,9 @@ mod tests {
             told.serial.as_str(),
         );
         assert_eq!(told, ("DEL", "DELL U2720Q", "8XK5H13"));
-        assert_eq!(edid_name(&[0; 128]), None);
+        assert_eq!(edid_identity(&[0; 128]), Identity::default());
         let mut odd = block();
         odd[77..90].copy_from_slice(b"\x07\xffbcdefghijkl");
-        assert_eq!(edid_name(&odd).as_deref(), Some("DEL ??bcdefghijkl"));
+        assert_eq!(edid_identity(&odd).model, "??bcdefghijkl");
     }
 }

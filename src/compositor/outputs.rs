@@ -12,7 +12,7 @@ use super::{Compositor, Output, Session, wayland, x11};
 use crate::kernel::Kernel;
 use crate::paths::Env;
 use crate::sys::{Cancel, CancelOnDrop, Gate, Waker, lock};
-use crate::thread::{Spawner, Thread};
+use crate::thread::{OwnedThread, Spawner};
 use crate::wire;
 
 /// How long a request that offers a session waits; a compositor lists its outputs within milliseconds.
@@ -157,12 +157,10 @@ impl Outputs {
     }
 }
 
-/// Owns the thread, which ends at once when this is dropped. `stop` is declared before `thread`, so that
-/// the wait is cancelled before the thread is joined.
+/// Owns the thread, which ends at once when this is dropped.
 pub struct Watch {
     outputs: Outputs,
-    stop: CancelOnDrop,
-    thread: Thread,
+    thread: OwnedThread<CancelOnDrop>,
 }
 
 impl Watch {
@@ -193,8 +191,7 @@ impl Watch {
         let thread = spawner.spawn("outputs", move || watch(&theirs, search, &until))?;
         Ok(Self {
             outputs,
-            stop: CancelOnDrop(stop),
-            thread,
+            thread: OwnedThread::new(CancelOnDrop(stop), thread),
         })
     }
 
@@ -204,8 +201,7 @@ impl Watch {
 
     /// Ends the thread; returns false if it misses the deadline.
     pub fn end(self, deadline: Instant) -> bool {
-        drop(self.stop);
-        self.thread.join_by(deadline)
+        self.thread.end(deadline)
     }
 }
 

@@ -15,10 +15,9 @@ use x11rb::protocol::xproto::{
     self, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window,
 };
 
-use super::output::Identity;
-use super::output::{edid_identity, edid_name};
+use super::output::{Identity, edid_identity};
 use super::x_server::{Server, X11Stream, XServer};
-use super::{Error, Output};
+use super::{Error, Output, x_server};
 use crate::sys::Cancel;
 
 /// Reports the monitors. Returns an error when the connection ends or the wait is cancelled.
@@ -67,7 +66,7 @@ fn is_switch(event: &Event) -> bool {
 }
 
 fn monitors(server: &Server, root: Window, instance: u64) -> Result<Vec<Output>, Error> {
-    let monitors = server.randr_get_monitors(root, true)?;
+    let monitors = x_server::monitors(server, root)?;
     let resources = server.randr_get_screen_resources_current(root)?.reply()?;
     let modes: HashMap<Mode, ModeInfo> = resources
         .modes
@@ -75,10 +74,9 @@ fn monitors(server: &Server, root: Window, instance: u64) -> Result<Vec<Output>,
         .map(|mode| (mode.id, *mode))
         .collect();
     let mut outputs = Vec::new();
-    for monitor in monitors.reply()?.monitors {
-        let name = server.get_atom_name(monitor.name)?.reply()?.name;
+    for (name, monitor) in monitors {
         let screen = Screen::from_monitor(server, &monitor, resources.config_timestamp)?;
-        let output = output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes);
+        let output = output(name, &monitor, &screen, &modes);
         let heads = vec![outputs.len()];
         outputs.push(Output {
             instance,
@@ -116,7 +114,6 @@ fn without_clones(monitors: Vec<Output>) -> Vec<Output> {
 #[derive(Default)]
 struct Screen {
     crtc: Option<GetCrtcInfoReply>,
-    description: Option<String>,
     identity: Identity,
 }
 
@@ -145,17 +142,15 @@ impl Screen {
                 server.randr_get_output_property(output, atom, any, 0, 64, false, false)?;
             property.reply().ok().map(|property| property.data)
         };
-        let edid = edid.as_deref().unwrap_or_default();
         Ok(Self {
             crtc,
-            description: edid_name(edid),
-            identity: edid_identity(edid),
+            identity: edid_identity(edid.as_deref().unwrap_or_default()),
         })
     }
 }
 
 fn output(
-    name: &str,
+    name: String,
     monitor: &MonitorInfo,
     screen: &Screen,
     modes: &HashMap<Mode, ModeInfo>,
@@ -169,13 +164,16 @@ fn output(
         (Some(_), Some(mode)) => (mode.width, mode.height),
         _ => (monitor.width, monitor.height),
     };
+    let Identity { make, model, .. } = &screen.identity;
+    let description = if model.is_empty() {
+        name.clone()
+    } else {
+        format!("{make} {model}")
+    };
     Output {
-        name: name.to_owned(),
+        name,
         identity: screen.identity.clone(),
-        description: screen
-            .description
-            .clone()
-            .unwrap_or_else(|| name.to_owned()),
+        description,
         width: width.into(),
         height: height.into(),
         x: monitor.x.into(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use x11rb::connection::Connection;
-use x11rb::protocol::randr::ConnectionExt as _;
+use x11rb::protocol::randr::{ConnectionExt as _, MonitorInfo};
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, PropMode, Screen, Window,
 };
@@ -80,15 +80,23 @@ pub(super) fn is_xwayland(display: &str) -> bool {
             return Ok(true);
         }
         server.randr_query_version(1, 5)?.reply()?;
-        for monitor in server.randr_get_monitors(root, true)?.reply()?.monitors {
-            let name = server.get_atom_name(monitor.name)?.reply()?.name;
-            if name.starts_with(b"XWAYLAND") {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let mut monitors = monitors(&server, root)?.into_iter();
+        Ok(monitors.any(|(name, _)| name.starts_with("XWAYLAND")))
     };
     look().unwrap_or(false)
+}
+
+/// The monitors of an X server, with their names, in the server's own order.
+pub(crate) fn monitors(
+    server: &impl Connection,
+    root: Window,
+) -> Result<Vec<(String, MonitorInfo)>, Error> {
+    let mut named = Vec::new();
+    for monitor in server.randr_get_monitors(root, true)?.reply()?.monitors {
+        let name = server.get_atom_name(monitor.name)?.reply()?.name;
+        named.push((String::from_utf8_lossy(&name).into_owned(), monitor));
+    }
+    Ok(named)
 }
 
 /// A connection before the handshake, and what the handshake needs.

@@ -6,7 +6,6 @@
 use std::io::Write;
 
 use x11rb::connection::{Connection, RequestConnection};
-use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeWindowAttributesAux, CloseDown, ConnectionExt as _, CreateGCAux, Gcontext,
     ImageFormat, ImageOrder, Pixmap, PropMode, Rectangle, Screen, VisualClass, Visualtype,
@@ -17,6 +16,7 @@ use x11rb::wrapper::ConnectionExt as _;
 use super::message::{Outcome, Request, Response, Wanted, line};
 use super::paint::{Task, paint};
 use super::storage::PIXEL;
+use crate::compositor::monitors;
 use crate::process::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -50,18 +50,15 @@ fn show(request: &Request) -> Result<Outcome, Error> {
         screen,
         pixels,
     };
-    let monitors = root.monitors()?;
+    let monitors = monitors(&server, screen.root)?;
     let (mut tasks, mut places) = (Vec::new(), Vec::new());
     for wanted in &request.outputs {
-        if let Some(monitor) = monitors
-            .iter()
-            .find(|monitor| monitor.name == wanted.output)
-        {
+        if let Some((_, monitor)) = monitors.iter().find(|(name, _)| *name == wanted.output) {
             tasks.push(Task {
                 wanted: wanted.clone(),
-                size: monitor.size.into(),
+                size: (monitor.width.into(), monitor.height.into()).into(),
             });
-            places.push(monitor.place);
+            places.push((monitor.x, monitor.y));
         }
     }
     if tasks.is_empty() && !request.outputs.is_empty() {
@@ -101,31 +98,7 @@ struct Root<'a> {
     pixels: Pixels,
 }
 
-struct Monitor {
-    name: String,
-    place: (i16, i16),
-    size: (u32, u32),
-}
-
 impl Root<'_> {
-    fn monitors(&self) -> Result<Vec<Monitor>, Error> {
-        let mut monitors = Vec::new();
-        for info in self
-            .server
-            .randr_get_monitors(self.screen.root, true)?
-            .reply()?
-            .monitors
-        {
-            let name = self.server.get_atom_name(info.name)?.reply()?.name;
-            monitors.push(Monitor {
-                name: String::from_utf8_lossy(&name).into_owned(),
-                place: (info.x, info.y),
-                size: (info.width.into(), info.height.into()),
-            });
-        }
-        Ok(monitors)
-    }
-
     /// The pixmap that each of the properties names.
     fn named(&self) -> Result<[Option<Pixmap>; 2], Error> {
         let mut named = [None; 2];

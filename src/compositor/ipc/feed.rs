@@ -3,14 +3,17 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use serde_json::Value;
 
 use crate::sys::{Cancel, connect, is_readable, peer, poll_until};
 
 /// The most bytes that are held: more than any list of workspaces has.
 const HELD_MAX: usize = 4 << 20;
+/// Compositors answer requests from memory, within a frame.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// The workspace that an output shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +29,21 @@ pub(super) struct Feed {
     stream: UnixStream,
     /// Bytes that were received and not parsed yet.
     pub(super) bytes: Vec<u8>,
+}
+
+/// Sends a request over a connection of its own, and returns the answer, which is JSON. Hyprland closes
+/// the connection after the answer, niri keeps it open.
+pub(crate) fn ask(path: &Path, request: &[u8], cancel: &Cancel) -> io::Result<Value> {
+    let until = Instant::now() + ANSWER_WITHIN;
+    let mut feed = Feed::connect(path)?;
+    feed.send(request)?;
+    loop {
+        let is_open = feed.more(cancel, Some(until))?;
+        match serde_json::from_slice(&feed.bytes) {
+            Err(error) if error.is_eof() && is_open => {}
+            answer => return Ok(answer?),
+        }
+    }
 }
 
 impl Feed {

@@ -4,15 +4,12 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::feed::{Feed, Visible};
+use super::feed::{Feed, Visible, ask};
 use crate::sys::Cancel;
 
-/// It answers from memory, within a frame.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 const LINE_MAX: usize = 64 << 10;
 
 pub(crate) struct Hyprland {
@@ -71,11 +68,7 @@ impl Hyprland {
     }
 
     fn ask(&self, question: &str, cancel: &Cancel) -> io::Result<Value> {
-        let until = Instant::now() + ANSWER_WITHIN;
-        let mut answer = Feed::connect(&self.requests)?;
-        answer.send(question.as_bytes())?;
-        while answer.more(cancel, Some(until))? {}
-        Ok(serde_json::from_slice(&answer.bytes)?)
+        ask(&self.requests, question.as_bytes(), cancel)
     }
 }
 

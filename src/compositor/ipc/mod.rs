@@ -30,7 +30,7 @@ use super::{Session, x_server};
 use crate::paths::Env;
 use crate::sys::Cancel;
 
-pub(crate) use feed::Visible;
+pub(crate) use feed::{Visible, ask};
 pub(crate) use follow::{Following, Source, Toggle, start};
 
 /// The programs with these sockets; sway speaks i3's protocol.

@@ -7,15 +7,11 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::feed::Feed;
+use super::feed;
 use crate::sys::Cancel;
-
-/// Niri answers from memory, within a frame.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// A niri, by its socket.
 pub(super) struct Niri(pub(super) PathBuf);
@@ -36,11 +32,7 @@ impl Niri {
 
     /// Returns the answer to a question; null if this version does not know it.
     fn ask(&self, question: &str, cancel: &Cancel) -> io::Result<Value> {
-        let until = Instant::now() + ANSWER_WITHIN;
-        let mut answer = Feed::connect(&self.0)?;
-        answer.send(format!("\"{question}\"\n").as_bytes())?;
-        while !answer.bytes.ends_with(b"\n") && answer.more(cancel, Some(until))? {}
-        let answer: Value = serde_json::from_slice(&answer.bytes)?;
+        let answer = feed::ask(&self.0, format!("\"{question}\"\n").as_bytes(), cancel)?;
         Ok(answer["Ok"][question].clone())
     }
 }
