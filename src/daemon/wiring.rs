@@ -16,7 +16,7 @@ use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_com
 use super::settings::{PauseFollower, tell_changes, watch_directories};
 use crate::backends::{self, Backends};
 use crate::compositor;
-use crate::config::{self, ConfigHandle, StillFiles};
+use crate::config::{self, ConfigHandle};
 use crate::decode::{self, Decoder};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
@@ -239,8 +239,6 @@ impl Base {
         backends: &Backends,
     ) -> Result<(desktop::Handle, DesktopOwner), Error> {
         let maker = library.clone();
-        let png = self.config.clone();
-        let hooks = self.config.clone();
         let fill = self.config.clone();
         let sources = desktop::Sources {
             store: self.store.clone(),
@@ -253,13 +251,13 @@ impl Base {
                     .still(ffmpeg, image, fill, to)
                     .map_err(|error| chain(&error))
             }),
-            wants_png: Arc::new(move || png.current().desktop.stills == StillFiles::Png),
+            config: self.config.clone(),
             fill: Box::new(move |backend| backends::fill_color(&fill.current(), backend)),
             colors: PlainColors::new(&self.dirs.cache()),
             directory: self.dirs.state(),
         };
         let hook = desktop::HookSources {
-            settings: Arc::new(move || hooks.current().hooks.clone()),
+            config: self.config.clone(),
             outputs: backends.outputs.clone(),
             socket: self.paths.socket.clone(),
             home: self.dirs.home().to_owned(),

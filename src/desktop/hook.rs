@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use crate::compositor::Outputs;
-use crate::config::Hooks;
+use crate::config::ConfigHandle;
 use crate::error_chain::chain;
 use crate::process::{self, Ended, Groups, Launch, Scripts, plain};
 use crate::sys::{Cancel, Waker, lock};
@@ -23,7 +23,7 @@ const LOGGED: usize = 64 << 10;
 /// The settings and paths for runs of the hook.
 pub(crate) struct HookSources {
     /// Read before each run.
-    pub settings: Arc<dyn Fn() -> Hooks + Send + Sync>,
+    pub config: ConfigHandle,
     pub outputs: Outputs,
     /// The socket, for the command's environment.
     pub socket: PathBuf,
@@ -67,15 +67,11 @@ pub(super) struct HookRun {
 
 impl Hook {
     pub(super) fn new(spawner: Spawner, sources: HookSources) -> Self {
-        let run = Mutex::default();
-        let state = Mutex::new(HookState::Idle);
-        let failure = Mutex::default();
-        let groups = Groups::default();
         Self(Arc::new(SharedHook {
-            run,
-            state,
-            failure,
-            groups,
+            run: Mutex::default(),
+            state: Mutex::new(HookState::Idle),
+            failure: Mutex::default(),
+            groups: Groups::default(),
             sources,
             spawner,
         }))
@@ -159,10 +155,10 @@ impl fmt::Debug for Hook {
 impl SharedHook {
     /// The command to run, and its time limit.
     fn command(&self) -> Option<(String, Duration)> {
-        let settings = (self.sources.settings)();
+        let settings = &self.sources.config.current().hooks;
         let limit = Duration::from_secs(settings.timeout_seconds.into());
-        (!settings.wallpaper_changed.trim().is_empty())
-            .then_some((settings.wallpaper_changed, limit))
+        let command = settings.wallpaper_changed.clone();
+        (!command.trim().is_empty()).then_some((command, limit))
     }
 }
 

@@ -14,9 +14,10 @@ use super::directory::{self, StateDirectory};
 use super::handle::{DesktopMessage, Tell};
 use super::hook::{Hook, WallpaperChange};
 use super::palette::{MonitorImage, Palette, Palettes, color_files, read_shown};
-use super::stills::{FinishedStill, MakeStill, STILLS, Still, Stills, WantsPng};
+use super::stills::{FinishedStill, MakeStill, STILLS, Still, Stills};
 use crate::color::Rgb;
 use crate::compositor::Outputs;
+use crate::config::ConfigHandle;
 use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::events::{EventBus, EventFilter, Message, Subscription};
@@ -36,7 +37,7 @@ pub(crate) struct Sources {
     pub transcoder: Transcoder,
     pub decoder: Decoder,
     pub make_still: MakeStill,
-    pub wants_png: WantsPng,
+    pub config: ConfigHandle,
     pub fill: FillOf,
     pub colors: PlainColors,
     /// `$XDG_STATE_HOME/murald`
@@ -81,14 +82,14 @@ impl Publisher {
             bus,
             outputs,
             make_still,
-            wants_png,
+            config,
             fill,
             colors,
             directory,
             ..
         } = sources;
         let tools = (sources.transcoder, sources.decoder);
-        let (stills, made) = Stills::new(directory.join(STILLS), tools, make_still, wants_png);
+        let (stills, made) = Stills::new(directory.join(STILLS), tools, make_still, config);
         Self {
             store,
             bus,

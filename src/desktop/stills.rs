@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 
 use crate::color::{Rgb, hex};
+use crate::config::{ConfigHandle, StillFiles};
 use crate::decode::Decoder;
 use crate::digest::{self, Checksum};
 use crate::error_chain::plain;
@@ -34,15 +35,12 @@ const PLAIN: usize = 256;
 pub(crate) type MakeStill =
     Arc<dyn Fn(&Ffmpeg, &Image, Rgb, &Path) -> Result<Option<Vec<Rgb>>, String> + Send + Sync>;
 
-/// Whether every still must be a PNG.
-pub(crate) type WantsPng = Arc<dyn Fn() -> bool + Send + Sync>;
-
 pub(super) struct Stills {
     directory: PathBuf,
     transcoder: Transcoder,
     decoder: Decoder,
     make: MakeStill,
-    wants_png: WantsPng,
+    config: ConfigHandle,
     made: Sender<FinishedStill>,
     /// Whether other programs can show an image's own file, by checksum.
     plain: BTreeMap<Checksum, bool>,
@@ -78,21 +76,20 @@ impl Stills {
         directory: PathBuf,
         (transcoder, decoder): (Transcoder, Decoder),
         make: MakeStill,
-        wants_png: WantsPng,
+        config: ConfigHandle,
     ) -> (Self, Receiver<FinishedStill>) {
         let (made, finished) = bounded(MADE);
-        let (pending, failed, plain) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let stills = Self {
             directory,
             transcoder,
             decoder,
             make,
-            wants_png,
+            config,
             made,
-            plain,
+            plain: BTreeMap::new(),
             flat: BTreeMap::new(),
-            pending,
-            failed,
+            pending: BTreeSet::new(),
+            failed: BTreeSet::new(),
             logged: BTreeSet::new(),
         };
         (stills, finished)
@@ -156,7 +153,8 @@ impl Stills {
     fn is_still(&mut self, image: &Image) -> bool {
         let is_file = image.media_type == MediaType::Image && !image.animated;
         let is_known = matches!(image.format, Format::Png | Format::Jpg);
-        if !is_file || !is_known || (self.wants_png)() {
+        let wants_png = self.config.current().desktop.stills == StillFiles::Png;
+        if !is_file || !is_known || wants_png {
             return false;
         }
         let looked = self.plain.entry(image.checksum);
