@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 
 use super::context::{Context, GRACE, Processes};
 use super::copies::Takes;
-use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, read_answer, wait};
 use super::{Backend, Error, Kind, Placement};
 use crate::color;
 use crate::compositor::{Output, Session, root_painter};
-use crate::config::{self, BackendName, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
+use crate::config::{self, BuiltinBackdrop, BuiltinTransition};
 use crate::draw::{
-    self, Backdrop, Effect, Fit, Outcome, Request, Response, Span, Style, Transition, Wanted,
+    self, Backdrop, Effect, Outcome, Request, Response, Span, Style, Transition, Wanted,
 };
 use crate::media::Cut;
 use crate::process::{self, BackendProcess, Child, Launch, run};
 use crate::random;
 use crate::sys::{Cancel, connect};
+use crate::wire::Fit;
 
 /// The time limit for a new process to connect to the compositor and to listen.
 const UP_WITHIN: Duration = Duration::from_secs(10);
@@ -92,7 +92,7 @@ impl Builtin {
 
     /// Starts a process that shows everything.
     fn start(&mut self, request: &Request, cancel: &Cancel) -> Result<BackendProcess, Error> {
-        let process = self.context.start_with(|socket| {
+        let process = self.context.start(|socket| {
             let arguments = [
                 OsStr::new(draw::VERB),
                 OsStr::new("--socket"),
@@ -126,7 +126,7 @@ impl Builtin {
     /// Paints the X server's root window, by a process that exits afterwards.
     fn paint_root(&self, request: &Request, cancel: &Cancel) -> Result<(), Error> {
         let launch = self.context.launch(self.program()).args(once(request));
-        let output = run(&launch, SHOWN_WITHIN, Some(cancel))?;
+        let output = run(&launch, SHOWN_WITHIN, &[cancel])?;
         let unusable = || Error::Unavailable(format!("{CANNOT_START}: {}", output.complaint()));
         match Response::read(&output.stdout).ok_or_else(unusable)?.outcome {
             Outcome::Shown(_) => self.context.note_painted(),
@@ -249,7 +249,7 @@ pub(crate) fn clear_root(display: &str) -> bool {
         transition: transition(&config::Config::default().builtin),
     };
     let launch = Launch::new(process::own_program()).args(once(&request));
-    let output = run(&launch.env("DISPLAY", display), SHOWN_WITHIN, None);
+    let output = run(&launch.env("DISPLAY", display), SHOWN_WITHIN, &[]);
     let response = output
         .ok()
         .and_then(|output| Response::read(&output.stdout));
@@ -331,13 +331,7 @@ fn refusal(outcome: Outcome) -> Error {
 }
 
 fn style(settings: &config::Builtin, placement: &Placement) -> Style {
-    let fit = match fit_or(BackendName::Builtin, placement.fit, settings.fit_mode) {
-        BuiltinFit::Cover => Fit::Cover,
-        BuiltinFit::Contain => Fit::Contain,
-        BuiltinFit::Fill => Fit::Fill,
-        BuiltinFit::Tile => Fit::Tile,
-        BuiltinFit::Center => Fit::Center,
-    };
+    let fit = placement.fit.unwrap_or(settings.fit_mode);
     let position = placement.position.filter(|_| fit == Fit::Cover);
     Style {
         fit,
@@ -349,12 +343,10 @@ fn style(settings: &config::Builtin, placement: &Placement) -> Style {
 }
 
 fn transition(settings: &config::Builtin) -> Transition {
-    let effect = effect(settings.transition_type, settings);
-    let (duration, easing) = (settings.transition_duration, settings.transition_easing.0);
     Transition {
-        effect,
-        duration,
-        easing,
+        effect: effect(settings.transition_type, settings),
+        duration: settings.transition_duration,
+        easing: settings.transition_easing.0,
         fps_max: settings.fps_max,
     }
 }

@@ -50,6 +50,8 @@ pub struct Backends {
 
 /// Between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
+/// The time from the loss of a process's socket to its exit.
+const ENDED_WITHIN: Duration = Duration::from_millis(100);
 
 pub(super) struct Context {
     pub shared: Backends,
@@ -97,8 +99,8 @@ impl Context {
 
     /// The executable, or why there is none.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, Error> {
-        let path = self.shared.dirs.env().var("PATH").unwrap_or_default();
-        process::which_in(name, &path)
+        self.shared
+            .which(name)
             .ok_or_else(|| Error::Unavailable(format!("{name} is not on PATH")))
     }
 
@@ -134,14 +136,9 @@ impl Context {
         }
     }
 
-    /// Starts a process that keeps running, and reports its exit. Its log is not emptied until it is
-    /// released.
-    pub(super) fn start(&self, launch: &Launch) -> Result<BackendProcess, Error> {
-        self.start_with(|_| launch.clone())
-    }
-
-    /// Like [`Self::start`], for a process whose command line names its own socket.
-    pub(super) fn start_with(
+    /// Starts a process that keeps running, and reports its exit. Its command line may name its own
+    /// socket. Its log is not emptied until it is released.
+    pub(super) fn start(
         &self,
         launch: impl FnOnce(&Path) -> Launch,
     ) -> Result<BackendProcess, Error> {
@@ -152,7 +149,7 @@ impl Context {
             ..ResourceLimits::default()
         };
         let launch = |socket: &Path| launch(socket).limits(limits);
-        let process = self.shared.records.start_with(name, output, launch)?;
+        let process = self.shared.records.start(name, output, launch)?;
         log::info!("started {}", process.record().shown());
         self.watch(&process);
         Ok(process)
@@ -266,6 +263,14 @@ impl Processes {
         let seen = identity(self);
         self.reap();
         identity(self) == seen
+    }
+
+    /// Whether the visible process has exited. A client may notice the exit a moment before the kernel
+    /// reports it.
+    pub(super) fn has_ended(&self) -> bool {
+        let soon = Some(Instant::now() + ENDED_WITHIN);
+        self.newest()
+            .is_some_and(|process| process.child().wait(soon, None))
     }
 
     /// Removes the processes that have exited.

@@ -28,7 +28,9 @@ pub(crate) fn failed(path: &Path) -> impl Fn(decode::Error) -> Error {
     use decode::Error as Why;
     move |error| match error {
         Why::Stopped => Error::Cancelled,
-        Why::Silent => Error::no_answer(path),
+        Why::Silent => {
+            Error::Unavailable(format!("the disk of {} does not answer", path.display()))
+        }
         Why::NoProcess(why) => Error::Unavailable(why),
         Why::Read(io) => file_error(path, &io.error()),
         Why::Write { path, io } => {

@@ -119,7 +119,7 @@ impl Feh {
         let args = args(mode, fill, &files);
         let launch = self.context.launch(self.context.program("feh")?).args(args);
         // If a file vanishes now, the others move up; this cannot be prevented with feh.
-        let output = run(&launch, LIMIT, Some(cancel))?;
+        let output = run(&launch, LIMIT, &[cancel])?;
         if !output.is_success() {
             return Err(Error::Refused(format!(
                 "feh failed: {}",

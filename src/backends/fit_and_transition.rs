@@ -61,13 +61,7 @@ pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
             None,
             Some("none"),
         ],
-        BackendName::Builtin => [
-            Some("cover"),
-            Some("contain"),
-            Some("fill"),
-            Some("tile"),
-            Some("center"),
-        ],
+        BackendName::Builtin => return Some(fit.as_str()),
     };
     match fit {
         Fit::Cover => cover,
@@ -126,7 +120,7 @@ mod tests {
 
     #[test]
     fn fits_have_the_names_of_the_backends_settings() {
-        use crate::config::{AwwwResize, BuiltinFit, FehMode, HyprpaperFit, SwaybgFit};
+        use crate::config::{AwwwResize, FehMode, HyprpaperFit, SwaybgFit};
         for fit in Fit::ALL {
             let check = |backend, words: &[&str]| {
                 let word = fit_word(backend, *fit);
@@ -139,7 +133,7 @@ mod tests {
             check(BackendName::Swaybg, SwaybgFit::WORDS);
             check(BackendName::Feh, FehMode::WORDS);
             check(BackendName::Hyprpaper, HyprpaperFit::WORDS);
-            check(BackendName::Builtin, BuiltinFit::WORDS);
+            check(BackendName::Builtin, Fit::WORDS);
         }
         assert_eq!(
             fit_or(BackendName::Awww, Some(Fit::Fill), AwwwResize::Crop),

@@ -34,7 +34,7 @@ pub(crate) use unavailable_reason::{UnavailableReason, not_installed, other_sess
 pub(crate) use wal_qt::Client as WalQtClient;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -184,11 +184,4 @@ pub enum Error {
     File { path: PathBuf, why: String },
     #[error("cancelled")]
     Cancelled,
-}
-
-impl Error {
-    /// A file that is needed lies on a disk that does not respond.
-    pub(crate) fn no_answer(path: &Path) -> Self {
-        Self::Unavailable(format!("the disk of {} does not answer", path.display()))
-    }
 }

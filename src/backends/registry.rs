@@ -2,7 +2,6 @@
 //!
 //! A new backend begins with its name in `config::schema`: the compiler then names all other places.
 
-use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -38,7 +37,6 @@ pub struct Registration {
     pub version_flags: &'static [&'static str],
     pub compositors: &'static [Compositor],
     pub kinds: &'static [Kind],
-    pub transitions: bool,
     /// Each output has its own process, so that none has to wait for another.
     pub apart: bool,
     /// A change may start a new process, whose surfaces lie above all others.
@@ -88,7 +86,6 @@ fn register(name: BackendName) -> Registration {
         BackendName::Awww => Registration {
             programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
             version_flags: &["--version"],
-            transitions: true,
             knows_by_path: true,
             ..plain(name, WAYLAND, PICTURES, |context| {
                 Box::new(Awww::new(context))
@@ -131,13 +128,11 @@ fn register(name: BackendName) -> Registration {
         },
         BackendName::WalQt => Registration {
             programs: &[&["wal-qt-host"]],
-            transitions: true,
             covers_all: true,
             ..plain(name, WAYLAND, ALL, |context| Box::new(WalQt::new(context)))
         },
         // Over X11 it shows stills only: [`Backends::kinds`].
         BackendName::Builtin => Registration {
-            transitions: true,
             stays_on_root: true,
             spans_outputs: true,
             ..plain(name, BOTH, PICTURES, |context| {
@@ -160,7 +155,6 @@ fn plain(
         version_flags: &[],
         compositors,
         kinds,
-        transitions: false,
         apart: false,
         restarts_with_each_change: false,
         stays_on_root: false,
@@ -189,6 +183,17 @@ impl Backends {
         available
     }
 
+    /// The preferred backend, or else the first that could be used now.
+    pub(crate) fn available_or_first(
+        &self,
+        preferred: BackendName,
+    ) -> Option<&'static Registration> {
+        let available = self.available();
+        let mut all = available.iter();
+        let found = all.find(|entry| entry.name == preferred);
+        found.or(available.first()).copied()
+    }
+
     /// Whether a backend works with the running compositor. On Wayland all backends need
     /// wlr-layer-shell.
     pub fn fits(&self, entry: &Registration) -> bool {
@@ -205,12 +210,8 @@ impl Backends {
 
     /// Whether a backend is installed and fits.
     pub fn is_available(&self, entry: &Registration) -> bool {
-        let path = self.path();
         self.fits(entry)
-            && entry
-                .programs
-                .iter()
-                .all(|names| is_installed(names, &path))
+            && self.missing(entry).is_empty()
             && (entry.name != BackendName::Builtin || self.can_draw())
     }
 
@@ -231,8 +232,8 @@ impl Backends {
 
     /// The programs of a backend that are not on `PATH`, under their preferred names.
     pub fn missing(&self, entry: &Registration) -> Vec<&'static str> {
-        let path = self.path();
-        let missing = |names: &&&[&'static str]| !is_installed(names, &path);
+        let missing =
+            |names: &&&[&'static str]| names.iter().all(|name| self.which(name).is_none());
         entry
             .programs
             .iter()
@@ -241,9 +242,9 @@ impl Backends {
             .collect()
     }
 
-    /// The search path for programs, read each time.
-    fn path(&self) -> OsString {
-        self.dirs.env().var("PATH").unwrap_or_default()
+    /// The executable of this name on `PATH`, which is read each time.
+    pub(super) fn which(&self, name: &str) -> Option<PathBuf> {
+        process::which_in(name, &self.dirs.env().var("PATH")?)
     }
 
     /// The kind of compositor that runs.
@@ -309,10 +310,7 @@ impl Backends {
         let Some(names) = entry.programs.first() else {
             return Some(VERSION.to_owned());
         };
-        let path = self.dirs.env().var("PATH")?;
-        let program = names
-            .iter()
-            .find_map(|name| process::which_in(name, &path))?;
+        let program = names.iter().find_map(|name| self.which(name))?;
         self.versions
             .of(&program, entry.version_flags, VERSION_PATIENCE, None)
             .ok()?
@@ -331,12 +329,6 @@ impl Backends {
             .map(|names| names[0].to_owned())
             .collect()
     }
-}
-
-fn is_installed(names: &[&str], path: &OsStr) -> bool {
-    names
-        .iter()
-        .any(|name| process::which_in(name, path).is_some())
 }
 
 #[cfg(test)]

@@ -85,16 +85,6 @@ impl Swaybg {
             .env("WAYLAND_DEBUG", "client");
         Ok((launch, files))
     }
-
-    fn drawn(
-        &self,
-        process: &BackendProcess,
-        files: &[PathBuf],
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        let is_niri = self.context.shared.dirs.env().var("NIRI_SOCKET").is_some();
-        drawn(process, files, is_niri, cancel)
-    }
 }
 
 impl Backend for Swaybg {
@@ -108,6 +98,7 @@ impl Backend for Swaybg {
             return Err(Error::Cancelled);
         }
         let (launch, files) = self.launch(placements, cancel)?;
+        let is_niri = self.context.shared.dirs.env().var("NIRI_SOCKET").is_some();
         let renew = mem::take(&mut self.renew);
         let same = |process: &BackendProcess| {
             let is_it = !renew && process.record().is(&launch) && process.child().is_running();
@@ -115,15 +106,15 @@ impl Backend for Swaybg {
         };
         if let Some(kept) = self.processes.take(same) {
             // A process that an earlier daemon started may not have drawn yet.
-            if self.drawn(&kept, &files, cancel).is_ok() {
+            if drawn(&kept, &files, is_niri, cancel).is_ok() {
                 self.processes.replace(kept);
                 self.context.copies.tidy(&files);
                 return Ok(());
             }
             kept.end(GRACE);
         }
-        let new = self.context.start(&launch)?;
-        if let Err(error) = self.drawn(&new, &files, cancel) {
+        let new = self.context.start(|_| launch)?;
+        if let Err(error) = drawn(&new, &files, is_niri, cancel) {
             new.end(GRACE);
             return Err(error);
         }
@@ -299,7 +290,7 @@ mod tests {
         let trace = TRACE.join("\n");
         let words = ["-c", "echo \"$0\"; exec sleep 60", &trace];
         let process = records
-            .start(&Launch::new("/bin/sh").args(words), "test", None)
+            .start("test", None, |_| Launch::new("/bin/sh").args(words))
             .unwrap();
         drawn(&process, &[], true, &Cancel::new().unwrap()).unwrap();
         process.end(GRACE);

@@ -26,9 +26,9 @@ pub(crate) use handle::check;
 pub(crate) use patch::{own_directories, watched_directory};
 pub(crate) use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinBackdrop,
-    BuiltinFit, BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, ImageFit, LogLevel,
-    Mpvpaper, MpvpaperLayer, ParallaxDirection, ParallaxDriver, SelectionMode, StillFiles,
-    SwaybgFit, WalQt, WalQtTransition,
+    BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, ImageFit, LogLevel, Mpvpaper,
+    MpvpaperLayer, ParallaxDirection, ParallaxDriver, SelectionMode, StillFiles, SwaybgFit, WalQt,
+    WalQtTransition,
 };
 pub use schema::{BackendName, Key, Rule, Section, ValueType};
 pub(crate) use snapshot::Changed;

@@ -17,6 +17,9 @@ use crate::{config, lock, paths, process, store};
 /// Time limit; a daemon answers such requests within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ANSWER_MAX: u64 = 1 << 20;
+/// The next step if the database is of a newer version.
+pub(super) const NEWER: &str = "start the newer murald, or run `murald library restore` for the newest backup \
+    that this version can read";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -65,22 +68,19 @@ impl Error {
     /// Returns the next step for the user, unless the message names it already.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Lock(lock::Error::Running { path, holder: Some(holder) }) => {
-                unreached(path, holder)
-            }
+            Self::Lock(lock::Error::Running {
+                path,
+                holder: Some(holder),
+            }) => unreached(path, holder),
             Self::Lock(lock::Error::InUse { .. }) => {
                 Some("set daemon.images_dir to a directory that no other daemon uses".to_owned())
             }
             Self::Paths(_) => Some("set HOME to your home directory".to_owned()),
-            Self::Store(store::Error::Newer { .. }) => Some(
-                "start the newer murald, or run `murald library restore` for the newest backup that this version can read"
-                    .to_owned(),
-            ),
+            Self::Store(store::Error::Newer { .. }) => Some(NEWER.to_owned()),
             // Storage errors that the user can fix say so themselves.
-            Self::Store(error) if !error.is_storage() => Some(
-                "run `murald library check`, then `murald library restore`"
-                    .to_owned(),
-            ),
+            Self::Store(error) if !error.is_storage() => {
+                Some("run `murald library check`, then `murald library restore`".to_owned())
+            }
             _ => None,
         }
     }

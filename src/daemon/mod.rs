@@ -105,20 +105,9 @@ fn greet(daemon: &Daemon) {
 
 /// Returns the backend that is or will be used, or the reason why there is none.
 fn backend(daemon: &Daemon) -> String {
-    let available = daemon.backends.available();
     let wanted = daemon.base.config.current().backend.kind;
-    let first = || {
-        available
-            .iter()
-            .find(|one| one.name == wanted)
-            .or(available.first())
-    };
-    if let Some(name) = daemon
-        .wallpaper
-        .status()
-        .active
-        .or_else(|| Some(first()?.name))
-    {
+    let first = || Some(daemon.backends.available_or_first(wanted)?.name);
+    if let Some(name) = daemon.wallpaper.status().active.or_else(first) {
         return name.to_string();
     }
     format!("none: {}", wallpaper::Error::no_backend(&daemon.backends))

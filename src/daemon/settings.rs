@@ -38,13 +38,10 @@ impl PauseFollower {
         wallpaper: &wallpaper::Handle,
         backends: &Backends,
     ) -> Self {
-        let battery = Toggle::off();
-        let windows = Toggle::off();
-        let applying = Mutex::new(());
         let threads = Arc::new(PauseThreads {
-            battery,
-            windows,
-            applying,
+            battery: Toggle::off(),
+            windows: Toggle::off(),
+            applying: Mutex::new(()),
         });
         let wallpaper = wallpaper.clone();
         let backends = backends.clone();
@@ -145,17 +142,17 @@ fn follow_windows(
 
 /// Makes the library watch the configured directories, now and after each change.
 pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
-    library
-        .watching
-        .configure(WatchSettings::from_config(&config.current(), dirs));
     let handle = config.clone();
     let dirs = dirs.clone();
     let library = library.clone();
+    let configure = move || {
+        let settings = WatchSettings::from_config(&handle.current(), &dirs);
+        library.watching.configure(settings);
+    };
+    configure();
     config.subscribe(move |change| {
         if change.sections.contains(&Section::Library) {
-            library
-                .watching
-                .configure(WatchSettings::from_config(&handle.current(), &dirs));
+            configure();
         }
     });
 }

@@ -163,22 +163,14 @@ fn look(path: &Path) -> Result<Looked, Error> {
 }
 
 fn header(probe: &Probe) -> Header {
-    let Probe {
-        width,
-        height,
-        animated,
-        note,
-        ..
-    } = *probe;
-    let (upright, plain, alpha) = (probe.is_upright(), probe.is_plain(), probe.has_alpha());
     Header {
-        width,
-        height,
-        animated,
-        upright,
-        plain,
-        alpha,
-        note,
+        width: probe.width,
+        height: probe.height,
+        animated: probe.animated,
+        upright: probe.is_upright(),
+        plain: probe.is_plain(),
+        alpha: probe.has_alpha(),
+        note: probe.note,
     }
 }
 

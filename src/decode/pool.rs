@@ -75,15 +75,11 @@ struct Seat<'a> {
 
 impl Pool {
     pub(super) fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
-        let state = Mutex::default();
-        let freed = Condvar::new();
-        let imports_max = settings.imports.max(1);
-        let ends = [Cancel::new()?, Cancel::new()?];
         let shared = Arc::new(Shared {
-            imports_max,
-            state,
-            freed,
-            ends,
+            imports_max: settings.imports.max(1),
+            state: Mutex::default(),
+            freed: Condvar::new(),
+            ends: [Cancel::new()?, Cancel::new()?],
         });
         let (requests, inbox) = bounded(REQUESTS);
         let starter = Starter {

@@ -2,22 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::Position;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Fit {
-    /// Fills the output; the picture is cropped.
-    Cover,
-    /// The whole picture, as large as it fits.
-    Contain,
-    /// Stretched to the output's shape.
-    Fill,
-    /// Pixel for pixel, repeated from the upper left corner.
-    Tile,
-    /// Pixel for pixel, once.
-    Center,
-}
+use crate::wire::{Fit, Position};
 
 /// The area of all outputs that one picture covers together, and that of one of them: left, top, width
 /// and height in layout units.

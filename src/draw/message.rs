@@ -14,9 +14,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Fit, Span};
+use super::fit::Span;
 use crate::process::text;
-use crate::wire::Position;
+use crate::wire::{Fit, Position};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -117,17 +117,11 @@ pub(crate) enum Outcome {
     NotUnderstood,
 }
 
-/// The part of a line that every version understands.
-#[derive(Deserialize)]
-struct Versioned {
-    version: String,
-}
-
 impl Request {
     /// `None` for a request of another version.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        let version = serde_json::from_slice::<Versioned>(line).ok()?.version;
-        (version == VERSION).then(|| serde_json::from_slice(line).ok())?
+        let request: Self = serde_json::from_slice(line).ok()?;
+        (request.version == VERSION).then_some(request)
     }
 }
 
@@ -141,8 +135,8 @@ impl Response {
 
     /// `None` for a response of another version.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        let version = serde_json::from_slice::<Versioned>(line).ok()?.version;
-        (version == VERSION).then(|| serde_json::from_slice(line).ok())?
+        let response: Self = serde_json::from_slice(line).ok()?;
+        (response.version == VERSION).then_some(response)
     }
 }
 

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) use fit::{Fit, Span};
+pub(crate) use fit::Span;
 pub(crate) use message::{
     Backdrop, Effect, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
 };

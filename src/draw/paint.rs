@@ -11,12 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::backdrop;
-use super::fit::{Fit, Layout};
+use super::fit::Layout;
 use super::message::{Outcome, Style, Wanted};
 use super::storage::{PIXEL, Storage};
 use crate::error_chain::chain;
 use crate::media::{self, Picture, Probe, Region};
 use crate::paths::open_regular;
+use crate::wire::Fit;
 
 /// The stack of a thread that decodes; untouched pages cost nothing.
 pub(super) const STACK: usize = 2 << 20;

@@ -144,10 +144,9 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::Fit;
     use super::super::message::{Style, Wanted};
     use super::*;
-    use crate::wire::Position;
+    use crate::wire::{Fit, Position};
 
     /// Plays an animation of three frames, of which the one of this number is damaged. Returns how many
     /// are painted, and whether it plays again.

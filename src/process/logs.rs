@@ -5,7 +5,6 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,9 +19,8 @@ use crate::thread::{OwnedThread, Spawner};
 
 /// Size in bytes above which a log is emptied.
 const LOG_MAX: u64 = 1 << 20;
-/// Disk usage in bytes above which a held log is emptied, that is, one that is still being read
-/// while its backend starts. The reader frees the part that it has read.
-const HELD_LOG_MAX: u64 = 256 << 20;
+/// The same for a held log, that is, one that is still being read while its backend starts.
+const HELD_LOG_MAX: u64 = 64 << 20;
 /// The time from a write to the check of the logs. A backend that writes as fast as possible writes
 /// some 25 MB in that time, to a directory in memory.
 const LOG_PAUSE: Duration = Duration::from_millis(100);
@@ -108,18 +106,18 @@ impl Logs {
             if metadata.len() > LOG_MAX
                 && path.extension().is_some_and(|extension| extension == "log")
             {
-                shorten(&path, metadata.blocks() * 512);
+                shorten(&path, metadata.len());
             }
         }
     }
 }
 
-fn shorten(log: &Path, usage: u64) {
+fn shorten(log: &Path, length: u64) {
     let Ok(file) = OpenOptions::new().write(true).open(log) else {
         return;
     };
     let is_held = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
-    if usage > HELD_LOG_MAX || !is_held() {
+    if length > HELD_LOG_MAX || !is_held() {
         // Writers use O_APPEND, so they continue at the start.
         file.set_len(0).ok();
     }
@@ -135,7 +133,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
         let mut process = records
-            .start(&Launch::new("/bin/sleep").args(["1000"]), "test", None)
+            .start("test", None, |_| Launch::new("/bin/sleep").args(["1000"]))
             .unwrap();
         let log = process.log_path();
         std::fs::write(&log, "drawn\n").unwrap();

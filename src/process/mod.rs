@@ -39,7 +39,7 @@ pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};
 pub(crate) use logs::LogLimit;
-pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_until, run_with_progress};
+pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_with_progress};
 pub(crate) use orders::{ResourceLimits, keep_files_private};
 pub use records::ProcessRecords;
 pub(crate) use records::plain_name;

@@ -53,20 +53,7 @@ impl Output {
 
 /// Runs a program until it exits. Kills it and its group when the time limit is exceeded or the run
 /// is cancelled.
-pub(crate) fn run(
-    launch: &Launch,
-    limit: Duration,
-    cancel: Option<&Cancel>,
-) -> Result<Output, Error> {
-    attend(launch, limit, cancel.as_slice(), None)
-}
-
-/// Like [`run`], for a program that several requests may cancel.
-pub(crate) fn run_until(
-    launch: &Launch,
-    limit: Duration,
-    cancels: &[&Cancel],
-) -> Result<Output, Error> {
+pub(crate) fn run(launch: &Launch, limit: Duration, cancels: &[&Cancel]) -> Result<Output, Error> {
     attend(launch, limit, cancels, None)
 }
 
@@ -75,10 +62,10 @@ pub(crate) fn run_until(
 pub(crate) fn run_with_progress(
     launch: &Launch,
     silence: Duration,
-    cancel: Option<&Cancel>,
+    cancels: &[&Cancel],
     on_output: OnOutput<'_>,
 ) -> Result<Output, Error> {
-    attend(launch, silence, cancel.as_slice(), Some(on_output))
+    attend(launch, silence, cancels, Some(on_output))
 }
 
 fn attend(
@@ -211,7 +198,7 @@ mod tests {
     }
 
     fn check(script: &str, ended: Ended, stdout: &str, stderr: &str) {
-        let output = run(&sh(script), Duration::from_secs(10), None).unwrap();
+        let output = run(&sh(script), Duration::from_secs(10), &[]).unwrap();
         assert_eq!(output.ended, ended, "{script}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{script}");
         assert_eq!(output.stderr, stderr, "{script}");
@@ -234,7 +221,7 @@ mod tests {
     #[test]
     fn output_is_bounded() {
         let flood = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; echo end >&2";
-        let output = run(&sh(flood), Duration::from_secs(30), None).unwrap();
+        let output = run(&sh(flood), Duration::from_secs(30), &[]).unwrap();
         assert_eq!(output.stdout.len(), STDOUT_MAX);
         assert!(output.stderr.ends_with("end") && output.stderr.len() <= STDERR_MAX);
     }
@@ -244,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let script = format!("sleep 1000 & echo $! > {}; echo done", file.display());
-        let output = run(&sh(&script), Duration::from_secs(600), None).unwrap();
+        let output = run(&sh(&script), Duration::from_secs(600), &[]).unwrap();
         assert_eq!(output.stdout, b"done\n");
         let pid: i32 = std::fs::read_to_string(file)
             .unwrap()
@@ -259,7 +246,7 @@ mod tests {
     #[test]
     fn late_program_is_killed() {
         let check = |script| {
-            let late = run(&sh(script), Duration::from_millis(50), None);
+            let late = run(&sh(script), Duration::from_millis(50), &[]);
             assert!(matches!(late, Err(Error::Late { .. })), "{script}");
         };
         check("trap '' TERM; sleep 1000");
@@ -273,12 +260,12 @@ mod tests {
         let mut said = Vec::new();
         let slow = "for i in 1 2 3 4 5; do sleep 0.5; echo $i; done";
         let began = Instant::now();
-        run_with_progress(&sh(slow), silence, None, &mut |bytes| {
+        run_with_progress(&sh(slow), silence, &[], &mut |bytes| {
             said.extend_from_slice(bytes)
         })
         .unwrap();
         assert!(said == b"1\n2\n3\n4\n5\n" && began.elapsed() > silence);
-        let silent = run_with_progress(&sh("echo 1; sleep 1000"), silence, None, &mut |_| {});
+        let silent = run_with_progress(&sh("echo 1; sleep 1000"), silence, &[], &mut |_| {});
         assert!(matches!(silent, Err(Error::Silent { .. })));
     }
 
@@ -286,7 +273,7 @@ mod tests {
     fn cancelled_program_is_killed() {
         let cancel = Cancel::new().unwrap();
         cancel.cancel();
-        let cancelled = run(&sh("sleep 1000"), Duration::from_secs(600), Some(&cancel));
+        let cancelled = run(&sh("sleep 1000"), Duration::from_secs(600), &[&cancel]);
         assert!(matches!(cancelled, Err(Error::Cancelled)));
     }
 
@@ -296,7 +283,7 @@ mod tests {
         let file = dir.path().join("flood");
         let check = |limits: ResourceLimits, script: &str| {
             let launch = sh(script).limits(limits);
-            run(&launch, Duration::from_secs(60), None).unwrap()
+            run(&launch, Duration::from_secs(60), &[]).unwrap()
         };
         let none = ResourceLimits::default();
 
@@ -333,7 +320,7 @@ mod tests {
 
     #[test]
     fn missing_program_cannot_be_started() {
-        let gone = run(&Launch::new("/nowhere/feh"), Duration::from_secs(1), None);
+        let gone = run(&Launch::new("/nowhere/feh"), Duration::from_secs(1), &[]);
         assert!(matches!(gone, Err(Error::Start { .. })));
     }
 }

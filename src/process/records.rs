@@ -56,19 +56,9 @@ impl ProcessRecords {
         &self.directory
     }
 
-    /// Starts a long-running process. The program is executed when this returns; the caller checks
-    /// whether it shows anything.
+    /// Starts a long-running process, whose command line may contain the path of its socket. The
+    /// program is executed when this returns; the caller checks whether it shows anything.
     pub fn start(
-        &self,
-        launch: &Launch,
-        backend: &str,
-        output: Option<&str>,
-    ) -> Result<BackendProcess, Error> {
-        self.start_with(backend, output, |_| launch.clone())
-    }
-
-    /// Like [`Self::start`], for a process whose command line contains the path of its socket.
-    pub fn start_with(
         &self,
         backend: &str,
         output: Option<&str>,
@@ -213,9 +203,9 @@ mod tests {
     #[test]
     fn removed_directory_is_created_again() {
         let (_dir, records) = records();
-        let old = records.start(&sleeper(), "swaybg", None).unwrap();
+        let old = records.start("swaybg", None, |_| sleeper()).unwrap();
         fs::remove_dir_all(records.directory()).unwrap();
-        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        let process = records.start("swaybg", None, |_| sleeper()).unwrap();
         assert_eq!(old.path, process.path);
         old.end(Duration::from_secs(5));
         assert_eq!(
@@ -230,7 +220,9 @@ mod tests {
     #[test]
     fn next_daemon_adopts_running_processes() {
         let (_dir, records) = records();
-        let process = records.start(&sleeper(), "swaybg", Some("DP-1")).unwrap();
+        let process = records
+            .start("swaybg", Some("DP-1"), |_| sleeper())
+            .unwrap();
         let identity = process.child().identity();
         drop(process);
         let mut found = records.running("swaybg", None);
@@ -255,7 +247,7 @@ mod tests {
     #[test]
     fn backend_has_its_own_session_and_log() {
         let (_dir, records) = records();
-        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        let process = records.start("swaybg", None, |_| sleeper()).unwrap();
         let pid = rustix::process::Pid::from_raw(process.child().identity().pid);
         assert_eq!(rustix::process::getsid(pid).ok(), pid);
         assert_eq!(rustix::process::getpgid(pid).ok(), pid);
@@ -270,7 +262,7 @@ mod tests {
     #[test]
     fn process_with_a_reused_pid_is_not_adopted() {
         let (_dir, records) = records();
-        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        let process = records.start("swaybg", None, |_| sleeper()).unwrap();
         let text = fs::read_to_string(&process.path).unwrap();
         let start = process.child().identity().start_time.to_string();
         fs::write(&process.path, text.replace(&start, "1")).unwrap();
@@ -292,7 +284,7 @@ mod tests {
         }
         let other = records.directory().join("swaybg-10.sock");
         fs::write(&other, "").unwrap();
-        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        let process = records.start("swaybg", None, |_| sleeper()).unwrap();
         assert!(
             stale
                 .iter()
@@ -308,7 +300,7 @@ mod tests {
         let (_dir, records) = records();
         assert!(
             records
-                .start(&Launch::new("/nowhere/swaybg"), "swaybg", None)
+                .start("swaybg", None, |_| Launch::new("/nowhere/swaybg"))
                 .is_err()
         );
         assert_eq!(fs::read_dir(records.directory()).unwrap().count(), 0);
@@ -318,7 +310,7 @@ mod tests {
     fn process_that_ignores_sigterm_is_killed() {
         let (_dir, records) = records();
         let deaf = Launch::new("/bin/sh").args(["-c", "trap '' TERM; echo deaf; sleep 1000; :"]);
-        let process = records.start(&deaf, "mpvpaper", None).unwrap();
+        let process = records.start("mpvpaper", None, |_| deaf).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         while process.log_tail() != "deaf" {
             assert!(Instant::now() < deadline, "never started");

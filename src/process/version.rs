@@ -64,7 +64,11 @@ fn ask(
     patience: Duration,
     cancel: Option<&Cancel>,
 ) -> Result<Option<String>, Error> {
-    let output = run(&Launch::new(program).args([flag]), patience, cancel)?;
+    let output = run(
+        &Launch::new(program).args([flag]),
+        patience,
+        cancel.as_slice(),
+    )?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     Ok(version_in(&stdout).or_else(|| version_in(&output.stderr)))
 }

@@ -128,7 +128,7 @@ impl Ffmpeg {
         let ran = process::run_with_progress(
             launch,
             self.limits.silence,
-            Some(&self.cancel),
+            &[&self.cancel],
             &mut on_output,
         );
         let failed = |complaint: String| Error::Failed {

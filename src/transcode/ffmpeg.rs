@@ -197,11 +197,10 @@ impl Ffmpeg {
 
     /// Returns the resource limits of a process with this processor time.
     pub(super) fn resources(&self, cpu: Duration) -> ResourceLimits {
-        let (memory, output) = (Some(self.limits.memory), Some(self.limits.output));
         ResourceLimits {
-            memory,
+            memory: Some(self.limits.memory),
             cpu: Some(cpu),
-            output,
+            output: Some(self.limits.output),
             ..ResourceLimits::default()
         }
     }
@@ -232,7 +231,7 @@ impl Ffmpeg {
         limit: Duration,
     ) -> Result<Output, Error> {
         let cancels: Vec<_> = std::iter::once(&self.cancel).chain(&self.batch).collect();
-        checked(program, path, process::run_until(launch, limit, &cancels))
+        checked(program, path, process::run(launch, limit, &cancels))
     }
 }
 
@@ -317,14 +316,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let seconds = Duration::from_secs;
-        let (memory, output) = (2 << 30, 2 << 30);
         Self {
-            look: seconds(20),
-            frame: seconds(40),
-            silence: seconds(120),
-            memory,
-            output,
+            look: Duration::from_secs(20),
+            frame: Duration::from_secs(40),
+            silence: Duration::from_secs(120),
+            memory: 2 << 30,
+            output: 2 << 30,
         }
     }
 }

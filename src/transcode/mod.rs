@@ -74,12 +74,11 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
     };
     let jobs = queue("transcode", JOBS_MAX, 1)?;
     let frames = queue("frames", FRAMES_MAX, FRAMES_AT_ONCE)?;
-    let imported = Ffmpeg::new(limits, imports.clone());
     let transcoder = Transcoder {
         jobs,
         frames,
         ffmpeg,
-        imports: imported,
+        imports: Ffmpeg::new(limits, imports.clone()),
     };
     Ok((
         transcoder,

@@ -304,7 +304,7 @@ fn process_of_another_version_or_stopped_process_is_replaced() {
     let stranger = wall
         .backends
         .records
-        .start(&launch, NAME, None)
+        .start(NAME, None, |_| launch)
         .unwrap()
         .child()
         .identity();

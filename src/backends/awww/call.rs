@@ -18,12 +18,11 @@ pub(super) struct PictureLook {
 
 impl PictureLook {
     pub(super) fn new(path: PathBuf, options: &Options, resize: AwwwResize) -> Self {
-        let filter = options.filter_type;
         Self {
             path,
             resize,
             fill_color: options.fill_color.clone(),
-            filter,
+            filter: options.filter_type,
         }
     }
 }
@@ -164,9 +163,8 @@ pub(in crate::backends) struct Geometry {
 
 impl Geometry {
     pub(super) fn from_output(output: &Output) -> Self {
-        let size = (output.logical_width, output.logical_height);
         Self {
-            size,
+            size: (output.logical_width, output.logical_height),
             scale: output.scale,
         }
     }

@@ -47,8 +47,6 @@ const DRAWN_AFTER: Duration = Duration::from_millis(200);
 const HEARS_WITHIN: Duration = Duration::from_millis(500);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
 const TRIES: usize = 3;
-/// The time limit from the loss of the server's socket to its exit.
-const ENDED_WITHIN: Duration = Duration::from_millis(100);
 const TAKES: Takes = Takes {
     formats: Some(&[
         Format::Jpg,
@@ -102,11 +100,8 @@ impl Awww {
     }
 
     fn call(&self, client: &Path, args: Vec<OsString>, cancel: &Cancel) -> Result<Output, Error> {
-        Ok(run(
-            &self.context.launch(client).args(args),
-            CALL,
-            Some(cancel),
-        )?)
+        let launch = self.context.launch(client).args(args);
+        Ok(run(&launch, CALL, &[cancel])?)
     }
 
     /// Starts a server of ours and waits until it answers and knows the outputs.
@@ -123,7 +118,7 @@ impl Awww {
         if format != AwwwFormat::Default {
             launch = launch.args(["--format", format.as_str()]);
         }
-        let process = self.context.start(&launch)?;
+        let process = self.context.start(|_| launch)?;
         let begun = Instant::now();
         let outputs = ask_until_up(&process, UP_WITHIN, cancel, || {
             match self.query(client, cancel) {
@@ -143,13 +138,10 @@ impl Awww {
         outputs
     }
 
-    /// An error if our server has exited. A client may notice the exit before the kernel reports it.
+    /// An error if our server has exited.
     fn ended(&self) -> Option<Error> {
         let server = self.servers.newest()?;
-        server
-            .child()
-            .wait(Some(Instant::now() + ENDED_WITHIN), None)
-            .then(|| failed(server, "exited"))
+        self.servers.has_ended().then(|| failed(server, "exited"))
     }
 
     /// Checks that a new server survives its first picture. It answers before it has drawn, and the

@@ -40,8 +40,6 @@ const VERSION: Duration = Duration::from_secs(3);
 /// The time limit for the list of what is shown to have the wallpapers.
 const LISTED_WITHIN: Duration = Duration::from_secs(3);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
-/// The time limit from the loss of its socket to its exit.
-const ENDED_WITHIN: Duration = Duration::from_millis(100);
 /// In its files and calls, commas, `#`, `$`, line ends, and blanks at the ends have a meaning, so
 /// such names are replaced by plain ones. Versions before 0.8 follow a link and draw its target
 /// only once.
@@ -142,18 +140,6 @@ impl Hyprpaper {
         Ok(())
     }
 
-    /// Whether our process has exited. A client may notice the exit a moment before the kernel reports
-    /// it.
-    fn has_ended(&mut self) -> bool {
-        let soon = Some(Instant::now() + ENDED_WITHIN);
-        let ended = self
-            .processes
-            .newest()
-            .is_some_and(|it| it.child().wait(soon, None));
-        self.processes.reap();
-        ended
-    }
-
     /// Sets a picture, and waits until the running process shows it.
     fn tell(&self, wallpaper: &Wallpaper, channel: &Channel, cancel: &Cancel) -> Result<(), Error> {
         let running = self.processes.newest();
@@ -201,7 +187,7 @@ impl Hyprpaper {
             .launch("hyprctl", &channel.instance)?
             .args(["hyprpaper"])
             .args(words.iter().map(String::as_str));
-        let answer = run(&launch, CALL, Some(cancel))?;
+        let answer = run(&launch, CALL, &[cancel])?;
         let said = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         match (answer.is_success(), said.is_empty()) {
             (true, _) => Ok(said),
@@ -293,7 +279,7 @@ impl Hyprpaper {
             .launch(NAME, &channel.instance)?
             .args(["-c"])
             .args([file.as_os_str()]);
-        let new = self.context.start(&launch)?;
+        let new = self.context.start(|_| launch)?;
         let shown = come_up(&new, &path, before, cancel)
             .and_then(|()| self.prove(&new, 0, wanted, channel, cancel));
         match shown {
@@ -350,9 +336,10 @@ impl Backend for Hyprpaper {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else if let Err(error) = self.tell_all(&changed, &channel, cancel) {
             // If our process has crashed, it is started once more.
-            if !self.has_ended() {
+            if !self.processes.has_ended() {
                 return Err(error);
             }
+            self.processes.reap();
             log::info!("{NAME} exited during a call: {error}");
             self.restart(&file, &wanted, &channel, cancel)?;
         }

@@ -47,14 +47,12 @@ impl Ipc {
     }
 
     pub(super) fn new(stream: UnixStream, child: &Child, until: Instant) -> Self {
-        let pending = Vec::new();
-        let frames = Frames::default();
         Self {
             stream,
             child: child.clone(),
             until,
-            pending,
-            frames,
+            pending: Vec::new(),
+            frames: Frames::default(),
         }
     }
 

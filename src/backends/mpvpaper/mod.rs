@@ -137,7 +137,7 @@ impl Mpvpaper {
         let launch = self.context.launch(self.context.program(NAME)?);
         let process = self
             .context
-            .start_with(|socket| launch.args(args(options, wanted, socket)))?;
+            .start(|socket| launch.args(args(options, wanted, socket)))?;
         Ok(Player::new(process, Some(wanted)))
     }
 

@@ -312,12 +312,6 @@ impl PausedSources {
     }
 
     fn write(&self, paused: &BTreeSet<String>) -> io::Result<()> {
-        if paused.is_empty() {
-            return match fs::remove_file(&self.note) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
-        }
         paths::replace(&self.note, &serde_json::to_vec(paused)?)
     }
 }

@@ -107,7 +107,7 @@ impl Host {
         }
         self.foreign = None;
         self.expected = Some(0);
-        self.ours.replace(context.start(&launch)?);
+        self.ours.replace(context.start(|_| launch)?);
         Ok(())
     }
 

@@ -30,19 +30,14 @@ impl Piece {
             Kind::Video => "video",
             Kind::Web => "web",
         };
-        let audio = kind == "video" && placement.audio_enabled;
-        let output = placement.output.name.clone();
-        let content = placement.content.clone();
-        let web = placement.web.clone();
-        let fit = placement.fit;
         Self {
-            output,
+            output: placement.output.name.clone(),
             target,
-            content,
+            content: placement.content.clone(),
             kind,
-            audio,
-            web,
-            fit,
+            audio: kind == "video" && placement.audio_enabled,
+            web: placement.web.clone(),
+            fit: placement.fit,
         }
     }
 

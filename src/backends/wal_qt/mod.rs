@@ -77,16 +77,13 @@ pub(super) struct WalQt {
 
 impl WalQt {
     pub(super) fn new(context: Context) -> Self {
-        let host = Host::new(&context);
-        let paused = PausedSources::open(context.shared.records.directory());
-        let (shown, served, sent) = (HashMap::new(), HashMap::new(), HashMap::new());
         Self {
+            host: Host::new(&context),
+            shown: HashMap::new(),
+            served: HashMap::new(),
+            sent: HashMap::new(),
+            paused: PausedSources::open(context.shared.records.directory()),
             context,
-            host,
-            shown,
-            served,
-            sent,
-            paused,
         }
     }
 

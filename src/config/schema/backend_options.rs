@@ -6,7 +6,7 @@ use super::forms::{
 };
 use super::key::{Key, Value};
 use super::settings_macro::settings;
-use crate::wire::{Position, words};
+use crate::wire::{Fit, Position, words};
 
 words! {
     AwwwTransition {
@@ -156,12 +156,6 @@ settings! {
 }
 
 words! {
-    BuiltinFit {
-        Cover = "cover", Contain = "contain", Fill = "fill", Tile = "tile", Center = "center",
-    }
-}
-
-words! {
     BuiltinTransition {
         None = "none", Fade = "fade", Wipe = "wipe", Grow = "grow", Random = "random",
     }
@@ -178,7 +172,7 @@ settings! {
         /// Allow murald to draw images itself; false excludes builtin, even if it is selected
         enabled: bool = Key::flag(true),
         /// How to scale the image
-        fit_mode: BuiltinFit = Key::word("cover", BuiltinFit::WORDS),
+        fit_mode: Fit = Key::word("cover", Fit::WORDS),
         /// Part of the image that is visible, or its position: a name or X%,Y%
         position: Position = Key::text("center").form(Position::FORM, is_position),
         /// Colour around and behind images, RRGGBB without #

@@ -11,7 +11,7 @@ mod settings_macro;
 mod wal_qt;
 
 pub(crate) use backend_options::{
-    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Builtin, BuiltinBackdrop, BuiltinFit,
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Builtin, BuiltinBackdrop,
     BuiltinTransition, Feh, FehMode, Hyprpaper, HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg,
     SwaybgFit,
 };

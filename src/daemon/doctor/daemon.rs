@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 use serde::Deserialize;
 
-use super::super::error::get;
+use super::super::error::{NEWER, get};
 use super::super::options::{DaemonPaths, Options};
 use super::Report;
 use crate::error_chain::chain;
@@ -254,8 +254,7 @@ fn database(report: &mut Report, database: &Path) {
         Ok(Some(problem)) => damaged(report, problem),
         Err(error) if error.is_damage() => damaged(report, chain(&error)),
         Err(error @ store::Error::Newer { .. }) => {
-            let step = "start the newer murald, or run `murald library restore` for the newest backup that this version can read";
-            report.fix(SUBJECT, chain(&error), step);
+            report.fix(SUBJECT, chain(&error), NEWER);
         }
         Err(error) => {
             let step = "make it readable, then run `murald library check`";

@@ -322,7 +322,7 @@ fn look_at_programs(report: &mut Report) {
 fn unit(report: &mut Report) {
     let said = process::which("systemctl").and_then(|systemctl| {
         let words = ["--user", "is-enabled", "murald.service", "murald.socket"];
-        process::run(&Launch::new(systemctl).args(words), PATIENCE, None).ok()
+        process::run(&Launch::new(systemctl).args(words), PATIENCE, &[]).ok()
     });
     let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let said = said.unwrap_or_default();

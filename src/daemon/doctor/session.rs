@@ -108,13 +108,8 @@ fn unreachable(report: &mut Report, wanted: Option<Compositor>, env: &Env, error
 
 /// Reports the backend that shows wallpapers, or would.
 fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Option<BackendName> {
-    let available = backends.available();
     let wanted = settings.backend.kind;
-    let used = available
-        .iter()
-        .find(|entry| entry.name == wanted)
-        .or(available.first());
-    let Some(used) = used else {
+    let Some(used) = backends.available_or_first(wanted) else {
         let here =
             |entry: &&Registration| backends.fits(entry) && entry.name != BackendName::Builtin;
         let names: Vec<&str> = REGISTRY

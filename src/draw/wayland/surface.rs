@@ -193,14 +193,11 @@ impl Surface {
     /// Shows the next frame of the transition, or the picture itself.
     pub(super) fn advance(&mut self, globals: &Globals, now: Instant) {
         (self.wake_at, self.is_due) = (None, false);
-        let number = self.next_number();
-        let tag = Tag {
-            surface: self.id,
-            number,
-        };
+        let tag = self.next_tag();
         let next = match &mut self.fade {
             Some(fade) => fade.next(now, |storage| {
-                globals.buffer(storage, tag).map(|buffer| (number, buffer))
+                let buffer = globals.buffer(storage, tag)?;
+                Some((tag.number, buffer))
             }),
             None => Next::End,
         };
@@ -214,10 +211,7 @@ impl Surface {
 
     /// Shows the picture itself. Its storage is never written again, so its buffer is destroyed at once.
     fn finish(&mut self, globals: &Globals) {
-        let tag = Tag {
-            surface: self.id,
-            number: self.next_number(),
-        };
+        let tag = self.next_tag();
         let Some(content) = &self.content else { return };
         let made = match &content.frame {
             Some(frame) => globals.buffer(frame, tag).map(|made| (made, frame.size())),
@@ -237,16 +231,10 @@ impl Surface {
         self.surface.attach(Some(buffer), 0, 0);
         self.surface
             .damage_buffer(0, 0, width as i32, height as i32);
-        let number = self.next_number();
-        self.asked = number;
-        self.surface.frame(
-            &globals.handle,
-            Tag {
-                surface: self.id,
-                number,
-            },
-        );
-        self.awaited = Some((number, Instant::now() + FRAME_WITHIN));
+        let tag = self.next_tag();
+        self.asked = tag.number;
+        self.surface.frame(&globals.handle, tag);
+        self.awaited = Some((tag.number, Instant::now() + FRAME_WITHIN));
         self.is_waiting = true;
         self.surface.commit();
     }
@@ -368,9 +356,12 @@ impl Surface {
         [late, self.wake_at].into_iter().flatten().min()
     }
 
-    fn next_number(&mut self) -> u64 {
+    fn next_tag(&mut self) -> Tag {
         self.last_number += 1;
-        self.last_number
+        Tag {
+            surface: self.id,
+            number: self.last_number,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::{Api, SHOW_PATIENCE, respond};
-use crate::backends::{REGISTRY, Registration, registration};
+use crate::backends::{REGISTRY, Registration, registration, transition_words};
 use crate::compositor::Compositor;
 use crate::config::{Backend, BackendName, Changed, Section, SelectionMode};
 use crate::http::{Error, Request, Response, file};
@@ -237,7 +237,7 @@ fn backend_info(api: &Api, entry: &Registration, active: bool, conflicts: &[Conf
         "capabilities": {
             "content_kinds": kinds.collect::<Vec<_>>(),
             "compositors": compositors.collect::<Vec<_>>(),
-            "transitions": entry.transitions,
+            "transitions": transition_words(entry.name, None).len() > 1,
         },
         "settings": api.config.current().section(Section::BackendOptions(entry.name)),
         "missing": missing,
