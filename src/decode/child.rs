@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::limits;
 use super::package;
-use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
+use super::protocol::{Drawn, Error, Hashed, Header, Job, Looked, Reply, Stamp, Task, stamp};
 use super::reading::{Daemon, PROGRESS_EVERY, feed, open};
 use crate::color::Rgb;
 use crate::digest::Checksum;
@@ -134,8 +134,10 @@ fn read<T>(
     Ok(body(&mut BufReader::with_capacity(64 << 10, open(path)?))?)
 }
 
-fn meta(file: &File) -> Result<FileMeta, Error> {
-    FileMeta::read(file).map_err(|error| Error::Read(error.into()))
+fn meta(file: &File) -> Result<Stamp, Error> {
+    let meta = file.metadata();
+    meta.map(|meta| stamp(&meta))
+        .map_err(|error| Error::Read(error.into()))
 }
 
 /// Reads a file's headers, and the whole file if necessary to find out whether it is complete.
@@ -262,7 +264,8 @@ fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
         Err(_) => copy_bytes(&mut file, size, &mut target, daemon),
     };
     let checksum = hashed.map_err(Error::copy(to))?;
-    let meta = FileMeta::read(&target).map_err(Error::write(to))?;
+    let meta = target.metadata().map_err(Error::write(to))?;
+    let meta = stamp(&meta);
     Ok(Hashed { checksum, meta })
 }
 

@@ -26,7 +26,7 @@ use crate::sys::Cancel;
 use crate::thread::Spawner;
 
 pub(crate) use child::main;
-pub(crate) use protocol::{Drawn, Error, FileMeta, Hashed, Header, Looked, Packed};
+pub(crate) use protocol::{Drawn, Error, Hashed, Header, Looked, Packed, Stamp, stamp};
 pub use worker::Settings;
 
 use pool::{Pool, Purpose};

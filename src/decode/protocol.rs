@@ -5,7 +5,7 @@
 //! requests of clients.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -75,7 +75,7 @@ pub(super) enum Reply<T> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Looked {
     pub(crate) format: Format,
-    pub(crate) meta: FileMeta,
+    pub(crate) meta: Stamp,
     /// The headers, or the reason why murald cannot decode the file.
     pub(crate) header: Result<Header, Error>,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Header {
 pub(crate) struct Hashed {
     pub(crate) checksum: Checksum,
     /// The metadata of the hashed file.
-    pub(crate) meta: FileMeta,
+    pub(crate) meta: Stamp,
 }
 
 /// The checksum of a package's content, and the bytes of its files.
@@ -118,28 +118,46 @@ pub(crate) struct Drawn {
     pub(crate) colors: Vec<Rgb>,
 }
 
-/// Shows whether an open file is the same and unchanged. Times are in nanoseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileMeta {
+/// Attributes that show whether a file is the same and unchanged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
     pub(crate) size: u64,
+    /// Nanoseconds since 1970.
     pub(crate) modified: i64,
+    /// Time of the last change of the inode (ctime), including name and owner; as `modified`.
     pub(crate) changed: i64,
     pub(crate) inode: u64,
     pub(crate) device: u64,
 }
 
-impl FileMeta {
-    pub(super) fn read(file: &File) -> io::Result<Self> {
-        let meta = file.metadata()?;
-        let nanoseconds =
-            |seconds: i64, more| seconds.saturating_mul(1_000_000_000).saturating_add(more);
-        Ok(Self {
-            size: meta.len(),
-            modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
-            changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
-            inode: meta.ino(),
-            device: meta.dev(),
-        })
+impl Stamp {
+    /// Whether the content is certainly the same. If not, the file must be read: it may have been
+    /// replaced, or only its name, owner or inode number has changed. The device is ignored, as its
+    /// number may change at a restart.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.same_written(other) && (self.changed, self.inode) == (other.changed, other.inode)
+    }
+
+    /// Whether size and modification time are the same; `cp -p` preserves both.
+    pub(crate) fn same_written(&self, other: &Self) -> bool {
+        (self.size, self.modified) == (other.size, other.modified)
+    }
+
+    /// Identifies the file, whatever its name is.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+}
+
+pub(crate) fn stamp(meta: &Metadata) -> Stamp {
+    let nanoseconds =
+        |seconds: i64, rest| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    Stamp {
+        size: meta.len(),
+        modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
+        changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
+        inode: meta.ino(),
+        device: meta.dev(),
     }
 }
 

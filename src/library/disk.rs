@@ -3,21 +3,21 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
 use super::Error;
-use crate::decode::{Decoder, FileMeta, Hashed};
+use crate::decode::{Decoder, Hashed};
 use crate::digest::Checksum;
 use crate::paths::{self, flush_directory, make_directories};
-use crate::store::watched::Stamp;
 use crate::wire::Timestamp;
+
+pub(super) use crate::decode::stamp;
 
 /// The prefix of temporary files in the library's directory.
 pub(super) const TEMPORARY: &str = ".murald-import-";
@@ -140,38 +140,6 @@ pub(super) fn is_missing(error: &io::Error) -> bool {
 /// Whether nothing has this path, not even a broken link.
 pub(super) fn is_gone(path: &Path) -> bool {
     matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
-}
-
-/// The stamp that tells whether a file is the same and unchanged.
-pub(super) fn stamp(meta: &Metadata) -> Stamp {
-    let nanoseconds =
-        |seconds: i64, rest| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    Stamp {
-        size: meta.len(),
-        modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
-        changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
-        inode: meta.ino(),
-        device: meta.dev(),
-    }
-}
-
-impl From<FileMeta> for Stamp {
-    fn from(meta: FileMeta) -> Self {
-        let FileMeta {
-            size,
-            modified,
-            changed,
-            inode,
-            device,
-        } = meta;
-        Self {
-            size,
-            modified,
-            changed,
-            inode,
-            device,
-        }
-    }
 }
 
 /// Flushes a copy, which survives a power loss from then on; its name is flushed with its directory.

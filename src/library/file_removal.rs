@@ -104,7 +104,7 @@ impl ExpectedFile {
                 .decoder
                 .checksum(path)
                 .map_err(Error::decoding(path))?;
-            if Stamp::from(found.meta) != now || checksum != Some(&found.checksum) {
+            if found.meta != now || checksum != Some(&found.checksum) {
                 return Err(another());
             }
         }

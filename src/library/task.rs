@@ -9,7 +9,7 @@ use super::Error;
 use super::disk::Copy;
 use super::name::Name;
 use crate::config::Exclude;
-use crate::decode::{self, Decoder, FileMeta, Header, Looked};
+use crate::decode::{self, Decoder, Header, Looked};
 use crate::digest::Checksum;
 use crate::media::Note;
 use crate::paths::{Presence, presence};
@@ -200,7 +200,7 @@ pub(super) struct Source {
     pub(super) format: Format,
     /// Its name in the library.
     pub(super) name: Name,
-    pub(super) meta: FileMeta,
+    pub(super) meta: Stamp,
     /// The picture's header, or why the file cannot be decoded.
     pub(super) header: Result<Header, decode::Error>,
 }

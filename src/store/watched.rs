@@ -14,36 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::Error;
 use crate::digest::Checksum;
 
-/// Attributes that show whether a file is the same and unchanged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) size: u64,
-    /// Nanoseconds since 1970.
-    pub(crate) modified: i64,
-    /// Time of the last change of the inode (ctime), including name and owner; as `modified`.
-    pub(crate) changed: i64,
-    pub(crate) inode: u64,
-    pub(crate) device: u64,
-}
-
-impl Stamp {
-    /// Whether the content is certainly the same. If not, the file must be read: it may have been
-    /// replaced, or only its name, owner or inode number has changed. The device is ignored, as its
-    /// number may change at a restart.
-    pub(crate) fn same(&self, other: &Self) -> bool {
-        self.same_written(other) && (self.changed, self.inode) == (other.changed, other.inode)
-    }
-
-    /// Whether size and modification time are the same; `cp -p` preserves both.
-    pub(crate) fn same_written(&self, other: &Self) -> bool {
-        (self.size, self.modified) == (other.size, other.modified)
-    }
-
-    /// Identifies the file, whatever its name is.
-    pub(crate) fn identity(&self) -> (u64, u64) {
-        (self.device, self.inode)
-    }
-}
+pub(crate) use crate::decode::Stamp;
 
 /// An image in place whose files are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -87,7 +87,7 @@ impl ImportContext {
             Ok(!is_named && !has_image && watched::is_dismissed(c, &checksum)?)
         })?;
         let content = Ok(checksum);
-        let mut facts = Facts::new(path.to_owned(), Arc::clone(directory), meta.into(), content);
+        let mut facts = Facts::new(path.to_owned(), Arc::clone(directory), meta, content);
         if !is_known {
             let (mut name, row, note) = self.describe_in_place(path, checksum, None, tools)?;
             if directory.which == Which::All

@@ -101,7 +101,7 @@ impl Unread {
         for (path, stamp) in &some {
             match decoder.checksum(path) {
                 Ok(hashed) => {
-                    let known = (hashed.meta.into(), hashed.checksum);
+                    let known = (hashed.meta, hashed.checksum);
                     self.hashed.insert(path.clone(), known);
                 }
                 Err(_) => drop(self.queue.insert(path.clone(), *stamp)),
