@@ -3,6 +3,7 @@
 //! It keeps no state between jobs, and exits when the daemon closes the socket. A panic is reported
 //! in a reply and ends the process; if a limit or a signal ends it, the daemon finds out itself.
 
+use std::env::ArgsOs;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -22,8 +23,7 @@ use super::reading::{Daemon, PROGRESS_EVERY, feed, open};
 use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::media::{self, Cut, Probe, Shown};
-use crate::memory;
-use crate::process;
+use crate::process::{confine, helper_main};
 use crate::thread;
 use crate::wire::MediaType;
 
@@ -35,22 +35,10 @@ const PICTURE_MAX: u64 = 2 << 30;
 
 /// Runs the process if it was started as `murald decode`.
 pub(crate) fn main() -> Option<ExitCode> {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_none_or(|word| word != VERB) {
-        return None;
-    }
-    memory::restrain();
-    Some(match run(words.map(PathBuf::from).collect()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // For a user who has started it by hand.
-            writeln!(io::stderr(), "murald decode: {error}").ok();
-            ExitCode::FAILURE
-        }
-    })
+    helper_main(VERB, run)
 }
 
-fn run(writable: Vec<PathBuf>) -> io::Result<()> {
+fn run(writable: ArgsOs) -> io::Result<()> {
     let socket = io::stdout().as_fd().try_clone_to_owned()?;
     let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode);
     if kind != rustix::fs::FileType::Socket {
@@ -59,7 +47,7 @@ fn run(writable: Vec<PathBuf>) -> io::Result<()> {
         ));
     }
     limits::limit()?;
-    process::confine(writable)?;
+    confine(writable.map(PathBuf::from))?;
     let stream = UnixStream::from(socket);
     let daemon = Daemon::new(&stream)?;
     let reporter = daemon.clone();

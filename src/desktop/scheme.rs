@@ -120,15 +120,7 @@ fn contrast(one: Rgb, other: Rgb) -> f32 {
 
 /// Relative luminance: CIE's Y.
 fn luminance(rgb: Rgb) -> f32 {
-    let channel = |value: u8| {
-        let value = f32::from(value) / 255.0;
-        if value <= 0.040_45 {
-            value / 12.92
-        } else {
-            ((value + 0.055) / 1.055).powf(2.4)
-        }
-    };
-    let [r, g, b] = rgb.map(channel);
+    let [r, g, b] = rgb.map(|value| color::linear(value.into()));
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 

@@ -16,8 +16,7 @@ mod storage;
 mod transition;
 mod wayland;
 
-use std::ffi::OsString;
-use std::io::Write;
+use std::env::ArgsOs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,31 +26,17 @@ pub(crate) use message::{
     Backdrop, Effect, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
 };
 
-use crate::memory;
+use crate::process::helper_main;
 
 /// The first argument of a process that draws.
 pub(crate) const VERB: &str = "draw";
 
 /// Runs the renderer, if this process was started for that.
 pub(crate) fn main() -> Option<ExitCode> {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_none_or(|word| word != VERB) {
-        return None;
-    }
-    memory::restrain();
-    Some(match run(words) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Standard error is the log. If it cannot be written, it has no reader.
-            writeln!(std::io::stderr(), "murald draw: {error}").ok();
-            ExitCode::FAILURE
-        }
-    })
+    helper_main(VERB, run)
 }
 
-fn run(
-    mut words: impl Iterator<Item = OsString>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+fn run(mut words: ArgsOs) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     match (words.next(), words.next(), words.next()) {
         (Some(flag), Some(socket), None) if flag == "--socket" => {
             wayland::run(&PathBuf::from(socket))

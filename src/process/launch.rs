@@ -1,17 +1,19 @@
 //! Describes commands and starts them in their own session, without a terminal, and without
 //! murald's own variables.
 
+use std::env::ArgsOs;
 use std::ffi::{CString, OsStr, OsString};
-use std::fmt::Write as _;
-use std::io;
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use super::orders::{self, Orders, ResourceLimits};
 use super::{Child, Error, is_plain, reap_killed, sandbox};
+use crate::memory;
 
 /// Variables that the service manager or the starting command sets for the daemon only; a child
 /// that used them would act in its name.
@@ -172,6 +174,27 @@ impl Launch {
         }
         command
     }
+}
+
+/// Runs a helper process of murald, if this process was started with this first argument. `run` gets
+/// the others.
+pub(crate) fn helper_main<E: Display>(
+    verb: &str,
+    run: impl FnOnce(ArgsOs) -> Result<(), E>,
+) -> Option<ExitCode> {
+    let mut words = std::env::args_os();
+    if words.nth(1).is_none_or(|word| word != verb) {
+        return None;
+    }
+    memory::restrain();
+    Some(match run(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard error is a log, or the terminal of a user who has started it by hand.
+            writeln!(io::stderr(), "murald {verb}: {error}").ok();
+            ExitCode::FAILURE
+        }
+    })
 }
 
 /// Returns the path of this executable, by name if the file was not replaced, so that users

@@ -37,7 +37,7 @@ use child::reap_killed;
 pub(crate) use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::Launch;
-pub(crate) use launch::{own_program, show_command};
+pub(crate) use launch::{helper_main, own_program, show_command};
 pub(crate) use logs::LogLimit;
 pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_with_progress};
 pub(crate) use orders::{ResourceLimits, keep_files_private};
