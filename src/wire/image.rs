@@ -147,7 +147,7 @@ pub struct WebMeta {
     pub description: String,
     pub author: String,
     pub capabilities: WebCapabilities,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parallax_direction: Option<String>,
     pub wallpaper_config: JsonObject,
 }

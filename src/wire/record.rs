@@ -39,7 +39,7 @@ pub(crate) struct Ids {
     pub ids: Vec<i64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Folder {
     pub id: i64,
     pub name: String,
@@ -64,7 +64,7 @@ words! {
     PlaylistOrder { Ordered = "ordered", Random = "random" }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlaylistConfiguration {
     #[serde(rename = "type")]
     pub kind: PlaylistType,
@@ -74,34 +74,34 @@ pub struct PlaylistConfiguration {
     pub always_start_on_first_image: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlaylistItem {
     #[serde(serialize_with = "put_id")]
     pub image_id: i64,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub media_type: MediaType,
     /// Minutes since midnight, for `time_of_day`; other types keep any number for clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<i64>,
     /// Instead of `time`: `07:30`, `sunset-30m`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// For `appearance`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Tone>,
 }
 
 /// The mode that decides between light and dark, and the current appearance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Appearance {
     pub mode: AppearanceMode,
     pub now: Tone,
 }
 
 /// The state of the machine and the session, and whether it pauses everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Power {
     /// Whether the machine runs on battery; none if the battery is not watched.
     pub battery: Option<bool>,
@@ -110,7 +110,7 @@ pub(crate) struct Power {
     pub resting: Option<PauseReason>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Playback {
     pub was_running: bool,
     pub current_index: usize,
@@ -119,7 +119,7 @@ pub struct Playback {
     pub extend: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Playlist {
     pub id: i64,
     pub name: String,
@@ -127,15 +127,15 @@ pub struct Playlist {
     /// If there is a source: the images that match it now, in the records of the API.
     pub images: Vec<PlaylistItem>,
     /// The filters of a dynamic playlist; absent if the items are listed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Map<String, Value>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub playback: Option<Playback>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActivePlaylist {
     pub playlist_id: i64,
     pub playlist_name: String,
@@ -144,7 +144,7 @@ pub struct ActivePlaylist {
     /// None while a dynamic playlist finds no image, and for a plain colour.
     pub current_image_id: Option<i64>,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub current_color: Option<String>,
     pub previous_image_id: Option<i64>,
     pub next_image_id: Option<i64>,
@@ -153,7 +153,7 @@ pub struct ActivePlaylist {
     /// Why it is paused, besides a client's pause.
     pub resting: Option<PauseReason>,
     /// Resumed by a client although it is resting.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_false")]
     pub resumed: bool,
     pub started_at: Timestamp,
     pub slot_started_at: Option<Timestamp>,
@@ -174,7 +174,7 @@ pub struct ActivePlaylist {
 pub struct Conflict {
     pub program: String,
     /// None if its window does not name it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
 }
 
@@ -189,30 +189,26 @@ impl fmt::Display for Conflict {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct HistoryEntry {
     pub id: i64,
     #[serde(serialize_with = "put_id")]
     pub image_id: i64,
     pub image_name: String,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub monitors: Vec<String>,
     pub mode: Mode,
     pub set_at: Timestamp,
     pub source: HistorySource,
     pub backend: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// In mode `each`: the image of each monitor of the whole call.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        serialize_with = "put_ids"
-    )]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
 }
 
@@ -220,9 +216,9 @@ pub(crate) struct HistoryEntry {
 pub struct HistorySource {
     #[serde(rename = "type")]
     pub kind: super::Source,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub playlist_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub playlist_name: Option<String>,
 }
 
@@ -238,39 +234,35 @@ impl HistorySource {
 }
 
 /// The answer of `POST /wallpaper/set`, `random` and `back`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SetAnswer {
     pub status: SetStatus,
     #[serde(serialize_with = "put_id")]
     pub image_id: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
     pub image_path: Option<PathBuf>,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     /// The name of the monitor, `*` for all, otherwise the names joined by commas.
     pub monitor: String,
     /// Empty if it is for monitors that are not connected yet.
     pub monitors: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     pub mode: Mode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// The image of each monitor, if they may differ.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        serialize_with = "put_ids"
-    )]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The monitors that show the wallpaper of a workspace, and that workspace.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hidden_by: BTreeMap<String, String>,
 }
 
@@ -287,39 +279,39 @@ pub(crate) struct CurrentMonitor {
     pub image_name: String,
     pub image_path: Option<PathBuf>,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     pub mode: Mode,
     pub backend: String,
     pub set_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// Only for videos shown by mpvpaper, like the next field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub muted: Option<bool>,
     /// None until a client sets the sound: mpv uses its own settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<u8>,
     /// Why its video or HTML wallpaper is paused.
     pub paused_by: Option<PauseReason>,
     /// The workspace whose wallpaper is shown instead of the monitor's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
 
 /// An entry of `[workspaces]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Workspace {
     pub name: String,
     /// Null if nothing matches, if no backend can show it, and for a plain colour.
     pub image_id: Option<i64>,
     pub image_name: Option<String>,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub playlist_id: Option<i64>,
     /// The monitor that shows the workspace.

@@ -13,7 +13,7 @@ use super::names::words;
 use super::{HistorySource, Timestamp};
 
 /// Requests that wait for a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct DebugQueue {
     pub name: String,
     pub length: usize,
@@ -31,7 +31,7 @@ impl DebugQueue {
 }
 
 /// A picture that could not be shown, and its monitors.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct DebugFailure {
     pub monitors: Vec<String>,
     #[serde(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct DebugFailure {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub subject: String,
     pub state: FindingState,
@@ -62,7 +62,7 @@ pub(crate) struct Why {
     pub image_name: Option<String>,
     pub image_path: Option<PathBuf>,
     /// `#rrggbb`, instead of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub backend: Option<String>,
     pub source: Option<HistorySource>,
@@ -112,7 +112,7 @@ words! {
 }
 
 /// A watched directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct WatchedDirectory {
     /// As written in the settings.
     pub path: String,
@@ -129,7 +129,7 @@ pub(crate) struct WatchedDirectory {
 }
 
 /// `GET /library/watch`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct LibraryWatch {
     pub watch: Vec<WatchedDirectory>,
     pub watch_folders: bool,
@@ -151,14 +151,14 @@ pub struct InfoPaths {
 }
 
 /// The files of the library.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LibraryHealth {
     /// Copies whose files are missing; their rows are kept.
     pub missing: usize,
 }
 
 /// The result of a full check of the database.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct DatabaseReport {
     pub database: PathBuf,
     pub images: usize,

@@ -228,7 +228,6 @@ pub(crate) struct MoveImages {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ImportWeb {
     pub path: PathBuf,
-    #[serde(default)]
     pub folder_id: Option<i64>,
 }
 
