@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::response::Response;
 use crate::error_chain::chain;
@@ -23,27 +23,21 @@ pub struct Error {
     error: Cow<'static, str>,
     details: Option<String>,
     code: Option<ErrorCode>,
-    meta: Option<Box<Map<String, Value>>>,
+    meta: Option<Box<Value>>,
     headers: Vec<(&'static str, String)>,
     cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
     pub fn new(status: u16, error: impl Into<Cow<'static, str>>) -> Self {
-        let error = error.into();
-        let details = None;
-        let code = None;
-        let meta = None;
-        let headers = Vec::new();
-        let cause = None;
         Self {
             status,
-            error,
-            details,
-            code,
-            meta,
-            headers,
-            cause,
+            error: error.into(),
+            details: None,
+            code: None,
+            meta: None,
+            headers: Vec::new(),
+            cause: None,
         }
     }
 
@@ -84,7 +78,7 @@ impl Error {
     }
 
     #[must_use]
-    pub fn code(mut self, code: ErrorCode, meta: Map<String, Value>) -> Self {
+    pub fn code(mut self, code: ErrorCode, meta: Value) -> Self {
         self.code = Some(code);
         self.meta = Some(Box::new(meta));
         self
@@ -176,9 +170,7 @@ mod tests {
             400,
             r#"{"error":"mode must be one of individual, clone, extend, each, not \"stretch\"","code":400}"#,
         );
-        let meta = [("checked".to_owned(), Value::from(vec!["feh"]))]
-            .into_iter()
-            .collect();
+        let meta = serde_json::json!({ "checked": ["feh"] });
         check(
             Error::busy("no backend").code(ErrorCode::NoBackend, meta),
             503,

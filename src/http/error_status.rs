@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::error::Error;
 use crate::config::Section;
@@ -88,11 +88,12 @@ impl From<wallpaper::Error> for Error {
         use wallpaper::Error as Why;
         let text = error.to_string();
         match error {
-            Why::NoBackend { checked, .. } => Self::new(503, text)
-                .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
+            Why::NoBackend { checked, .. } => {
+                Self::new(503, text).code(ErrorCode::NoBackend, json!({ "checked": checked }))
+            }
             Why::NotUsable { checked, .. } => Self::new(503, text)
                 .details("`murald backends` lists the backends and the programs that they need")
-                .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
+                .code(ErrorCode::NoBackend, json!({ "checked": checked })),
             Why::Incompatible {
                 backend,
                 media_type,
@@ -109,7 +110,7 @@ impl From<wallpaper::Error> for Error {
                 });
                 Self::new(400, text)
                     .details(remedy.to_string())
-                    .code(ErrorCode::IncompatibleBackend, object(meta))
+                    .code(ErrorCode::IncompatibleBackend, meta)
             }
             Why::UnknownMonitors { .. } | Why::NoMonitor | Why::NoWord { .. } => {
                 Self::new(400, text)
@@ -154,6 +155,9 @@ impl From<playlist::Error> for Error {
             | Why::NotRunningOn { .. } => Self::new(409, text),
             Why::Refused(Refusal::NoLocation { .. }) => Self::new(400, text).details(
                 "`murald config set location.latitude 38.7` sets the latitude; set location.longitude, too",
+            ),
+            Why::Refused(Refusal::Dynamic { .. }) => Self::new(400, text).details(
+                "`murald playlist edit PLAYLIST IMAGE...` replaces the filters with a list of images",
             ),
             Why::Refused(_)
             | Why::Empty { .. }
@@ -239,13 +243,6 @@ impl From<transcode::Error> for Error {
             | Why::Truncated
             | Why::TooLarge { .. } => fixable("ffmpeg failed".to_owned(), chain(&error), error),
         }
-    }
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => unreachable!("written as an object above"),
     }
 }
 

@@ -21,8 +21,8 @@ pub struct Request<'a> {
     method: Method,
     /// The parts of the path between its slashes, each decoded by itself: `%2F` stays inside a name.
     pub(super) segments: Vec<Cow<'a, str>>,
-    /// The indices of the segments that the placeholders of the route match.
-    pub(super) captures: [u8; 2],
+    /// The index of the segment that the placeholder of the route matches.
+    pub(super) placeholder: Option<usize>,
     query: Parameters<'a>,
     body: &'a [u8],
     id: &'a str,
@@ -43,18 +43,16 @@ impl<'a> Request<'a> {
         let segments = segments(head.path)?;
         let query = parse_query(head.query)?;
         let Head { method, fields, .. } = head;
-        let captures = [0; 2];
-        let client = None;
         Ok(Self {
             method,
             segments,
-            captures,
+            placeholder: None,
             query,
             body,
             id,
             fields,
             waiting,
-            client,
+            client: None,
         })
     }
 
@@ -101,9 +99,9 @@ impl<'a> Request<'a> {
         self.fields.session.and_then(Session::from_header)
     }
 
-    /// The segment of the path for the route's placeholder of this number, from 0.
-    pub fn placeholder(&self, number: usize) -> &str {
-        &self.segments[usize::from(self.captures[number])]
+    /// The segment of the path for the route's placeholder; empty if the route has none.
+    pub fn placeholder(&self) -> &str {
+        self.placeholder.map_or("", |at| &self.segments[at])
     }
 
     /// The last segment of the path, for handlers of several routes.
@@ -111,9 +109,9 @@ impl<'a> Request<'a> {
         self.segments.last().map_or("", |segment| segment)
     }
 
-    /// The route's first placeholder as a record's id; 400 if it is not an integer.
+    /// The route's placeholder as a record's id; 400 if it is not an integer.
     pub fn record(&self) -> Result<i64, Error> {
-        let text = self.placeholder(0);
+        let text = self.placeholder();
         text.parse()
             .or_else(|error: ParseIntError| match error.kind() {
                 // An integer that no record has.

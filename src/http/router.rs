@@ -18,8 +18,6 @@ pub struct Route<C: 'static> {
     /// `/images/{id}/raw`; a placeholder matches any segment, and `{name}.css` leaves its ending to
     /// the handler.
     pub pattern: &'static str,
-    /// One line, for the documentation.
-    pub summary: &'static str,
     pub handler: Handler<C>,
     /// Takes no body: a body that is sent nevertheless must be a JSON object, and is ignored.
     pub bare: bool,
@@ -116,14 +114,7 @@ impl<C> Router<C> {
             .details(format!("allowed: {allow}"))
             .header("Allow", allow)
         })?;
-        let places = resource
-            .parts
-            .iter()
-            .enumerate()
-            .filter(|(_, part)| **part == Part::Any);
-        for (capture, (place, _)) in request.captures.iter_mut().zip(places) {
-            *capture = place as u8;
-        }
+        request.placeholder = resource.parts.iter().position(|part| *part == Part::Any);
         if route.bare {
             request.json_or_default::<JsonObject>()?;
         }
@@ -187,14 +178,13 @@ mod tests {
     use super::*;
 
     fn says<const STATUS: u16>(_: &(), request: &Request<'_>) -> Result<Response, Error> {
-        Err(Error::new(STATUS, request.placeholder(0).to_owned()))
+        Err(Error::new(STATUS, request.placeholder().to_owned()))
     }
 
     const fn route(method: Method, pattern: &'static str, handler: Handler<()>) -> Route<()> {
         Route {
             method,
             pattern,
-            summary: "",
             handler,
             bare: false,
         }
@@ -252,18 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_unique_and_documented() {
+    fn routes_are_unique() {
         for (at, route) in ROUTES.iter().enumerate() {
             assert!(route.pattern.starts_with('/'), "{}", route.pattern);
-            assert!(
-                !route.summary.is_empty(),
-                "{} has no summary",
-                route.pattern
-            );
             let placeholders = route.pattern.matches('{').count();
             assert!(
-                placeholders <= 2,
-                "{}: a request keeps two placeholders",
+                placeholders <= 1,
+                "{}: a request keeps one placeholder",
                 route.pattern
             );
             let same = |other: &&Route<_>| {

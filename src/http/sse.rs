@@ -33,17 +33,6 @@ pub(super) struct Streams {
     end: Arc<Waker>,
 }
 
-/// The parts of a new stream.
-#[derive(Debug)]
-pub(super) struct Opening {
-    pub(super) client: Arc<Client>,
-    /// The head of the answer.
-    pub(super) head: Vec<u8>,
-    pub(super) bus: EventBus,
-    pub(super) filter: EventFilter,
-    pub(super) chunked: bool,
-}
-
 struct Stream {
     client: Arc<Client>,
     subscription: Subscription,
@@ -78,19 +67,18 @@ impl Streams {
         }
     }
 
-    /// Starts a stream. On failure (503) the connection stays with the caller, which answers the
-    /// error.
-    pub(super) fn open(&self, opening: Opening) -> Result<(), Error> {
+    /// Starts a stream, which begins with the head of the answer. On failure (503) the connection
+    /// stays with the caller, which answers the error.
+    pub(super) fn open(
+        &self,
+        client: Arc<Client>,
+        head: Vec<u8>,
+        (bus, filter): (&EventBus, EventFilter),
+        chunked: bool,
+    ) -> Result<(), Error> {
         let failed = |error: io::Error| Error::busy("no descriptor is available").cause(error);
         let rung = Arc::new(Waker::new().map_err(failed)?);
         let ring = Arc::clone(&rung);
-        let Opening {
-            client,
-            head,
-            bus,
-            filter,
-            chunked,
-        } = opening;
         let now = Instant::now();
         let stream = Stream {
             client,

@@ -6,7 +6,7 @@ use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Unknown;
 use super::names::words;
@@ -21,12 +21,12 @@ pub(crate) struct ErrorBody {
     pub error: String,
     /// Equals the HTTP status.
     pub code: u16,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<ErrorCode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Value>,
 }
 
 #[derive(Debug, Default)]

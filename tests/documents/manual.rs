@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 
 use murald::internals::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Kind, Verb};
 use murald::internals::config::{Key, Rule, Section, ValueType};
-use murald::internals::http::ROUTES;
 use murald::internals::wire::EventKind;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;
+use crate::openapi;
 use crate::support::TestDaemon;
 
 fn pages() -> Vec<PathBuf> {
@@ -311,9 +311,9 @@ fn every_route_and_event_is_described() {
         .lines()
         .filter_map(|line| line.strip_prefix(".It Cm "));
     let rows: BTreeSet<&str> = rows.filter(|row| row.contains(" Ta ")).collect();
-    let routes: Vec<String> = ROUTES
-        .iter()
-        .map(|route| format!("{} {} Ta {}", route.method, route.pattern, route.summary))
+    let routes = openapi::routes().into_iter();
+    let routes: BTreeSet<_> = routes
+        .map(|(route, summary)| format!("{route} Ta {summary}"))
         .collect();
     assert_eq!(rows, routes.iter().map(String::as_str).collect());
     let events = parts(under(&text, "EVENTS"), ".It Cm ")

@@ -21,36 +21,37 @@ fn description() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/openapi.yaml")
 }
 
-#[test]
-fn every_route_is_described() {
+/// The routes of the description, as `GET /images`, and their summaries.
+pub(crate) fn routes() -> BTreeSet<(String, String)> {
     let text = fs::read_to_string(description()).unwrap();
-    let paths = text
-        .split("\npaths:\n")
-        .nth(1)
-        .unwrap()
-        .split("\ncomponents:\n")
-        .next()
-        .unwrap();
-    let (mut path, mut described) = (String::new(), BTreeSet::new());
+    let paths = text.split("\npaths:\n").nth(1).unwrap();
+    let paths = paths.split("\ncomponents:\n").next().unwrap();
+    let (mut path, mut route, mut routes) = ("", String::new(), BTreeSet::new());
     for line in paths.lines() {
-        match line
-            .strip_prefix("  ")
-            .map(|rest| rest.trim_end_matches(':'))
-        {
-            Some(name) if name.starts_with('/') => path = name.to_owned(),
-            Some(word) => {
-                let method = word.trim_start().to_uppercase();
-                if ["GET", "POST", "PUT", "PATCH", "DELETE"].contains(&method.as_str()) {
-                    described.insert(format!("{method} {path}"));
-                }
+        let indent = line.len() - line.trim_start().len();
+        let (name, value) = line.trim().split_once(':').unwrap_or((line, ""));
+        match (indent, name) {
+            (2, name) if name.starts_with('/') => path = name,
+            (4, "get" | "post" | "put" | "patch" | "delete") => {
+                route = format!("{} {path}", name.to_uppercase());
             }
-            None => {}
+            (6, "summary") => drop(routes.insert((route.clone(), value.trim().to_owned()))),
+            _ => {}
         }
     }
-    let routes = ROUTES
+    routes
+}
+
+#[test]
+fn every_route_is_described() {
+    let table = ROUTES
         .iter()
         .map(|route| format!("{} {}", route.method, route.pattern));
-    assert_eq!(routes.collect::<BTreeSet<_>>(), described);
+    let described = routes().into_iter().map(|(route, _)| route);
+    assert_eq!(
+        table.collect::<BTreeSet<_>>(),
+        described.collect::<BTreeSet<_>>()
+    );
 }
 
 #[test]

@@ -56,7 +56,6 @@ const fn route(
     Route {
         method,
         pattern,
-        summary: "",
         handler,
         bare: false,
     }
@@ -76,7 +75,7 @@ static ODD: [Route<Odd>; 11] = [
         Ok(Response::bytes(
             200,
             "text/plain",
-            request.placeholder(0).as_bytes().to_vec(),
+            request.placeholder().as_bytes().to_vec(),
         ))
     }),
     route(Get, "/panic", |_, _| panic!("on purpose")),
@@ -94,7 +93,7 @@ static ODD: [Route<Odd>; 11] = [
     route(Get, "/file/{name}", |odd, request| {
         murald::internals::http::file(
             request,
-            &odd.directory.join(request.placeholder(0)),
+            &odd.directory.join(request.placeholder()),
             "image/png",
         )
     }),

@@ -18,7 +18,6 @@ use crate::http::parse::{Framing, Head, Refusal};
 use crate::http::request::Request;
 use crate::http::request_context::RequestContext;
 use crate::http::response::{Body, Response};
-use crate::http::sse::Opening;
 use crate::thread::panic_text;
 
 impl Connection<'_> {
@@ -99,7 +98,6 @@ impl Connection<'_> {
         let Body::Events { bus, filter } = answer.body else {
             return Next::Close;
         };
-        let chunked = context.minor == 1;
         if context.is_head() {
             self.output.append(&mut head);
             context.log(200);
@@ -108,14 +106,10 @@ impl Connection<'_> {
         if self.flush().is_err() {
             return Next::Close;
         }
-        let opening = Opening {
-            client: Arc::clone(&self.client),
-            head,
-            bus,
-            filter,
-            chunked,
-        };
-        match self.shared.streams.open(opening) {
+        let client = Arc::clone(&self.client);
+        let chunked = context.minor == 1;
+        let streams = &self.shared.streams;
+        match streams.open(client, head, (&bus, filter), chunked) {
             Ok(()) => {
                 context.log(200);
                 Next::Close

@@ -164,7 +164,7 @@ fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Res
 
 /// `backend` has its own routes and is a 404 here.
 fn section_of(request: &Request<'_>) -> Result<Section, Error> {
-    let name = request.placeholder(0);
+    let name = request.placeholder();
     let has_route = |section: &Section| *section != Section::Backend;
     Section::requested(name).filter(has_route).ok_or_else(|| {
         let all = Section::top()
@@ -179,7 +179,7 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
 
 fn backend_of(request: &Request<'_>) -> Result<BackendName, Error> {
     request
-        .placeholder(0)
+        .placeholder()
         .parse()
         .map_err(|unknown: crate::wire::Unknown| {
             Error::not_found(format!("no backend named {:?}", unknown.value))
@@ -201,7 +201,7 @@ pub(in crate::http) fn backends(api: &Api, _: &Request<'_>) -> Result<Response, 
 /// name it, so that it stays in use after a restart. The mode `auto` becomes `fixed`. If the settings
 /// cannot be written, the backend that they name is used again.
 pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let name = request.placeholder(0).to_owned();
+    let name = request.placeholder().to_owned();
     // No backend is exchanged if the settings cannot be written.
     api.config.can_change()?;
     let back = || api.wallpaper.deactivate();
@@ -255,7 +255,7 @@ pub(in crate::http) fn themes(api: &Api, _: &Request<'_>) -> Result<Response, Er
 
 /// `GET /api/themes/{name}.css`
 pub(in crate::http) fn theme_css(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let asked = request.placeholder(0);
+    let asked = request.placeholder();
     let name = asked.strip_suffix(".css");
     let path = name.and_then(|name| theme_file(&api.dirs.themes(), name));
     let path = path

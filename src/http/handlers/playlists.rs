@@ -289,7 +289,7 @@ pub(in crate::http) fn active(api: &Api, request: &Request<'_>) -> Result<Respon
 
 /// `GET /playlists/active/{monitor}`
 pub(in crate::http) fn active_on(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let monitor = request.placeholder(0);
+    let monitor = request.placeholder();
     let mut running = running(api, request)?.into_iter();
     let one = running.find(|one| one.monitors.iter().any(|name| name == monitor));
     let none = || Error::not_found(format!("no playlist is running on the monitor {monitor:?}"));

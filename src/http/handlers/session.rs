@@ -101,7 +101,7 @@ pub(in crate::http) fn monitors(api: &Api, _: &Request<'_>) -> Result<Response, 
 
 /// `GET /monitors/{name}`
 pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let name = request.placeholder(0);
+    let name = request.placeholder();
     let outputs = api.outputs();
     let Some(output) = outputs.iter().find(|output| output.name == name) else {
         return Err(api.no_monitor(name));

@@ -98,7 +98,6 @@ fn readers() -> &'static [Route<()>] {
     let route = |route: &Route<_>| Route {
         method: route.method.clone(),
         pattern: route.pattern,
-        summary: route.summary,
         handler: reader(&route.method, route.pattern),
         bare: route.bare,
     };
@@ -143,7 +142,7 @@ fn body<T: DeserializeOwned>((): &(), request: &Request<'_>) -> Result<Response,
 }
 
 fn page((): &(), request: &Request<'_>) -> Result<Response, Error> {
-    if request.captures != [0; 2] {
+    if !request.placeholder().is_empty() {
         request.record()?;
     }
     let paging = Paging::read(request.query())?;
