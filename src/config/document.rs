@@ -34,7 +34,6 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         problems: Vec::new(),
         warnings: Vec::new(),
         missing: Vec::new(),
-        warned: Vec::new(),
     };
     let mut tables = Map::new();
     for section in Section::ALL {
@@ -49,13 +48,12 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
             "unknown section {name}{}",
             meant("", name, known.into_iter())
         );
-        reader.warn(key_span(document.as_table(), name), &problem);
+        reader.warn(None, key_span(document.as_table(), name), &problem);
     }
     let Reader {
         mut problems,
         mut warnings,
         missing,
-        warned,
         ..
     } = reader;
     if !problems.is_empty() {
@@ -64,8 +62,12 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         problems.dedup();
         return Err(invalid(problems));
     }
-    warnings.sort_by_key(|(line, _)| *line);
-    let warnings = warnings.into_iter().map(|(_, text)| text).collect();
+    warnings.sort_by_key(|(line, ..)| *line);
+    let warned = warnings
+        .iter()
+        .filter_map(|(_, section, text)| Some(((*section)?, text.clone())))
+        .collect();
+    let warnings = warnings.into_iter().map(|(.., text)| text).collect();
     Ok(Parsed {
         config: Config::new(tables, warnings),
         missing,
@@ -99,10 +101,9 @@ struct Reader<'a> {
     text: &'a str,
     /// Values of wrong types.
     problems: Vec<(Position, String)>,
-    /// With their lines, by which they are sorted at the end.
-    warnings: Vec<(usize, String)>,
+    /// With their lines, by which they are sorted at the end, and their sections.
+    warnings: Vec<(usize, Option<Section>, String)>,
     missing: Vec<Edit>,
-    warned: Vec<(Section, String)>,
 }
 
 impl<'a> Reader<'a> {
@@ -189,8 +190,8 @@ impl<'a> Reader<'a> {
             Some(acting) => format!("using {acting}"),
             None => "ignored".to_owned(),
         };
-        self.warn_in(
-            section,
+        self.warn(
+            Some(section),
             item.span(),
             &format!("{} {problem}; {instead}", name()),
         );
@@ -219,24 +220,15 @@ impl<'a> Reader<'a> {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
                 let problem = unknown_setting(section, name);
-                self.warn_in(section, key_span(table, name), &problem);
+                self.warn(Some(section), key_span(table, name), &problem);
             }
         }
     }
 
-    fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {
+    fn warn(&mut self, section: Option<Section>, span: Option<Range<usize>>, problem: &str) {
         let line = self.position(span).line;
         self.warnings
-            .push((line, format!("line {line}: {problem}")));
-    }
-
-    fn warn_in(&mut self, section: Section, span: Option<Range<usize>>, problem: &str) {
-        self.warn(span, problem);
-        self.warned.extend(
-            self.warnings
-                .last()
-                .map(|(_, text)| (section, text.clone())),
-        );
+            .push((line, section, format!("line {line}: {problem}")));
     }
 
     fn position(&self, span: Option<Range<usize>>) -> Position {

@@ -81,10 +81,21 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Exchanges the files: an edit that was saved since the last look comes out, and goes back.
+/// Exchanges the files: an edit that was saved since the last look comes out, and goes back. A file
+/// that was created since the last look stays.
 fn land(new: Replacement, seen: Option<&str>) -> io::Result<Written> {
+    if seen.is_none() {
+        match new.link() {
+            Ok(()) => return Ok(Written::Yes),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(Written::Overtaken);
+            }
+            // The file system has no hard links.
+            Err(_) => {}
+        }
+    }
     if new.exchange().is_err() {
-        // There is no file yet, or its file system cannot do that.
+        // The file was deleted, or its file system cannot do that.
         return new.land().map(|()| Written::Yes);
     }
     if read(new.path()).is_ok_and(|found| found.as_deref() == seen) {
@@ -217,6 +228,27 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let new = Replacement::create(&path).unwrap();
         assert_eq!(land(new, Some("seen")).unwrap(), Written::Yes);
+    }
+
+    #[test]
+    fn file_that_is_created_in_the_same_instant_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        for _ in 0..1000 {
+            let new = Replacement::create(&path).unwrap();
+            let (written, created) = std::thread::scope(|scope| {
+                let editor = scope.spawn(|| fs::File::create_new(&path));
+                let written = land(new, None).unwrap();
+                (written, editor.join().unwrap())
+            });
+            let won = if created.is_ok() {
+                Written::Overtaken
+            } else {
+                Written::Yes
+            };
+            assert_eq!(written, won);
+            fs::remove_file(&path).unwrap();
+        }
     }
 
     #[test]

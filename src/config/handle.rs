@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 
 use super::file::Written;
 use super::schema::Section;
-use super::snapshot::{Change, ChangeSource, changed_sections, event_names};
+use super::snapshot::{ChangeSource, changed_sections, event_names};
 use super::{Config, Error, document, file, overlay, patch, toml};
 use crate::error_chain::plain;
 use crate::events::EventBus;
@@ -51,7 +51,7 @@ struct FileState {
     subscribers: Vec<Subscriber>,
 }
 
-type Subscriber = Box<dyn Fn(&Change) + Send>;
+type Subscriber = Box<dyn Fn(&[Section]) + Send>;
 
 impl ConfigHandle {
     /// Reads the file and completes it.
@@ -160,9 +160,9 @@ impl ConfigHandle {
         self.refresh(false);
     }
 
-    /// Calls `tell` after each change, in the thread that made it. `tell` must not block or change
-    /// settings.
-    pub fn subscribe(&self, tell: impl Fn(&Change) + Send + 'static) {
+    /// Calls `tell` with the sections of each change, in the thread that made it. `tell` must not
+    /// block or change settings.
+    pub fn subscribe(&self, tell: impl Fn(&[Section]) + Send + 'static) {
         self.lock().subscribers.push(Box::new(tell));
     }
 
@@ -236,24 +236,18 @@ impl ConfigHandle {
         state.good = text;
         self.replace(config);
         if !sections.is_empty() {
-            self.tell(
-                state,
-                Change {
-                    sections: sections.clone(),
-                    source,
-                },
-            );
+            self.tell(state, &sections, source);
         }
         sections
     }
 
-    fn tell(&self, state: &FileState, change: Change) {
+    fn tell(&self, state: &FileState, sections: &[Section], source: ChangeSource) {
         self.0.bus.publish(&Event::ConfigChanged {
-            sections: event_names(&change.sections),
-            source: change.source.event_name(),
+            sections: event_names(sections),
+            source: source.event_name(),
         });
         for subscriber in &state.subscribers {
-            subscriber(&change);
+            subscriber(sections);
         }
     }
 

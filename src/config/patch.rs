@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::document::unknown_setting;
 use super::overlay::Edit;
@@ -65,7 +65,7 @@ fn settings(body: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> 
         .filter(|(name, _)| !OF_ANSWERS.contains(&name.as_str()))
 }
 
-/// Checks the paths that a request changes. Unusable paths that are in the file already are allowed,
+/// Refuses a request that adds unusable paths. Unusable paths that are in the file already are allowed,
 /// because a client may send them back.
 pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Error> {
     let is_new = |edit: &&Edit| {
@@ -74,53 +74,48 @@ pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Err
             .find(|(key, _)| **key == edit.key);
         now.map(|(_, value)| value) != edit.value.as_ref()
     };
-    let new: Vec<Edit> = edits.iter().filter(is_new).cloned().collect();
-    check_paths(&new, &config.daemon)
+    let errors = |edit: &Edit| {
+        let value = edit.value.as_ref().unwrap_or(&Json::Null);
+        path_errors(edit.section, &edit.key, value, &config.daemon)
+    };
+    let mut errors = edits.iter().filter(is_new).flat_map(errors);
+    errors.next().map_or(Ok(()), Err)
 }
 
-/// Checks the paths of `[daemon]` by their form: the next start would fail with an invalid one.
-fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
-    for Edit {
-        section,
-        key,
-        value,
-    } in edits
-    {
-        if (*section, key.as_str()) == (Section::Library, "watch") {
-            check_watched(value.as_ref(), daemon)?;
+/// The unusable paths in a value: directories that cannot be watched, and paths of `[daemon]` whose form
+/// would make the next start fail.
+fn path_errors(section: Section, key: &str, value: &Json, daemon: &Daemon) -> Vec<Error> {
+    let dirs = || Dirs::from_process().map_err(|error| error.to_string());
+    let error = |written: &str| match section {
+        Section::Library if key == "watch" => {
+            let watched = dirs().and_then(|dirs| watched_directory(written, &dirs, daemon));
+            let problem = watched.err()?;
+            Some(Error::Unwatchable { problem })
         }
-        let is_path = || section.key(key).is_some_and(Key::is_path);
-        let Some(written) = value.as_ref().and_then(Json::as_str) else {
-            continue;
-        };
-        if *section != Section::Daemon || !is_path() {
-            continue;
+        Section::Daemon if section.key(key).is_some_and(Key::is_path) => {
+            let expanded = dirs().and_then(|dirs| {
+                let expanded = match key {
+                    "socket_path" => dirs.expand_socket(written),
+                    _ => dirs.expand(written),
+                };
+                expanded.map_err(|error| error.to_string())
+            });
+            let problem = expanded.err()?;
+            Some(Error::Refused {
+                key: format!("{}.{key}", section.heading()),
+                problem: format!("cannot be used: {problem}"),
+            })
         }
-        let expanded = Dirs::from_process().and_then(|dirs| match key.as_str() {
-            "socket_path" => dirs.expand_socket(written),
-            _ => dirs.expand(written),
-        });
-        expanded.map_err(|problem| Error::Refused {
-            key: format!("{}.{key}", section.heading()),
-            problem: format!("cannot be used: {problem}"),
-        })?;
-    }
-    Ok(())
-}
-
-/// Checks the directories to watch: one invalid directory refuses all.
-fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
-    let refused = |problem: String| Error::Unwatchable { problem };
-    let dirs = Dirs::from_process().map_err(|error| refused(error.to_string()))?;
-    for written in value
-        .and_then(Json::as_array)
-        .into_iter()
-        .flatten()
+        _ => None,
+    };
+    let written = value
+        .as_array()
+        .map_or(std::slice::from_ref(value), Vec::as_slice);
+    written
+        .iter()
         .filter_map(Json::as_str)
-    {
-        watched_directory(written, &dirs, daemon).map_err(refused)?;
-    }
-    Ok(())
+        .filter_map(error)
+        .collect()
 }
 
 /// The paths of `library.watch` after a change. A path that leads to the same directory as another
@@ -153,38 +148,21 @@ pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
         Section::Daemon => "murald cannot start again with this value",
         _ => "skipped",
     };
-    // One at a time, or the first error would hide the others.
-    let one = |(key, value): (String, Json)| match value {
-        Json::Array(items) => items
-            .into_iter()
-            .map(|item| (key.clone(), json!([item])))
-            .collect(),
-        value => vec![(key, value)],
-    };
-    let edit = |(key, value)| Edit {
-        section,
-        key,
-        value: Some(value),
-    };
-    let wrong = |edit: Edit| check_paths(&[edit], &config.daemon).err();
     let wrong = config
-        .section(section)
-        .into_iter()
-        .flat_map(one)
-        .map(edit)
-        .filter_map(wrong);
+        .entries(section)
+        .flat_map(|(key, value)| path_errors(section, key, value, &config.daemon));
     wrong.map(|error| format!("{error}; {then}")).collect()
 }
 
 /// Edits that set every key to its default.
-pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Edit> {
+pub(super) fn reset_all(config: &Config) -> Vec<Edit> {
     let reset = |section: Section| {
         let mut edits = defaults(section);
-        let extra = stored(section).into_iter().map(|(key, _)| key);
-        let extra = extra.filter(|key| section.is_open() && section.key(key).is_none());
-        edits.extend(extra.map(|key| Edit {
+        let is_extra = |key: &&String| section.is_open() && section.key(key).is_none();
+        let stored = config.entries(section).map(|(key, _)| key);
+        edits.extend(stored.filter(is_extra).map(|key| Edit {
             section,
-            key,
+            key: key.clone(),
             value: None,
         }));
         edits
@@ -326,6 +304,8 @@ fn plain(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::paths::Env;
 
@@ -432,7 +412,8 @@ mod tests {
         fn judge(key: &str, written: &str, said: Option<&str>) {
             let body = json!({"daemon": {key: written}});
             let edits = whole(body.as_object().unwrap()).unwrap();
-            let found = check_paths(&edits, &Daemon::default()).map_err(|error| error.to_string());
+            let found =
+                check_new_paths(&edits, &Config::default()).map_err(|error| error.to_string());
             assert_eq!(found.is_err(), said.is_some(), "{written}: {found:?}");
             let found = found.err().unwrap_or_default();
             assert!(found.starts_with(

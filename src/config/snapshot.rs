@@ -143,17 +143,9 @@ impl Default for Config {
     }
 }
 
-/// A change of settings, for subscribers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Never empty.
-    pub sections: Vec<Section>,
-    pub source: ChangeSource,
-}
-
 /// The origin of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeSource {
+pub(super) enum ChangeSource {
     Patch,
     File,
     ResetAll,

@@ -71,8 +71,8 @@ impl PauseFollower {
             }
         };
         set();
-        config.subscribe(move |change| {
-            if change.sections.contains(&Section::Power) {
+        config.subscribe(move |sections| {
+            if sections.contains(&Section::Power) {
                 set();
             }
         });
@@ -150,8 +150,8 @@ pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Li
         library.watching.configure(settings);
     };
     configure();
-    config.subscribe(move |change| {
-        if change.sections.contains(&Section::Library) {
+    config.subscribe(move |sections| {
+        if sections.contains(&Section::Library) {
             configure();
         }
     });
@@ -169,24 +169,24 @@ pub(super) fn tell_changes(
     let parallax = Arc::clone(parallax);
     let workspaces = Arc::clone(workspaces);
     let desktop = desktop.clone();
-    config.subscribe(move |change| {
-        let backends = change.sections.iter().filter_map(|section| match section {
+    config.subscribe(move |sections| {
+        let backends = sections.iter().filter_map(|section| match section {
             Section::BackendOptions(name) => Some(*name),
             _ => None,
         });
         let chosen =
             |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
         let backends: Vec<_> = backends.collect();
-        if change.sections.contains(&Section::Desktop) {
+        if sections.contains(&Section::Desktop) {
             desktop.changed(Vec::new(), Box::new(|| ()));
         }
         if backends.contains(&BackendName::WalQt) {
             parallax.on_settings();
         }
-        if change.sections.contains(&Section::Workspaces) {
+        if sections.contains(&Section::Workspaces) {
             workspaces.on_settings();
         }
-        if !backends.is_empty() || change.sections.iter().any(chosen) {
+        if !backends.is_empty() || sections.iter().any(chosen) {
             wallpaper.settings_changed(backends);
         }
     });

@@ -71,6 +71,12 @@ impl Replacement {
         Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
     }
 
+    /// Gives the file the name of its target as well; fails if a file has that name. Not all file
+    /// systems can do that.
+    pub(crate) fn link(&self) -> io::Result<()> {
+        fs::hard_link(&self.path, &self.target)
+    }
+
     pub(crate) fn land(mut self) -> io::Result<()> {
         fs::rename(&self.path, &self.target)?;
         self.has_landed = true;

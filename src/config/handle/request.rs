@@ -23,9 +23,7 @@ pub(super) const TEXT_MAX: usize = 1 << 20;
 impl ConfigHandle {
     /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
     pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
-        let edits = patch::whole(body)?;
-        patch::check_new_paths(&edits, &self.current())?;
-        self.change(ChangeSource::Patch, |_| edits.clone())
+        self.patch_with(&patch::whole(body)?)
     }
 
     /// `PATCH` of one section or backend: an object of keys; all of it or nothing.
@@ -34,9 +32,12 @@ impl ConfigHandle {
         section: Section,
         body: &Map<String, Json>,
     ) -> Result<Changed, Error> {
-        let edits = patch::section(section, body)?;
-        patch::check_new_paths(&edits, &self.current())?;
-        self.change(ChangeSource::Patch, |_| edits.clone())
+        self.patch_with(&patch::section(section, body)?)
+    }
+
+    fn patch_with(&self, edits: &[Edit]) -> Result<Changed, Error> {
+        patch::check_new_paths(edits, &self.current())?;
+        self.change(ChangeSource::Patch, |_| edits.to_vec())
     }
 
     /// `PATCH /library/watch`: other keys of `[library]`, and a change of its directories.
@@ -94,9 +95,7 @@ impl ConfigHandle {
 
     /// Sets every key to its default; removes keys that the client added.
     pub fn reset_all(&self) -> Result<Changed, Error> {
-        self.change(ChangeSource::ResetAll, |config| {
-            patch::reset_all(|section| config.section(section))
-        })
+        self.change(ChangeSource::ResetAll, patch::reset_all)
     }
 
     pub fn reset_backend(&self, name: BackendName) -> Result<Changed, Error> {
