@@ -251,12 +251,9 @@ fn flag_values(given: Vec<Given>) -> Result<Vec<Named>, Error> {
 
 /// The values of one flag. A list with commas counts as the flag given several times.
 fn listed_values(flag: &'static Flag, value: Value) -> Result<Vec<Named>, Error> {
-    let Value::String(names) = &value else {
+    let Some(names) = value.as_str().filter(|_| flag.many) else {
         return Ok(vec![(flag.name, value)]);
     };
-    if !flag.many {
-        return Ok(vec![(flag.name, value)]);
-    }
     let each = names
         .split(',')
         .map(str::trim)

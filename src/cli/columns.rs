@@ -62,45 +62,33 @@ enum Form {
     Each(fn(&Value) -> String),
 }
 
-/// A field as it is, or a text with several.
-pub(super) const fn column(title: &'static str, source: &'static str) -> Column {
+const fn formed(title: &'static str, source: &'static str, form: Form) -> Column {
     Column {
         title,
         source,
-        form: Form::Plain,
+        form,
     }
+}
+
+/// A field as it is, or a text with several.
+pub(super) const fn column(title: &'static str, source: &'static str) -> Column {
+    formed(title, source, Form::Plain)
 }
 
 pub(super) const fn in_bytes(title: &'static str, source: &'static str) -> Column {
-    Column {
-        title,
-        source,
-        form: Form::Bytes,
-    }
+    formed(title, source, Form::Bytes)
 }
 
 pub(super) const fn moment(title: &'static str, source: &'static str) -> Column {
-    Column {
-        title,
-        source,
-        form: Form::Moment,
-    }
+    formed(title, source, Form::Moment)
 }
 
 pub(super) const fn seconds(title: &'static str, source: &'static str) -> Column {
-    Column {
-        title,
-        source,
-        form: Form::Span,
-    }
+    formed(title, source, Form::Span)
 }
 
 pub(super) const fn palette(title: &'static str, source: &'static str) -> Column {
-    Column {
-        title,
-        source,
-        form: Form::Palette,
-    }
+    formed(title, source, Form::Palette)
 }
 
 pub(super) const fn computed(
@@ -108,11 +96,7 @@ pub(super) const fn computed(
     source: &'static str,
     cell: fn(&Value, &Call) -> Option<Cell>,
 ) -> Column {
-    Column {
-        title,
-        source,
-        form: Form::Computed(cell),
-    }
+    formed(title, source, Form::Computed(cell))
 }
 
 pub(super) const fn each(
@@ -120,11 +104,7 @@ pub(super) const fn each(
     source: &'static str,
     line: fn(&Value) -> String,
 ) -> Column {
-    Column {
-        title,
-        source,
-        form: Form::Each(line),
-    }
+    formed(title, source, Form::Each(line))
 }
 
 /// Fields that only `--format` has.
@@ -364,6 +344,11 @@ pub(super) fn number(record: &Value, path: &str) -> u64 {
 /// A field as text.
 pub(super) fn text(record: &Value, path: &str) -> String {
     listed(at(record, path))
+}
+
+/// The name of a record with its id, for people.
+pub(super) fn label(record: &Value) -> String {
+    format!("{} ({})", text(record, "name"), record["id"])
 }
 
 /// A value for people: the items of a list are separated by a comma and a space.

@@ -106,7 +106,7 @@ fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
     match error.status() {
         Some(404) => {
             let advice = || verbs::advice(call).map(str::to_owned);
-            match reference::named_like_an_id(verb, call).or_else(advice) {
+            match reference::colored_like_an_id(verb, call).or_else(advice) {
                 Some(hint) => error.hint(hint),
                 None => error,
             }

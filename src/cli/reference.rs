@@ -255,20 +255,16 @@ fn some_names(connection: &Connection) -> Result<Vec<Named>, Error> {
     Ok(names)
 }
 
-/// The first page of images that a parameter finds; for a prefix also the image with exactly that name.
+/// The first page of images that a parameter finds, by name. The name that is the prefix itself is the
+/// first of all that begin with it.
 fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<Named>, Error> {
     let place = RequestPath::new(&[&"images"])
         .query(parameter, Some(value))
         .query("sort_by", Some("name"))
         .query("sort_order", Some("asc"))
         .query("per_page", Some(PAGE));
-    let page: Page<Named> = connection.get(&place)?.read()?;
-    let mut known = page.data;
-    if parameter == "name_prefix" && page.pagination.total_pages > 1 {
-        known.extend(images(connection, "name", value)?);
-    }
+    let mut known = connection.get(&place)?.read::<Page<Named>>()?.data;
     known.sort_by_key(|image| image.id);
-    known.dedup_by_key(|image| image.id);
     Ok(known)
 }
 
@@ -371,26 +367,14 @@ fn folders(connection: &Connection) -> Result<Vec<Named>, Error> {
     Ok(connection.get(&all)?.read::<Data<Named>>()?.data)
 }
 
-/// The hint for an id that was meant as a name.
-pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
-    let id = call
-        .values
-        .iter()
-        .find_map(|(name, value)| match verb.kind(name)? {
-            Kind::Image | Kind::Picture | Kind::PictureOrPlaylist => value.as_i64(),
-            _ => None,
-        })?;
-    let word = id.to_string();
-    let named = images(&call.connect().ok()?, "name", &word).ok()?;
-    let takes_colors = verb
-        .arguments
-        .iter()
-        .any(|argument| takes_colors(argument.kind));
-    let color = || (takes_colors && word.len() == 6).then(|| meant_color(&word));
-    named
-        .first()
-        .map(|one| format!("an image is named {0}: use name:{0}", one.name))
-        .or_else(color)
+/// The hint for an id that was meant as a colour.
+pub(super) fn colored_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
+    let colors = call.values.iter().filter_map(|(name, value)| {
+        let kind = verb.kind(name).filter(|kind| takes_colors(*kind))?;
+        id(kind, value).map(|id| id.to_string())
+    });
+    let digits = colors.into_iter().find(|digits| digits.len() == 6)?;
+    Some(meant_color(&digits))
 }
 
 fn meant_color(digits: &str) -> String {
@@ -406,8 +390,9 @@ fn id(kind: Kind, value: &Value) -> Option<i64> {
     }
 }
 
-/// Looks up digits. Refuses those that are the id of one record and the name of another. A folder or a
-/// playlist may be named by its digits if no other has this id.
+/// Looks up digits. Refuses those that are the id of one record and the name of another, and those that
+/// are only the name of an image. A folder or a playlist may be named by its digits if no other has this
+/// id.
 fn say_which(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     for at in 0..call.values.len() {
         let (name, value) = &call.values[at];
@@ -427,6 +412,10 @@ fn say_which(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         let fits: Vec<&Named> = fits.collect();
         match fits[..] {
             [one] if !kind_is_image(kind) => call.values[at].1 = one.id.into(),
+            [one] if one.id != id => {
+                let error = Error::not_found(format!("no image with ID {id}"));
+                return Err(error.hint(format!("an image is named {id}: use name:{id}")));
+            }
             [] if matches!(kind, Kind::Folder | Kind::FolderOrRoot) => {
                 return Err(Error::not_found(format!("no {what} {id}")));
             }

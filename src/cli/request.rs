@@ -60,6 +60,7 @@ pub(super) enum From {
     On(&'static str),
     /// Whether it was not given.
     Not(&'static str),
+    Fixed(bool),
     /// An object of these fields, omitted if it has none.
     Object(BodyFields),
     /// A value computed from the call.
@@ -79,7 +80,10 @@ impl Request {
             Body::None => return connection.ask(method, &place, None),
             Body::Fields(fields) => body(fields, call)?,
             Body::Given(name) => return connection.ask(method, &place, call.value(name)),
-            Body::Changed(change) => return rewrite(call, method, &place, |old| change(call, old)),
+            Body::Changed(change) => {
+                let body = change(call, connection.get(&place)?.read()?)?;
+                return connection.ask(method, &place, Some(&body));
+            }
         };
         match (method, fields.is_empty()) {
             ("PATCH", true) => Err(Error::usage("no changes given").hint(format!(
@@ -89,18 +93,6 @@ impl Request {
             _ => connection.ask(method, &place, Some(&fields.into())),
         }
     }
-}
-
-/// Reads a record, and sends the body that `change` makes of it.
-pub(super) fn rewrite(
-    call: &Call,
-    method: &str,
-    place: &RequestPath,
-    change: impl FnOnce(Value) -> Result<Value, Error>,
-) -> Result<Answer, Error> {
-    let connection = call.connect()?;
-    let body = change(connection.get(place)?.read()?)?;
-    connection.ask(method, place, Some(&body))
 }
 
 /// A path of the API, filled in with the values of a call.
@@ -158,6 +150,7 @@ fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
         From::Switch(name) => call.has(name).then_some(true.into()),
         From::On(name) => call.text(name).map(|word| (word == "on").into()),
         From::Not(name) => Some((!call.has(name)).into()),
+        From::Fixed(value) => Some(value.into()),
         From::Object(fields) => Some(body(fields, call)?)
             .filter(|fields| !fields.is_empty())
             .map(Value::from),

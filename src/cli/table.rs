@@ -172,7 +172,7 @@ impl Table {
         }
     }
 
-    /// Two columns of names and values, which are never cut, so that a path can be copied.
+    /// Two columns of names and values, which are folded and never cut, so that a path can be copied.
     pub(super) fn sheet() -> Self {
         Self::new(&["=", "="])
     }
@@ -214,29 +214,27 @@ impl Table {
             self.line(&mut out, &titles, &shown, terminal);
         }
         for row in &self.rows {
-            match row.as_slice() {
-                [name, value] if self.is_sheet() && !value.swatches(terminal) => {
-                    let room = terminal
-                        .columns
-                        .saturating_sub(shown.first().map_or(0, |it| it.1));
-                    let lines = wrapped(&value.text, room.saturating_sub(GAP).max(LEAST));
-                    let mut name = name.clone();
-                    for line in lines
-                        .iter()
-                        .map(String::as_str)
-                        .chain(value.text.is_empty().then_some(""))
-                    {
-                        let cells = [std::mem::take(&mut name), Cell::from(line).look(value.look)];
+            match row.split_last() {
+                Some((last, before)) if self.is_sheet() && !last.swatches(terminal) => {
+                    let before_it = shown.iter().filter(|(at, _)| *at < before.len());
+                    let taken: usize = before_it.map(|(_, wide)| wide + GAP).sum();
+                    let room = terminal.columns.saturating_sub(taken);
+                    let lines = wrapped(&last.text, room.max(LEAST));
+                    let lines = lines.iter().map(String::as_str);
+                    let mut cells = row.clone();
+                    for line in lines.chain(last.text.is_empty().then_some("")) {
+                        cells[before.len()] = Cell::from(line).look(last.look);
                         self.line(&mut out, &cells, &shown, terminal);
+                        cells.fill(Cell::default());
                     }
                 }
-                row => self.line(&mut out, row, &shown, terminal),
+                _ => self.line(&mut out, row, &shown, terminal),
             }
         }
         out
     }
 
-    /// Whether the rows are names and values, which are folded instead of cut.
+    /// Whether no column is cut: the last one is folded.
     fn is_sheet(&self) -> bool {
         self.columns
             .iter()

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write as _};
+use std::os::fd::AsFd;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -29,23 +30,27 @@ impl Terminal {
     }
 
     pub(super) fn new(stdout: &io::Stdout) -> Self {
-        let size = rustix::termios::tcgetwinsize(stdout)
-            .ok()
-            .map(|size| size.ws_col.into());
         let told = || variable("COLUMNS")?.to_str()?.parse().ok();
         let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
         let color = variable("NO_COLOR").is_none() && variable("TERM").is_some() && !is_dumb;
         // Nothing is cut on a dumb terminal, such as an editor's window.
-        let columns = if is_dumb { Some(usize::MAX) } else { size };
+        let columns = if is_dumb {
+            Some(usize::MAX)
+        } else {
+            columns(stdout)
+        };
         Self {
-            columns: columns
-                .filter(|&columns| columns > 0)
-                .or_else(told)
-                .unwrap_or(80),
+            columns: columns.or_else(told).unwrap_or(80),
             color,
             true_color: color && has_true_color(),
         }
     }
+}
+
+/// The width of a terminal; none if it does not say.
+pub(super) fn columns(terminal: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(size.ws_col.into()).filter(|&columns| columns > 0)
 }
 
 fn has_true_color() -> bool {
@@ -124,8 +129,8 @@ pub(super) fn folded(text: &str, columns: usize) -> String {
 pub(super) fn for_stderr(text: &str) -> String {
     let text = harmless(text);
     let stderr = io::stderr();
-    match rustix::termios::tcgetwinsize(&stderr) {
-        Ok(size) if stderr.is_terminal() && size.ws_col > 0 => folded(&text, size.ws_col.into()),
+    match columns(&stderr) {
+        Some(columns) if stderr.is_terminal() => folded(&text, columns),
         _ => text,
     }
 }

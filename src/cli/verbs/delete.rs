@@ -4,7 +4,16 @@ use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
 use serde_json::Value;
 
-use super::{Call, Error, View, count, harmless, items, more, number, text};
+use super::{Call, Error, Flag, View, count, harmless, items, more, number, text};
+
+pub(super) const YES: Flag = Flag::switch(
+    "--yes",
+    "Do not ask for confirmation (the default when not on a terminal)",
+);
+pub(super) const FOREVER: Flag = Flag::switch(
+    "--forever",
+    "Remove the files instead of moving them to the trash",
+);
 
 /// Names that the question lists.
 const LISTED: usize = 5;

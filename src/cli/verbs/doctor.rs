@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use super::{
-    Call, Cell, CellStyle, Error, Exit, Start, Stdout, Table, Terminal, Verb, View, harmless, more,
-    width, wrapped,
-};
+use super::{Call, Cell, CellStyle, Error, Exit, Start, Stdout, Table, Verb, View, more};
 use crate::wire::{Finding, FindingState};
 
 pub(super) const DOCTOR: Verb = Verb::own(
@@ -21,17 +18,12 @@ pub(super) const DOCTOR: Verb = Verb::own(
      with the step to fix a problem. Exits with 1 if there is a \"fix\".",
 );
 
-/// The columns of the state and of the two gaps.
-const BESIDE: usize = 8;
-/// Text is not folded into fewer columns than this.
-const LEAST: usize = 30;
-
 fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let findings = (call.host().examine)(Start::from_call(call));
     if stdout.wants_data() {
         stdout.data(&json!(findings))?
     } else {
-        stdout.table(&table(&findings, stdout.terminal()))?
+        stdout.table(&table(&findings, stdout.terminal().is_some()))?
     }
     // A closed pipe is not a failure.
     stdout.flush()?;
@@ -46,14 +38,9 @@ fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
 }
 
-/// A row for each finding; on a terminal its text is folded, and its step has lines of its own.
-fn table(findings: &[Finding], terminal: Option<Terminal>) -> Table {
+/// A row for each finding; on a terminal, its step has a row of its own.
+fn table(findings: &[Finding], is_terminal: bool) -> Table {
     let mut table = Table::new(&["=", "=", "="]);
-    let subjects = findings
-        .iter()
-        .map(|one| width(&one.subject))
-        .max()
-        .unwrap_or_default();
     for Finding {
         subject,
         state,
@@ -61,32 +48,23 @@ fn table(findings: &[Finding], terminal: Option<Terminal>) -> Table {
         step,
     } in findings
     {
-        let texts = [Some(text), step.as_ref()].into_iter().flatten();
-        let lines: Vec<String> = match terminal {
-            Some(terminal) => {
-                let columns = terminal
-                    .columns
-                    .saturating_sub(BESIDE + subjects)
-                    .max(LEAST);
-                texts
-                    .flat_map(|text| wrapped(&harmless(text), columns))
-                    .collect()
-            }
-            // A text may end with a question.
-            None => {
-                let text = texts.map(String::as_str).collect::<Vec<_>>().join("; ");
-                vec![text.replace("?; ", "? ")]
-            }
-        };
         let style = match state {
             FindingState::Ok => CellStyle::Good,
             FindingState::Note => CellStyle::Plain,
             FindingState::Fix => CellStyle::Bad,
         };
-        let mut head = [Cell::from(state.as_str()).look(style), subject.into()];
-        for line in lines {
-            let [state, subject] = std::mem::take(&mut head);
-            table.row([state, subject, line.into()]);
+        let state = Cell::from(state.as_str()).look(style);
+        match step {
+            Some(step) if is_terminal => {
+                table.row([state, subject.into(), text.into()]);
+                table.row([Cell::default(), Cell::default(), step.into()]);
+            }
+            Some(step) => {
+                // A text may end with a question.
+                let both = format!("{text}; {step}").replace("?; ", "? ");
+                table.row([state, subject.into(), both.into()]);
+            }
+            None => table.row([state, subject.into(), text.into()]),
         }
     }
     table

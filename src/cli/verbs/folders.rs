@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::image_sheet::TOTAL;
 use super::{
-    Argument, Call, Error, Flag, From, Group, Kind, RequestPath, Stdout, Verb, View, column, count,
-    delete, items, more, number, path, place, text,
+    Argument, Call, Error, Flag, From, Group, Kind, RequestPath, Verb, View, column, count, delete,
+    items, more, number, path, text,
 };
 
 const ONE: Argument = Argument::one("FOLDER", Kind::Folder, "The folder");
@@ -34,11 +34,12 @@ pub(super) const GROUP: Group = Group { title: "Folders", verbs: &[
         &[("parent_id", From::Folder("PARENT"))])
         .takes(&[ONE, Argument::one("PARENT", Kind::FolderOrRoot,
             "The other folder; root: no parent")]).shows(&[&FOLDER]),
-    Verb::own(&["folders", "delete"], "Delete a folder", delete_folder)
-        .takes(&[ONE]).shows(&[&DELETED]).flags(&[
+    Verb::get(&["folders", "delete"], "Delete a folder",
+        "DELETE /folders/{FOLDER}?mode={--contents=delete_all:keep_contents}&trash={--forever=false:true}")
+        .takes(&[ONE]).asking(question).shows(&[&DELETED]).flags(&[
             Flag::switch("--contents", "Also delete the images and folders in it"),
-            Flag::switch("--yes", "Do not ask for confirmation (the default when not on a terminal)"),
-            Flag::switch("--forever", "Remove the files instead of moving them to the trash"),
+            delete::YES,
+            delete::FOREVER,
         ])
         .help("Without --contents, images and folders in it move to the parent. Files are treated as \
                by `murald images delete`."),
@@ -90,26 +91,11 @@ const DELETED: View = View::new(
     Ok(())
 });
 
-fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let contents = call.has("--contents");
-    let trash = contents && !call.has("--forever");
-    if contents {
-        delete::confirm(call, question)?;
-    }
-    let mode = if contents {
-        "delete_all"
-    } else {
-        "keep_contents"
-    };
-    let place = place("/folders/{FOLDER}", call).query("mode", Some(mode));
-    let place = place.query("trash", trash.then_some(true));
-    let answer = connection.ask("DELETE", &place, None)?;
-    DELETED.show(call, stdout, &answer)
-}
-
 /// Asks whether the images of a folder may be deleted with it, if there are any.
 fn question(call: &Call) -> Result<Option<String>, Error> {
+    if !call.has("--contents") {
+        return Ok(None);
+    }
     let place = RequestPath::new(&[&"images"]).query("recursive", Some(true));
     let place = place
         .query("folder_id", call.query("FOLDER"))

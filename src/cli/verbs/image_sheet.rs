@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::filters;
 use super::{
     Argument, Call, Cell, Error, Flag, Kind, RequestPath, Stdout, View, column, computed, count,
-    in_bytes, items, moment, more, number, palette, picture, text,
+    in_bytes, items, label, moment, more, number, palette, picture, text,
 };
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
@@ -134,8 +134,7 @@ fn playlists(image: &Value, call: &Call) -> Option<Cell> {
             .iter()
             .any(|item| item["image_id"] == *image)
     };
-    let named = |playlist: &Value| format!("{} ({})", text(playlist, "name"), playlist["id"]);
-    let names: Vec<String> = all.as_array()?.iter().filter(has).map(named).collect();
+    let names: Vec<String> = all.as_array()?.iter().filter(has).map(label).collect();
     (!names.is_empty()).then(|| Cell::list(&names))
 }
 

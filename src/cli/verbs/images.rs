@@ -10,7 +10,7 @@ use super::filters::{FILTERS, LISTED};
 use super::image_sheet::{IMAGE, IMAGES, ONE, PICTURE, SIZE, list, picture};
 use super::{
     Argument, Body, Call, Error, FOLDER, Flag, From, Group, Kind, NULL, ON_OFF, OUTPUT, Request,
-    Stdout, Verb, View, count, delete, items, more, number, palette, place, text, written,
+    Stdout, Verb, View, count, delete, items, label, more, number, palette, place, text, written,
 };
 use crate::wire::{Resolution, collate};
 
@@ -22,10 +22,6 @@ const MANY: Argument = Argument::any(
 #[rustfmt::skip]
 const OR_CURRENT: &[Argument] =
     &[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)").or("current")];
-const YES: Flag = Flag::switch(
-    "--yes",
-    "Do not ask for confirmation (the default when not on a terminal)",
-);
 const MATCHING: &str = "Filters select all images that match.";
 
 #[rustfmt::skip]
@@ -111,8 +107,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ])
         .takes(&[MANY]).choosing().asking(delete::question).shows(&[&delete::DELETED])
         .flags(joined!(FILTERS;
-            YES,
-            Flag::switch("--forever", "Remove the files instead of moving them to the trash"),
+            delete::YES,
+            delete::FOREVER,
             Flag::switch("--files", "Also delete the files of images in place"),
             NULL,
         ))
@@ -122,13 +118,13 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                image of its playlist, or to its previous wallpaper."),
     Verb::send(&["trash"], "Move images to the desktop's trash", "DELETE /images", &[
             ("ids", From::Any("IMAGE")),
-            ("trash", From::Of(|_| Ok(Some(true.into())))),
-            ("files", From::Of(|_| Ok(Some(true.into())))),
+            ("trash", From::Fixed(true)),
+            ("files", From::Fixed(true)),
         ])
         .takes(&[Argument::any("IMAGE", Kind::Image, "The images (default: those on the monitors)")
             .or("current")])
         .asking(delete::question_of_trash).shows(&[&delete::DELETED])
-        .flags(&[YES])
+        .flags(&[delete::YES])
         .help("Moves the files, also those of images in place, and removes the images from the \
                library. The next picture is shown. `murald undo` shows the previous wallpaper, but \
                restores no image: restore the file from the trash and import it."),
@@ -175,7 +171,7 @@ const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
     } else {
         "is no longer a favourite"
     };
-    stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
+    stdout.say(format!("{} {now}", label(image)))
 });
 const TAGS: View = View::new("GET /images/tags", &[more("tags")]).showing(|_, stdout, answer| {
     match items(answer, "tags") {

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::image_sheet::TOTAL;
 use super::playlist_sheet::{START, on_monitors};
 use super::{
-    Argument, Call, Cell, CellStyle, Connection, EACH, Error, Exit, Flag, Group, INTERVAL, Kind,
-    MONITORS, RequestPath, Stdout, Verb, View, column, computed, count, each, items, more, number,
-    paths, span, text, travelling, written,
+    Argument, Call, Cell, CellStyle, Connection, EACH, Error, Exit, Flag, From, Group, INTERVAL,
+    Kind, MONITORS, RequestPath, Stdout, Verb, View, column, computed, count, each, items, more,
+    number, paths, span, text, travelling, written,
 };
 use crate::wire::Format;
 
@@ -42,10 +42,10 @@ pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
 
 #[rustfmt::skip]
 pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: &[
-    Verb::change(&["watch", "add"], "Keep the library in sync with a directory",
-        "PATCH /library/watch", add)
+    Verb::send(&["watch", "add"], "Keep the library in sync with a directory",
+        "PATCH /library/watch", &[("watch", From::Object(&[("add", From::Paths("DIR"))]))])
         .takes(&[Argument::some("DIR", Kind::Directory, "Path of the directory")])
-        .shows(&[&ADDED]).starting()
+        .needs(are_directories).shows(&[&ADDED]).starting()
         .help("Pictures that are added to the directory or its subdirectories are added to the \
                library; deleted ones are removed. The files are used where they are and not changed; only HTML \
                packages are copied, and copied again when they change. Starts the daemon if it is not running."),
@@ -159,13 +159,12 @@ fn restore(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     RESTORED.tell(call, stdout, &json!({ "from": from, "aside": aside }))
 }
 
-fn add(call: &Call, _: Value) -> Result<Value, Error> {
-    let paths = paths(call, "DIR")?;
-    // The daemon reports anything else that is wrong.
+/// Refuses paths of files. The daemon reports anything else that is wrong.
+fn are_directories(call: &Call) -> Result<(), Error> {
     let is_other = |path: &&String| fs::metadata(path).is_ok_and(|found| !found.is_dir());
-    match paths.iter().find(is_other) {
+    match paths(call, "DIR")?.iter().find(is_other) {
         Some(path) => Err(Error::refused(format!("{path} is not a directory"))),
-        None => Ok(json!({ "watch": { "add": paths } })),
+        None => Ok(()),
     }
 }
 

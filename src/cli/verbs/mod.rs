@@ -33,8 +33,8 @@ mod wallpaper;
 // Names that the files of the verbs import with `use super::`.
 pub(super) use super::call::{Call, Setting, Start};
 pub(super) use super::columns::{
-    Column, View, at, column, computed, each, in_bytes, items, listed, minute, moment, moment_of,
-    more, number, palette, seconds, text,
+    Column, View, at, column, computed, each, in_bytes, items, label, listed, minute, moment,
+    moment_of, more, number, palette, seconds, text,
 };
 pub(super) use super::connection::{Connection, RequestPath, travelling};
 pub(super) use super::error::Exit;
@@ -48,7 +48,7 @@ pub(super) use super::sse::{Events, Item, listen};
 pub(super) use super::stdout::{Progress, Stdout};
 pub(super) use super::table::{Cell, CellStyle, HUES, Table};
 pub(super) use super::template::{Template, written};
-pub(super) use super::terminal::{Terminal, count, cut, harmless, span, warn, width, wrapped};
+pub(super) use super::terminal::{Terminal, count, cut, harmless, span, warn, width};
 pub(super) use super::value::backend;
 pub(super) use super::verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, NULL, Run, Verb};
 pub(super) use super::{Error, columns, picture, start};

@@ -10,7 +10,7 @@ use super::wallpaper::on_each;
 use super::{
     Argument, Body, BodyFields, Call, Cell, EACH, Error, Flag, From, Group, INTERVAL, Kind, MODE,
     MONITORS, NULL, ON_OFF, Request, Run, Stdout, Verb, View, column, computed, count, filters,
-    items, library, listed, moment_of, more, place, session, text,
+    items, label, library, listed, moment_of, more, place, session, text,
 };
 use crate::wire::{PlaylistOrder, PlaylistType};
 
@@ -109,8 +109,8 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "The images, replacing the current ones")])
         .flags(&[Flag::value("--name", "NAME", Kind::Name, "The new name"), TYPE, INTERVAL, ORDER, FIRST])
         .needs(is_timed).shows(&[&PLAYLIST]).help("A running playlist uses the change at once."),
-    Verb::change(&["playlist", "add"], "Add images to the end of a playlist",
-        "PATCH /playlists/{PLAYLIST}", add)
+    Verb::send(&["playlist", "add"], "Add images to the end of a playlist",
+        "PATCH /playlists/{PLAYLIST}", &[("images", From::Object(&[("add", From::Any("IMAGE"))]))])
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)]).choosing()
         .flags(joined!(FILTERS; NULL, SEARCH)).shows(&[&PLAYLIST])
         .help("Filters select all images that match now."),
@@ -264,38 +264,21 @@ fn source(call: &Call) -> Result<Option<Value>, Error> {
     Ok(finds.then(|| filters::source(call).into()))
 }
 
-fn add(call: &Call, playlist: Value) -> Result<Value, Error> {
-    listed_images(&playlist)?;
-    Ok(json!({ "images": { "add": call.all("IMAGE") } }))
-}
-
 fn remove(call: &Call, playlist: Value) -> Result<Value, Error> {
-    let images = listed_images(&playlist)?;
     let gone = call.all("IMAGE");
-    if !images.iter().any(|item| gone.contains(&&item["image_id"])) {
-        return Err(Error::refused("the playlist contains none of these images"));
+    let mut images = items(&playlist, "images").iter();
+    if images.any(|item| gone.contains(&&item["image_id"])) {
+        Ok(json!({ "images": { "remove": gone } }))
+    } else {
+        Err(Error::refused("the playlist contains none of these images"))
     }
-    Ok(json!({ "images": { "remove": gone } }))
-}
-
-/// The images of a playlist that has a list of them.
-fn listed_images(playlist: &Value) -> Result<&[Value], Error> {
-    if playlist["source"].is_object() {
-        let name = text(playlist, "name");
-        return Err(Error::refused(format!("playlist {name} is dynamic")).hint(
-            "use `murald playlist edit PLAYLIST IMAGE...` to replace its filters with a list",
-        ));
-    }
-    Ok(items(playlist, "images"))
 }
 
 /// `Night (3)`, or only the id if the playlist no longer exists.
 fn named(call: &Call) -> String {
     let id = call.word("PLAYLIST");
     let read = call.connect().and_then(|it| it.read(&[&"playlists", &id]));
-    read.map_or(id, |one: Value| {
-        format!("{} ({})", text(&one, "name"), one["id"])
-    })
+    read.map_or(id, |one: Value| label(&one))
 }
 
 fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

@@ -240,15 +240,7 @@ const WORKSPACES: View = View::table(
     ],
     "no workspace has a wallpaper; `murald workspace set NAME PICTURE` sets one",
 );
-const WORKSPACE_SHOWS: View = WORKSPACES.showing(|_, stdout, entry| {
-    if let Some(warning) = entry["warning"].as_str() {
-        stdout.warn(warning);
-    }
-    stdout.say(format!(
-        "set the wallpaper of workspace {}",
-        text(entry, "name")
-    ))
-});
+const WORKSPACE_SHOWS: View = WORKSPACES.saying("set the wallpaper of workspace {name}");
 const CLEARED: View = WORKSPACES.showing(|_, stdout, entry| {
     stdout.say(format!(
         "removed the wallpaper of workspace {}",

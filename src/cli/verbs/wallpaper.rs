@@ -76,10 +76,10 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
         .flags(&[MONITORS]).shows(&[&WENT_BACK])
         .help("Repeat to go further back. Setting another wallpaper starts over."),
     Verb::send(&["mute"], "Mute videos (mpvpaper only)", "POST /wallpaper/sound",
-        &[("muted", From::Of(|_| Ok(Some(true.into())))), ON_THESE])
+        &[("muted", From::Fixed(true)), ON_THESE])
         .flags(&[MONITORS]).shows(&[&SOUND]),
     Verb::send(&["unmute"], "Unmute videos", "POST /wallpaper/sound",
-        &[("muted", From::Of(|_| Ok(Some(false.into())))), ON_THESE])
+        &[("muted", From::Fixed(false)), ON_THESE])
         .flags(&[MONITORS]).shows(&[&SOUND]),
     Verb::send(&["volume"], "Set the volume of videos", "POST /wallpaper/sound",
         &[("volume", From::Given("VOLUME")), ON_THESE])
