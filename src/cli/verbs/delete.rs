@@ -32,13 +32,12 @@ pub(super) const DELETED: View = View::new(
     } else {
         deleted.saturating_sub(gone)
     };
-    let wanted = call.all("IMAGE").len() as u64;
     let all = if gone > deleted {
         names(files)
     } else {
         String::new()
     };
-    let said = said(deleted, (kept, stuck.len() as u64), wanted, forever);
+    let said = said(deleted, (kept, stuck.len() as u64), forever);
     stdout.say(format!("{said}{all}"))?;
     stdout.warn_all(answer);
     Ok(())
@@ -55,23 +54,14 @@ pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
     Ok(Some(call.has("--files").into()))
 }
 
-fn done(forever: bool) -> &'static str {
-    if forever {
+/// `kept`: the images whose files are kept as they are in place; `stuck`: the files that could not be
+/// removed.
+fn said(deleted: u64, (kept, stuck): (u64, u64), forever: bool) -> String {
+    let done = if forever {
         "deleted"
     } else {
         "moved to the trash"
-    }
-}
-
-/// `kept`: the images whose files are kept as they are in place; `stuck`: the files that could not be
-/// removed.
-fn said(deleted: u64, (kept, stuck): (u64, u64), wanted: u64, forever: bool) -> String {
-    let others = if deleted < wanted {
-        "; the others no longer exist"
-    } else {
-        ""
     };
-    let done = done(forever);
     let stays = kept + stuck;
     let gone = match (deleted.saturating_sub(stays), stays) {
         (gone, 0) => format!("{} {done}", count(gone, "image")),
@@ -88,7 +78,7 @@ fn said(deleted: u64, (kept, stuck): (u64, u64), wanted: u64, forever: bool) -> 
         1 => "; its file is kept (--files deletes it as well)",
         _ => "; their files are kept (--files deletes them as well)",
     };
-    format!("{gone}{files}{others}")
+    format!("{gone}{files}")
 }
 
 /// The question, which names the first images and says what happens to their files.
@@ -182,20 +172,14 @@ mod tests {
 
     #[test]
     fn report_counts_deleted_and_kept_images() {
-        let check = |deleted, kept, wanted, expected: &str| {
-            assert_eq!(said(deleted, (kept, 0), wanted, false), expected);
+        let check = |deleted, kept, expected: &str| {
+            assert_eq!(said(deleted, (kept, 0), false), expected);
         };
-        check(2, 0, 2, "2 images moved to the trash");
-        check(
-            1,
-            0,
-            3,
-            "1 image moved to the trash; the others no longer exist",
-        );
+        check(2, 0, "2 images moved to the trash");
         let kept =
             "1 image removed from the library; its file is kept (--files deletes it as well)";
-        check(1, 1, 1, kept);
+        check(1, 1, kept);
         let some = "1 image moved to the trash, 2 more removed from the library; their files are kept (--files deletes them as well)";
-        check(3, 2, 3, some);
+        check(3, 2, some);
     }
 }

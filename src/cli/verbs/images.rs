@@ -143,16 +143,7 @@ const MOVING: &[(&str, From)] = &[
     ("folder_id", From::Folder("FOLDER")),
 ];
 const MOVED: View =
-    View::new("POST /folders/move-images", &[more("moved")]).showing(|call, stdout, answer| {
-        let moved = number(answer, "moved");
-        let are_all = moved >= call.all("IMAGE").len() as u64;
-        let others = if are_all {
-            ""
-        } else {
-            "; the others no longer exist"
-        };
-        stdout.say(format!("{} moved{others}", count(moved, "image")))
-    });
+    View::new("POST /folders/move-images", &[more("moved")]).saying("{moved#image} moved");
 const TAGGED: View =
     View::new("PATCH /images", &[more("updated")]).showing(|call, stdout, answer| {
         match number(answer, "updated") {

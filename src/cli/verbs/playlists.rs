@@ -325,41 +325,20 @@ fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error
         .map_or(Ok(()), |images| on_each(images, call, stdout))
 }
 
-/// Refuses an answer that says that no playlist was stepped or paused.
+/// Refuses an answer that says that no playlist is running. The daemon refuses steps of playlists that
+/// have none.
 fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
-    let is_pause = answer["paused"] == 0;
-    if !is_pause && answer["advanced"] != 0 && answer["reversed"] != 0 {
+    let is_step = answer["advanced"] == 0 || answer["reversed"] == 0;
+    // Otherwise, all that are running may be paused already.
+    if !is_step && (answer["paused"] != 0 || !running_now(call)?.is_empty()) {
         return Ok(());
     }
-    let mut running = running_now(call)?;
-    let on = call.all("--monitor");
-    if is_pause && !running.is_empty() {
-        return Ok(());
-    }
-    running.retain(|one| {
-        let mut shown = items(one, "applied_to").iter();
-        on.is_empty() || shown.any(|monitor| on.contains(&monitor))
-    });
-    let Some(one) = running.first() else {
-        let on = listed(&json!(on));
-        let on = if on.is_empty() {
-            on
-        } else {
-            format!(" on {on}")
-        };
-        return Err(Error::refused(format!("no playlist is running{on}"))
-            .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
+    let on = match call.all("--monitor").as_slice() {
+        [] => String::new(),
+        on => format!(" on {}", listed(&json!(on))),
     };
-    let why = match text(one, "playlist_type").as_str() {
-        "appearance" => "changes with light and dark mode; next and previous do not apply",
-        "time_of_day" | "day_of_week" => "follows the clock; next and previous do not apply",
-        _ if one["total_images"] == 0 => "is empty",
-        _ => "did not change",
-    };
-    Err(Error::refused(format!(
-        "playlist {} {why}",
-        text(one, "playlist_name")
-    )))
+    Err(Error::refused(format!("no playlist is running{on}"))
+        .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"))
 }
 
 fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
