@@ -11,8 +11,8 @@ use super::{Config, Error, toml};
 use crate::paths::Dirs;
 use crate::wire::{Difference, ListChange};
 
-/// The most keys that a section may have, the client's own included.
-pub(super) const KEYS_MAX: usize = 1000;
+/// The most keys that a request may change in a section.
+const KEYS_MAX: usize = 1000;
 
 /// Fields of our answers that are not settings: a client may send an answer back.
 const OF_ANSWERS: [&str; 3] = ["warnings", "restart_required", "backup"];

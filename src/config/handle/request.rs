@@ -17,7 +17,8 @@ use crate::wire::{Difference, ListChange};
 
 /// How long a request waits until an edit of the file is complete and loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The most bytes that the file may have. The generated file has about 7000.
+/// The most bytes that a request may leave in the file, which is read at each start and each change; a
+/// file that a person wrote may be longer. The generated file has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
 
 impl ConfigHandle {
@@ -185,9 +186,11 @@ impl ConfigHandle {
     /// The text with the edits, if it can be read again, and its settings.
     fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, document::Parsed), Error> {
         let stored = |edited: String| {
+            if edited.len() > TEXT_MAX.max(text.len()) {
+                return Err(format!("the file would have more than {TEXT_MAX} bytes"));
+            }
             let read = parse(&edited, &self.0.path).map_err(|error| error.to_string())?;
-            self.has_room(text, &edited, &read.config)
-                .map(|()| (edited, read))
+            Ok((edited, read))
         };
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
         edited.and_then(stored).map_err(|problem| Error::Refused {
@@ -197,27 +200,6 @@ impl ConfigHandle {
                 .unwrap_or_default(),
             problem: format!("cannot be stored: {problem}"),
         })
-    }
-
-    /// Limits the client's own keys, because the file is read at each start and each change. A file that
-    /// a person wrote may be longer.
-    fn has_room(&self, before: &str, after: &str, config: &Config) -> Result<(), String> {
-        if after.len() > TEXT_MAX.max(before.len()) {
-            return Err(format!("the file would have more than {TEXT_MAX} bytes"));
-        }
-        let current = self.current();
-        let keys = |config: &Config, section| config.entries(section).count();
-        let grown = |section: &Section| {
-            keys(config, *section) > patch::KEYS_MAX.max(keys(&current, *section))
-        };
-        match Section::ALL.into_iter().find(grown) {
-            Some(section) => Err(format!(
-                "{} would have more than {} keys",
-                section.heading(),
-                patch::KEYS_MAX
-            )),
-            None => Ok(()),
-        }
     }
 }
 

@@ -193,33 +193,6 @@ fn config_change_publishes_one_event() {
 }
 
 #[test]
-fn number_of_client_keys_is_limited() {
-    let keys = |from: usize, to: usize| -> Map<String, Json> {
-        (from..to)
-            .map(|number| (format!("key{number}"), json!(1)))
-            .collect()
-    };
-    let room = Room::with("");
-    let free = patch::KEYS_MAX - room.handle.current().entries(Section::App).count();
-    room.patch(json!({ "app": keys(0, free) })).unwrap();
-    let refused = room
-        .patch(json!({ "app": keys(free, free + 1) }))
-        .unwrap_err();
-    assert!(
-        refused.contains("app would have more than 1000 keys"),
-        "{refused}"
-    );
-    room.patch(json!({ "app": { "key0": 2 } })).unwrap();
-    // A person may write more keys; then requests cannot add any.
-    let lines: String = (0..patch::KEYS_MAX + 9)
-        .map(|number| format!("own{number} = 1\n"))
-        .collect();
-    let room = Room::with(&format!("[app]\n{lines}"));
-    room.patch(json!({ "app": { "own7": 2 } })).unwrap();
-    room.patch(json!({ "app": { "other": 2 } })).unwrap_err();
-}
-
-#[test]
 fn directories_that_cannot_be_watched_are_refused() {
     let room = Room::with("");
     let refused = room
