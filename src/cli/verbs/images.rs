@@ -192,23 +192,14 @@ const TAGS_OF: &[(&str, From)] = &[
         ]),
     ),
 ];
-const SELECT: Request = Request::new("PATCH /images/{IMAGE}", CHOSEN);
+const SELECT: Request = Request::new(
+    "PATCH /images/{IMAGE}",
+    Body::Fields(&[("is_selected", From::Not("--off"))]),
+);
 const SELECT_ALL: Request = Request::new(
     "POST /images/select-all",
     Body::Fields(&[("selected", From::Not("--off"))]),
 );
-const CHOSEN: Body = Body::Fields(&[("is_selected", From::Not("--off"))]);
-
-/// Sends a request for each image that a call names.
-fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    for image in call.all("IMAGE") {
-        let mut one = call.clone();
-        one.values.retain(|(name, _)| *name != "IMAGE");
-        one.values.push(("IMAGE", image.clone()));
-        view.show(call, stdout, &request.send(&one, "images")?)?;
-    }
-    Ok(())
-}
 
 fn has_tags(call: &Call) -> Result<(), Error> {
     if call.has("--add") || call.has("--remove") {
@@ -236,11 +227,16 @@ fn selects_some(call: &Call) -> Result<(), Error> {
 }
 
 fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    if call.has("IMAGE") {
-        each(&SELECT, &SELECTED, call, stdout)
-    } else {
-        ALL_SELECTED.show(call, stdout, &SELECT_ALL.send(call, "images")?)
+    if call.has("--all") {
+        return ALL_SELECTED.show(call, stdout, &SELECT_ALL.send(call, "images")?);
     }
+    for image in call.all("IMAGE") {
+        let mut one = call.clone();
+        one.values.retain(|(name, _)| *name != "IMAGE");
+        one.values.push(("IMAGE", image.clone()));
+        SELECTED.show(call, stdout, &SELECT.send(&one, "images")?)?;
+    }
+    Ok(())
 }
 
 /// Prints a file of the library piece by piece, as a video may be larger than the memory.

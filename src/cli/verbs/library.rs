@@ -243,7 +243,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let path = travelling(&real)?;
     let connection = call.connect()?;
     ensure(&connection, &path)?;
-    let images = first_pictures(&connection, &word, &path, WITHIN)?;
+    let images = first_pictures(&connection, &word, &path)?;
     // The scan of a large directory goes on, so its files are counted, too.
     let images = images.max(pictures_below(&real));
     let playlist = playlist(call, &connection, &path)?;
@@ -264,13 +264,8 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 /// Waits for the first image of a watched directory and returns the number of images.
-fn first_pictures(
-    connection: &Connection,
-    word: &str,
-    directory: &str,
-    within: Duration,
-) -> Result<u64, Error> {
-    let deadline = Instant::now() + within;
+fn first_pictures(connection: &Connection, word: &str, directory: &str) -> Result<u64, Error> {
+    let deadline = Instant::now() + WITHIN;
     let place = RequestPath::new(&[&"images"]).query("directory", Some(directory));
     let place = place
         .query("recursive", Some(true))
