@@ -38,13 +38,13 @@ pub(super) enum NoChoice {
     Incompatible { backend: BackendName },
 }
 
-/// The backends that were found at the last search. A backend that is installed while the builtin one is
-/// in use is not used before the next start, unless it is activated.
+/// The backends that were found at the last search. A backend for images that is installed while the
+/// builtin one is in use is not used before the next start, unless it is activated.
 #[derive(Debug, Default)]
 pub(super) struct FoundBackends(Option<Vec<BackendName>>);
 
 impl FoundBackends {
-    /// Removes backends that were installed since the last search; returns their names.
+    /// Removes backends for images that were installed since the last search; returns their names.
     pub(super) fn keep(
         &mut self,
         available: &mut Vec<Candidate>,
@@ -52,7 +52,9 @@ impl FoundBackends {
     ) -> Vec<BackendName> {
         match self.0.as_ref().filter(|_| draws_itself) {
             Some(found) => available
-                .extract_if(.., |one| !found.contains(&one.name))
+                .extract_if(.., |one| {
+                    !found.contains(&one.name) && one.kinds.contains(&Kind::StaticImage)
+                })
                 .map(|one| one.name)
                 .collect(),
             None => {
@@ -162,6 +164,7 @@ mod tests {
     use super::*;
 
     const STILLS: &[Kind] = &[Kind::StaticImage];
+    const VIDEOS: &[Kind] = &[Kind::Video];
     const VIDEO: &[Kind] = &[Kind::Video];
 
     #[test]
@@ -263,13 +266,13 @@ mod tests {
 
     #[test]
     fn new_backend_is_not_used_while_builtin_draws() {
-        use BackendName::{Awww, Builtin, Swaybg};
+        use BackendName::{Awww, Builtin, Mpvpaper, Swaybg};
         let mut found = FoundBackends::default();
         let check =
             |found: &mut FoundBackends, names: &[BackendName], draws, expected: &[BackendName]| {
                 let candidate = |&name| Candidate {
                     name,
-                    kinds: STILLS,
+                    kinds: if name == Mpvpaper { VIDEOS } else { STILLS },
                 };
                 let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
                 found.keep(&mut available, draws);
@@ -280,6 +283,13 @@ mod tests {
             };
         check(&mut found, &[Builtin], false, &[Builtin]);
         check(&mut found, &[Swaybg, Builtin], true, &[Builtin]);
+        // The message to install it must be followed by success.
+        check(
+            &mut found,
+            &[Mpvpaper, Swaybg, Builtin],
+            true,
+            &[Mpvpaper, Builtin],
+        );
         found.forget();
         check(&mut found, &[Swaybg, Builtin], true, &[Swaybg, Builtin]);
         check(

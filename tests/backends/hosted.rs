@@ -371,6 +371,23 @@ pub fn videos(hosted: &Hosted) -> [i64; 2] {
 }
 
 #[test]
+fn backend_for_videos_is_used_as_soon_as_it_is_installed() {
+    // feh does not draw on Wayland.
+    let mut hosted = Hosted::with("builtin", &["feh"], &["640x480"], "", &[]);
+    let [video, _] = videos(&hosted);
+    let picture = hosted.picture("red.png");
+    hosted.set(&json!({ "image_id": picture }));
+    let body = json!({ "image_id": video });
+    let refused = hosted.daemon.client().post("/wallpaper/set", &body);
+    refused.fails(400);
+    let runtime = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap());
+    let script = stub::script("mpvpaper", &hosted.notes, runtime);
+    hosted.daemon.stub("mpvpaper", &script);
+    let shown = hosted.daemon.client().post("/wallpaper/set", &body).ok();
+    assert_eq!(shown["backend"], "mpvpaper");
+}
+
+#[test]
 fn shown_page_gets_changed_settings() {
     let hosted = Hosted::new(&["640x480"], "", &[]);
     let page = hosted.page("vertical");
