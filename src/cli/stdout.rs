@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -177,19 +178,17 @@ impl Stdout {
 
 /// The time between two drawings.
 const PACE: Duration = Duration::from_millis(40);
-/// The time before and between two lines, if no bar is drawn.
+/// The time between two lines, if no bar is drawn.
 const LINE_PACE: Duration = Duration::from_secs(10);
 /// The width of the bar itself, in columns.
 const BAR: usize = 24;
 
 /// A progress bar on one line of stderr, redrawn in place and removed at the end. With `NO_COLOR` or on
-/// a dumb terminal, prints a line at most every ten seconds instead, as a screen reader would repeat the bar.
+/// a dumb terminal, prints a line every ten seconds instead, as a screen reader would repeat the bar.
 /// Draws nothing if stderr is not a terminal.
 pub(super) struct Progress {
     columns: Option<usize>,
-    /// Whether lines are printed instead of a bar: the user wants none, or the terminal prints escape
-    /// sequences as text.
-    is_plain: bool,
+    lines: Option<SyncSender<String>>,
     drawn: Option<Instant>,
 }
 
@@ -198,50 +197,87 @@ impl Progress {
     pub(super) fn stderr(wanted: bool) -> Self {
         let stderr = io::stderr();
         let columns = (wanted && stderr.is_terminal()).then(|| columns(&stderr).unwrap_or(80));
-        let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
-        let is_plain = is_dumb || variable("NO_COLOR").is_some();
         Self {
             columns,
-            is_plain,
-            drawn: is_plain.then(Instant::now),
+            lines: columns
+                .filter(|_| is_plain())
+                .map(|_| print_lines(stderr, LINE_PACE)),
+            drawn: None,
         }
     }
 
     pub(super) fn draw(&mut self, done: u64, total: u64, what: &str) {
         let Some(columns) = self.columns else { return };
-        let is_drawn_within = |pace| self.drawn.is_some_and(|drawn| drawn.elapsed() < pace);
-        if self.is_plain && !is_drawn_within(LINE_PACE) {
-            self.put(&format!("{done} of {total}"));
-        } else if !self.is_plain && (done >= total || !is_drawn_within(PACE)) {
-            self.put(&line(columns, done, total, what));
+        if let Some(lines) = &self.lines {
+            lines.send(format!("{done} of {total}")).ok();
+            return;
         }
+        if done < total && self.drawn.is_some_and(|drawn| drawn.elapsed() < PACE) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        // A bar that cannot be drawn is no reason to stop.
+        write!(
+            io::stderr().lock(),
+            "\r{}\x1b[K",
+            line(columns, done, total, what)
+        )
+        .ok();
     }
 
     /// Shows the reason for a wait whose progress is unknown.
     pub(super) fn wait(&mut self, what: &str) {
-        if let Some(columns) = self.columns {
-            self.put(&cut(what, columns.saturating_sub(1)));
+        let Some(columns) = self.columns else { return };
+        if let Some(lines) = &self.lines {
+            lines.send(harmless(what)).ok();
+            return;
         }
-    }
-
-    fn put(&mut self, text: &str) {
         self.drawn = Some(Instant::now());
-        let mut stderr = io::stderr().lock();
-        let put = if self.is_plain {
-            writeln!(stderr, "{text}")
-        } else {
-            write!(stderr, "\r{text}\x1b[K")
-        };
-        // A bar that cannot be drawn is no reason to stop.
-        put.ok();
+        // As for the bar: a failure to draw is no reason to stop.
+        write!(
+            io::stderr().lock(),
+            "\r{}\x1b[K",
+            cut(what, columns.saturating_sub(1))
+        )
+        .ok();
     }
 
-    /// Removes the bar.
+    /// Removes the bar, or stops the lines.
     pub(super) fn clear(&mut self) {
-        if self.drawn.take().is_some() && !self.is_plain {
+        self.lines = None;
+        if self.drawn.take().is_some() {
             write!(io::stderr().lock(), "\r\x1b[K").ok();
         }
     }
+}
+
+/// Prints the last text that was sent once per `pace`, until the sender is dropped. A thread does so, as
+/// the command itself waits for the daemon. A wait shorter than `pace` needs no line.
+fn print_lines(mut out: impl Write + Send + 'static, pace: Duration) -> SyncSender<String> {
+    let (sender, texts) = sync_channel(1);
+    let print = move || {
+        let Ok(mut text) = texts.recv() else { return };
+        let mut due = Instant::now() + pace;
+        loop {
+            match texts.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(next) => text = next,
+                Err(RecvTimeoutError::Timeout) => {
+                    writeln!(out, "{text}").ok();
+                    due = Instant::now() + pace;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    };
+    // Without the thread, only the lines are missing.
+    let thread = std::thread::Builder::new().name("progress".to_owned());
+    thread.spawn(print).ok();
+    sender
+}
+
+/// Whether to draw no bar: the user wants none, or the terminal prints escape sequences as text.
+fn is_plain() -> bool {
+    variable("NO_COLOR").is_some() || variable("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl Drop for Progress {
@@ -267,6 +303,8 @@ fn line(columns: usize, done: u64, total: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+
     use super::*;
 
     #[test]
@@ -279,5 +317,14 @@ mod tests {
         check(80, 3, 6, "████████████░░░░░░░░░░░░ 3/6 a long name.jpg");
         check(36, 6, 6, "████████████████████████ 6/6 a lon…");
         check(20, 6, 6, "6/6");
+    }
+
+    #[test]
+    fn lines_are_repeated_during_a_wait_without_progress() {
+        let (reader, writer) = io::pipe().unwrap();
+        let lines = print_lines(writer, Duration::from_millis(10));
+        lines.send("1 of 3".to_owned()).unwrap();
+        let printed = BufReader::new(reader).lines().map(Result::unwrap);
+        assert_eq!(printed.take(2).collect::<Vec<_>>(), ["1 of 3", "1 of 3"]);
     }
 }
