@@ -372,8 +372,8 @@ pub fn videos(hosted: &Hosted) -> [i64; 2] {
 
 #[test]
 fn backend_for_videos_is_used_as_soon_as_it_is_installed() {
-    // feh does not draw on Wayland.
-    let mut hosted = Hosted::with("builtin", &["feh"], &["640x480"], "", &[]);
+    // awww is not installed, and feh does not draw on Wayland.
+    let mut hosted = Hosted::with("awww", &["feh"], &["640x480"], "", &[]);
     let [video, _] = videos(&hosted);
     let picture = hosted.picture("red.png");
     hosted.set(&json!({ "image_id": picture }));
