@@ -579,7 +579,13 @@ impl Play {
             if world.choose(&image).is_err() {
                 continue;
             }
-            let visible = screen.visible(name);
+            // A process that keeps a deleted picture on another output cannot be told to leave this one.
+            let keeps_deleted = |key: &WorkerKey| {
+                let mut names = screen.surfaces[key].keys();
+                names.any(|name| !desired.contains_key(name))
+            };
+            let mut visible = screen.visible(name);
+            visible.retain(|(key, _)| desired[name].key == **key || !keeps_deleted(key));
             let [(key, surface)] = visible[..] else {
                 panic!(
                     "{name} shows {visible:?}, not {} alone: {:?}",
@@ -718,4 +724,19 @@ fn two_requests_that_end_the_same_worker_are_both_answered() {
         Op::Set(7, 2),
     ];
     run(&first);
+}
+
+#[test]
+fn process_that_keeps_a_deleted_picture_may_stay_beneath_another() {
+    use Outcome::{Done, Refused};
+    run(&[
+        Op::Set(2, 7),
+        Op::End(0, Done),
+        Op::Move(0),
+        Op::End(0, Refused),
+        Op::Workspace(0, 1),
+        Op::End(0, Done),
+        Op::Set(0, 2),
+        Op::Delete(2),
+    ]);
 }
