@@ -164,7 +164,6 @@ mod tests {
     use super::*;
 
     const STILLS: &[Kind] = &[Kind::StaticImage];
-    const VIDEOS: &[Kind] = &[Kind::Video];
     const VIDEO: &[Kind] = &[Kind::Video];
 
     #[test]
@@ -272,7 +271,7 @@ mod tests {
             |found: &mut FoundBackends, names: &[BackendName], draws, expected: &[BackendName]| {
                 let candidate = |&name| Candidate {
                     name,
-                    kinds: if name == Mpvpaper { VIDEOS } else { STILLS },
+                    kinds: if name == Mpvpaper { VIDEO } else { STILLS },
                 };
                 let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
                 found.keep(&mut available, draws);
