@@ -5,13 +5,13 @@
 //! thread of its own and carries one request.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -54,7 +54,7 @@ const SANDBOX: &str = "Content-Security-Policy: default-src 'none'; sandbox\r\n"
 
 const MOST_CONNECTIONS: usize = 64;
 const MOST_HEAD: u64 = 16 << 10;
-/// The time for a part of a request to arrive, and for the browser to read a part of the response.
+/// The time for a request to arrive, and for the browser to read a part of the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time after the last event stream in which the page can be loaded again.
 const GRACE: Duration = Duration::from_secs(15);
@@ -67,6 +67,22 @@ pub(super) struct Gallery {
     socket: PathBuf,
     /// True when an event stream begins, false when one ends.
     streams: Sender<bool>,
+}
+
+/// The connection of a browser, whose request has to arrive by the deadline.
+struct Browser {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Read for Browser {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.deadline.checked_duration_since(Instant::now()) {
+            Some(left) if !left.is_zero() => self.stream.set_read_timeout(Some(left))?,
+            _ => return Err(ErrorKind::TimedOut.into()),
+        }
+        self.stream.read(buffer)
+    }
 }
 
 impl Gallery {
@@ -103,8 +119,10 @@ impl Gallery {
     /// Answers the request of a connection.
     fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut browser = BufReader::new(stream.try_clone()?);
+        let mut browser = BufReader::new(Browser {
+            stream: stream.try_clone()?,
+            deadline: Instant::now() + PATIENCE,
+        });
         let head = read_head(&mut browser)?;
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut request = httparse::Request::new(&mut headers);
