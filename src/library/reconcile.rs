@@ -62,12 +62,11 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
     for note in pending.iter().filter(|note| !lacks_directory(&note.path)) {
         // A file that has a row is kept, in spite of its note.
         let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
-        match left(context, note).filter(|_| !has_row) {
+        // A missing file is not looked for again: another may get its name until then.
+        match left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
             Some(known) => {
                 let path = note.path.clone();
-                if !is_gone(&path) {
-                    log::info!("removing {}, which belongs to no image", path.display());
-                }
+                log::info!("removing {}, which belongs to no image", path.display());
                 going.push((note.trash, (path, known)));
             }
             None => kept.push((&note.path, has_row)),
